@@ -1,0 +1,36 @@
+# Two commands do everything: `make demo` and `make test`. Each target sets up .venv by itself.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+.DEFAULT_GOAL := help
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+.PHONY: help demo test lint docs bench clean
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+demo: $(READY)  ## the paper's synthetic figures, with a table of its claims, in out/synthetic
+	$(BIN)/paretomtl reproduce synthetic --out out/synthetic
+
+test: lint docs  ## everything that must hold: lint, types, layers, docs, tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(READY)  ## style, types, and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(READY)  ## the documentation, in out/docs; a broken reference is an error
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky docs out/docs
+
+bench: $(READY)  ## speed and accuracy beside peers, stored in benchmarks/results
+	$(BIN)/python benchmarks/min_norm.py
+
+clean:  ## remove what the other targets made
+	rm -rf .venv out

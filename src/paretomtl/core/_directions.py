@@ -1,0 +1,117 @@
+"""The three search directions of Pareto MTL as task weights, from losses and Gramian alone."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from paretomtl.core._min_norm import MinNorm, min_norm
+from paretomtl.core._regions import active_initial, active_main, constraint_values
+from paretomtl.core._shapes import check_gramian, check_trailing
+
+
+class Phase(IntEnum):
+    """Where a subproblem stands; it only ever moves forward."""
+
+    INITIAL = 0
+    """Violated constraints alone are lowered until the loss vector is in its region (paper, equation 9)."""
+    MAIN = 1
+    """Tasks and active constraints are lowered together (paper, equation 10)."""
+    RELEASED = 2
+    """Constraints are dropped: MGDA (supplement, section 1, step 1)."""
+
+
+class Direction(NamedTuple):
+    """Task weights for a batch of subproblems; the step is ``d = −Σ_i weights_i ∇L_i``.
+
+    Attributes:
+        weights: ``α [..., m]``; some may be negative.
+        phase: the phase each subproblem is in after this step's check, codes of :class:`Phase`, ``[...]``.
+        values: the constraint values ``G [..., J]``.
+        dual: the solution of the dual, over the m tasks and then the J constraints.
+    """
+
+    weights: Tensor
+    phase: Tensor
+    values: Tensor
+    dual: MinNorm
+
+
+def direction(
+    losses: Tensor,
+    gramian: Tensor,
+    rows: Tensor,
+    phase: Tensor,
+    *,
+    epsilon: float = 0.0,
+    unit_rows: bool = False,
+    present: Tensor | None = None,
+) -> Direction:
+    r"""Solve the dual of each subproblem in its own phase (paper, equations 9, 10, 13 and 14).
+
+    With A the allowed rows of :math:`[I_m ; W]` and s the min-norm weights over :math:`A C A^\top`, the task weights
+    are :math:`\alpha = A^\top s`, that is :math:`\alpha_i = \lambda_i + \sum_j \beta_j (u_{ji} - u_{ki})`. Allowed
+    are: in the initial phase, the constraints with :math:`G_j \ge 0`; in the main phase, all tasks and the constraints
+    of :math:`I_\epsilon`; in the released phase, all tasks. A subproblem in the initial phase without an active
+    constraint is already in the main phase at this very step.
+
+    Args:
+        losses: ``L [..., m]``.
+        gramian: ``C [..., m, m]``.
+        rows: ``W [..., J, m]`` from :func:`~paretomtl.core.region_rows`.
+        phase: codes of :class:`Phase`, ``[...]``.
+        epsilon: the relative threshold of the main phase, see :func:`~paretomtl.core.active_main`.
+        unit_rows: scale the constraint rows to unit length before the dual; with many close vectors the plain ones are
+            short.
+        present: tasks with a gradient in this step, ``[..., m]`` bool; the others take no part in the dual.
+    """
+    tasks = check_gramian("gramian", gramian)
+    check_trailing("rows", rows, "J", tasks)
+    values = constraint_values(rows, losses)
+    violated = active_initial(values)
+    phase = torch.where((phase == Phase.INITIAL.value) & ~violated.any(-1), Phase.MAIN.value, phase)
+    initial = (phase == Phase.INITIAL.value)[..., None]
+    constraints = torch.where(initial, violated, active_main(values, rows, epsilon))
+    constraints = constraints & (phase != Phase.RELEASED.value)[..., None]
+    own = ~initial if present is None else ~initial & present
+    w = rows.double()
+    if unit_rows:
+        w = torch.nn.functional.normalize(w, dim=-1)
+    eye = torch.eye(tasks, dtype=w.dtype, device=w.device).expand(*w.shape[:-2], tasks, tasks)
+    allowed = torch.cat([own.expand(*constraints.shape[:-1], tasks), constraints], -1)
+    dual = min_norm(gramian, torch.cat([eye, w], -2), allowed)
+    return Direction(dual.combination, phase, values, dual)
+
+
+def initial_direction(losses: Tensor, gramian: Tensor, rows: Tensor) -> Direction:
+    """The initial phase: lower the violated constraints, or take a main step where none is (paper, equation 9).
+
+    Example:
+        >>> rows = torch.tensor([[-1.0, 1.0]])  # the region of (1, 0) against (0, 1)
+        >>> initial_direction(torch.tensor([0.2, 0.9]), torch.eye(2), rows).weights  # raise loss 1, lower loss 2
+        tensor([-1.,  1.])
+    """
+    return direction(losses, gramian, rows, _everywhere(Phase.INITIAL, losses))
+
+
+def main_direction(losses: Tensor, gramian: Tensor, rows: Tensor, *, epsilon: float = 0.0) -> Direction:
+    """The main phase: lower all tasks and all active constraints (paper, equation 10).
+
+    Example:
+        >>> rows = torch.tensor([[-1.0, 1.0]])
+        >>> main_direction(torch.tensor([0.9, 0.2]), torch.eye(2), rows).weights  # nothing active: MGDA
+        tensor([0.5000, 0.5000])
+    """
+    return direction(losses, gramian, rows, _everywhere(Phase.MAIN, losses), epsilon=epsilon)
+
+
+def released_direction(gramian: Tensor, *, present: Tensor | None = None) -> MinNorm:
+    """The released phase, MGDA: the min-norm point of the present tasks' gradients (paper, equation 16)."""
+    return min_norm(gramian, allowed=present)
+
+
+def _everywhere(phase: Phase, losses: Tensor) -> Tensor:
+    return torch.full(losses.shape[:-1], phase.value, device=losses.device)

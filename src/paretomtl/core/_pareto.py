@@ -1,0 +1,39 @@
+"""Pareto dominance (paper, section 3.1)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from paretomtl.core._shapes import check_trailing
+
+
+def dominates(a: Tensor, b: Tensor) -> Tensor:
+    """Whether ``a [..., m]`` is nowhere worse than ``b [..., m]`` and somewhere better, ``[...]`` bool.
+
+    Equal vectors do not dominate each other. A vector with a NaN dominates nothing, and every vector without one
+    dominates it.
+
+    Example:
+        >>> import torch
+        >>> dominates(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
+        tensor(True)
+    """
+    check_trailing("b", b, a.shape[-1])
+    broken_a, broken_b = a.isnan().any(-1), b.isnan().any(-1)
+    better = (a <= b).all(-1) & (a < b).any(-1)
+    return ~broken_a & (better | broken_b)
+
+
+def nondominated(losses: Tensor) -> Tensor:
+    """Which of the K vectors in ``losses [..., K, m]`` no other one dominates, ``[..., K]`` bool.
+
+    All copies of a non-dominated vector are kept. A vector with a NaN never is.
+
+    Example:
+        >>> import torch
+        >>> nondominated(torch.tensor([[1.0, 3.0], [2.0, 2.0], [2.0, 4.0]]))
+        tensor([ True,  True, False])
+    """
+    check_trailing("losses", losses, "K", "m")
+    beaten = dominates(losses[..., :, None, :], losses[..., None, :, :]).any(-2)
+    return ~beaten & ~losses.isnan().any(-1)

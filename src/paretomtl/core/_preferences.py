@@ -1,0 +1,173 @@
+"""Preference vectors ``[K, m]``: unit, non-negative, float64. A preference is the direction of the loss vector."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from paretomtl.core._shapes import check_count, check_tasks
+
+_DUPLICATE = 1e-6  # vectors closer than this bound an empty region
+
+
+def even(count: int, tasks: int) -> Tensor:
+    r"""Evenly spread vectors: the paper's default (section 4.2.3).
+
+    Two tasks: :math:`(\cos\frac{k\pi}{2(K-1)}, \sin\frac{k\pi}{2(K-1)})` for :math:`k = 0, \dots, K-1`, from the axis
+        of the
+    first loss to that of the second. More tasks: the lattice of Das and Dennis when it has exactly ``count`` points;
+    otherwise points of least Riesz energy on the positive part of the sphere, with its corners kept when
+    ``count >= tasks``. A single vector is the diagonal. The same arguments always give the same vectors.
+
+    Example:
+        >>> even(3, tasks=2)
+        tensor([[1.0000, 0.0000],
+                [0.7071, 0.7071],
+                [0.0000, 1.0000]], dtype=torch.float64)
+    """
+    check_count("count", count)
+    check_tasks("tasks", tasks)
+    if count == 1:
+        return _unit(torch.ones(1, tasks, dtype=torch.float64))
+    if tasks == 2:
+        angle = torch.linspace(0.0, math.pi / 2, count, dtype=torch.float64)
+        return torch.stack([angle.flip(0).sin(), angle.sin()], -1)
+    divisions = 1
+    while math.comb(divisions + tasks - 1, tasks - 1) < count:
+        divisions += 1
+    if math.comb(divisions + tasks - 1, tasks - 1) == count:
+        return _unit(lattice(divisions, tasks))
+    return _energy_spread(count, tasks)
+
+
+def extreme(tasks: int, *, balanced: bool = False) -> Tensor:
+    r"""Vectors that favour one task each, as in the paper's experiment on faces (supplement, table 1).
+
+    Row i is :math:`(1, \dots, 0, \dots, 1) / \sqrt{m-1}` with the zero at i: a small loss for task i.
+
+    Args:
+        tasks: the number of tasks m.
+        balanced: put the diagonal in front, as the paper does for the faces.
+
+    Example:
+        >>> extreme(2)
+        tensor([[0., 1.],
+                [1., 0.]], dtype=torch.float64)
+    """
+    check_tasks("tasks", tasks)
+    rows = 1.0 - torch.eye(tasks, dtype=torch.float64)
+    if balanced:
+        rows = torch.cat([torch.ones(1, tasks, dtype=torch.float64), rows])
+    return _unit(rows)
+
+
+def random(count: int, tasks: int, *, seed: int = 0) -> Tensor:
+    """Independent vectors, uniform on the positive part of the sphere (paper, supplement, section 5).
+
+    Example:
+        >>> random(4, tasks=3, seed=1).shape
+        torch.Size([4, 3])
+    """
+    check_count("count", count)
+    check_tasks("tasks", tasks)
+    generator = torch.Generator().manual_seed(seed)
+    return _unit(torch.randn(count, tasks, generator=generator, dtype=torch.float64).abs())
+
+
+def biased(count: int, direction: Tensor | Sequence[float], *, concentration: float = 0.5) -> Tensor:
+    """Evenly spread vectors drawn towards a direction (paper, supplement, figure 5c).
+
+    Each vector of :func:`even` moves along the great circle towards ``direction``, by the share ``concentration`` of
+    its
+    angle: 0 leaves the even set, values near 1 gather all vectors close to the direction.
+
+    Example:
+        >>> biased(3, [1.0, 1.0], concentration=0.5)[0]  # half way between the axis and the diagonal: 22.5 degrees
+        tensor([0.9239, 0.3827], dtype=torch.float64)
+    """
+    target = validate(torch.as_tensor(direction, dtype=torch.float64)[None], name="direction")[0]
+    if not 0.0 <= concentration < 1.0:
+        raise ValueError(f"'concentration' must be at least 0 and under 1. Got {concentration} instead.")
+    start = even(count, target.shape[0])
+    angle = (start @ target).clamp(-1.0, 1.0).acos()[:, None]
+    share = torch.where(angle > 1e-9, ((1 - concentration) * angle).sin() / angle.sin(), 1 - concentration)
+    towards = torch.where(angle > 1e-9, (concentration * angle).sin() / angle.sin(), concentration)
+    return validate(share * start + towards * target)
+
+
+def validate(
+    vectors: Tensor | Sequence[Sequence[float]], *, tasks: int | None = None, name: str = "preferences"
+) -> Tensor:
+    """A user's own vectors, checked and scaled to unit length.
+
+    Args:
+        vectors: ``[K, m]``, non-negative, no row all zero, no two rows with the same direction.
+        tasks: the number of tasks that the rows must have, where it is known.
+        name: what error messages call them.
+
+    Example:
+        >>> validate([[3.0, 4.0], [1.0, 0.0]])
+        tensor([[0.6000, 0.8000],
+                [1.0000, 0.0000]], dtype=torch.float64)
+    """
+    rows = torch.as_tensor(vectors, dtype=torch.float64).detach().cpu()
+    if rows.ndim != 2 or rows.shape[0] == 0:
+        raise ValueError(f"'{name}' must have shape [K, m] with K >= 1. Got {list(rows.shape)} instead.")
+    check_tasks(f"{name}.shape[1]", rows.shape[1])
+    if tasks is not None and rows.shape[1] != tasks:
+        raise ValueError(f"'{name}' must have one column per task ({tasks}). Got {rows.shape[1]} columns instead.")
+    for k, row in enumerate(rows.tolist()):
+        if not all(math.isfinite(value) and value >= 0.0 for value in row):
+            raise ValueError(f"'{name}' must be finite and non-negative. Got {row} in row {k} instead.")
+        if not any(row):
+            raise ValueError(f"'{name}' must have no row of zeros: it has no direction. Got {row} in row {k} instead.")
+    rows = _unit(rows)
+    close = (torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist") < _DUPLICATE).triu(1).nonzero()
+    if len(close):
+        first, second = close[0].tolist()
+        raise ValueError(
+            f"'{name}' must be distinct: equal directions share an empty region. "
+            f"Got {rows[first].tolist()} in rows {first} and {second} instead."
+        )
+    return rows
+
+
+def lattice(divisions: int, tasks: int) -> Tensor:
+    """The simplex lattice of Das and Dennis: all ``[m]`` multiples of 1/divisions that sum to one, first task first.
+
+    Example:
+        >>> lattice(2, 2)
+        tensor([[1.0000, 0.0000],
+                [0.5000, 0.5000],
+                [0.0000, 1.0000]], dtype=torch.float64)
+    """
+    check_count("divisions", divisions)
+    check_tasks("tasks", tasks)
+    bars = torch.tensor(list(itertools.combinations(range(divisions + tasks - 1), tasks - 1)))
+    edges = torch.cat([torch.full((len(bars), 1), -1), bars, torch.full((len(bars), 1), divisions + tasks - 1)], dim=1)
+    return (edges.diff(dim=1) - 1).flip(0).double() / divisions
+
+
+def _unit(rows: Tensor) -> Tensor:
+    rows = rows / rows.amax(-1, keepdim=True)  # so that squares neither overflow nor vanish
+    return torch.nn.functional.normalize(rows, dim=-1)
+
+
+def _energy_spread(count: int, tasks: int, iterations: int = 400) -> Tensor:
+    """Vectors of least energy ``Σ 1 / distance^m``, by projected gradient steps whose length shrinks to zero."""
+    corners = torch.eye(tasks, dtype=torch.float64)[: tasks if count >= tasks else 0]
+    moving = random(count - len(corners), tasks, seed=0)
+    for iteration in range(iterations):
+        rows = torch.cat([corners, moving])
+        away = moving[:, None, :] - rows[None, :, :]
+        distance = away.square().sum(-1, keepdim=True).sqrt()
+        force = torch.where(distance > 0, away / distance.clamp_min(1e-12) ** (tasks + 2), 0.0).sum(1)
+        force = force - (force * moving).sum(-1, keepdim=True) * moving
+        nearest = torch.where(distance > 0, distance, torch.inf).amin(1)
+        length = 0.3 * nearest * (1 - iteration / iterations)
+        moving = _unit((moving + length * force / force.norm(dim=-1, keepdim=True).clamp_min(1e-12)).clamp_min(0.0))
+    return torch.cat([corners, moving])

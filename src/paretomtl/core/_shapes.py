@@ -1,0 +1,40 @@
+"""Checks of arguments that the core functions share: an error names the parameter, the rule and what was found."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+def check_count(name: str, count: int) -> None:
+    """Refuse what is not a positive whole number."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise ValueError(f"'{name}' must be a whole number of at least 1. Got {count!r} instead.")
+
+
+def check_tasks(name: str, tasks: int) -> None:
+    """Refuse fewer than two tasks: one loss has no trade-off."""
+    if not isinstance(tasks, int) or isinstance(tasks, bool) or tasks < 2:
+        raise ValueError(f"'{name}' must be at least 2: a trade-off needs two tasks. Got {tasks!r} instead.")
+
+
+def check_floating(name: str, tensor: Tensor) -> None:
+    """Refuse integer, bool and complex tensors."""
+    if not tensor.is_floating_point():
+        raise TypeError(f"'{name}' must be a floating-point tensor. Got {tensor.dtype} instead.")
+
+
+def check_trailing(name: str, tensor: Tensor, *expected: int | str) -> None:
+    """Refuse a tensor whose last dimensions differ from ``expected``; a string there is a free size."""
+    found = tensor.shape[-len(expected) :]
+    fits = len(found) == len(expected)
+    if not fits or any(isinstance(size, int) and size != f for size, f in zip(expected, found, strict=True)):
+        shown = ", ".join(["...", *map(str, expected)])
+        raise ValueError(f"'{name}' must have shape [{shown}]. Got {list(tensor.shape)} instead.")
+
+
+def check_gramian(name: str, gramian: Tensor) -> int:
+    """Refuse what is not a batch of square floating-point matrices; return the number of tasks."""
+    check_floating(name, gramian)
+    if gramian.ndim < 2 or gramian.shape[-1] != gramian.shape[-2] or gramian.shape[-1] == 0:
+        raise ValueError(f"'{name}' must have shape [..., m, m]. Got {list(gramian.shape)} instead.")
+    return gramian.shape[-1]

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import settings
+
+torch.set_num_threads(1)  # the tests run in as many processes as there are cores
+settings.register_profile("paretomtl", deadline=None, max_examples=60, derandomize=True, print_blob=True)
+settings.load_profile("paretomtl")
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> str:
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return str(request.param)

@@ -1,0 +1,19 @@
+"""Optional dependencies: imported where they are used, and named with their remedy where they are missing."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional module, or say which install brings it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not module.startswith(error.name):
+            raise
+        raise ModuleNotFoundError(
+            f"'{module.split('.')[0]}' is needed for this and is not installed: pip install 'paretomtl[{extra}]'",
+            name=error.name,
+        ) from None

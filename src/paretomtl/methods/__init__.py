@@ -1,0 +1,32 @@
+"""The methods: each turns losses and Gramian into task weights, and nothing else. One paper, one file."""
+
+from __future__ import annotations
+
+from paretomtl.methods._gradnorm import GradNorm
+from paretomtl.methods._linear import Linear, RandomSearch, SingleTask
+from paretomtl.methods._method import Method, Reading, State, Step, Weigher, slice_state
+from paretomtl.methods._mgda import MGDA
+from paretomtl.methods._pareto_mtl import ParetoMTL, Status
+from paretomtl.methods._registry import METHODS, resolve_method
+from paretomtl.methods._torchjd import TorchJD
+from paretomtl.methods._uncertainty import Uncertainty
+
+__all__ = [
+    "METHODS",
+    "MGDA",
+    "GradNorm",
+    "Linear",
+    "Method",
+    "ParetoMTL",
+    "RandomSearch",
+    "Reading",
+    "SingleTask",
+    "State",
+    "Status",
+    "Step",
+    "TorchJD",
+    "Uncertainty",
+    "Weigher",
+    "resolve_method",
+    "slice_state",
+]

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from paretomtl.core import preferences as vectors
+from paretomtl.core._shapes import check_count, check_tasks
+from paretomtl.methods._method import Method, Reading, Seen, State
+
+
+@dataclass(frozen=True)
+class Linear(Method):
+    r"""Linear scalarization with fixed weights, the paper's grid search (section 3.2, equation 2).
+
+    The K rows are importances: non-negative, scaled to sum to m. A bare number stands for a grid on the simplex:
+        evenly spaced
+    for two tasks, the first points of the smallest fitting lattice, spread over it, for more.
+
+    Example:
+        >>> from paretomtl.methods import Step
+        >>> method = Linear()
+        >>> state = method.init(method.spread(3, tasks=2))
+        >>> method.weigh(Step(losses=torch.ones(3, 2)), state)[0]
+        tensor([[2., 0.],
+                [1., 1.],
+                [0., 2.]])
+    """
+
+    name: ClassVar[str] = "linear"
+    needs_gramian: ClassVar[bool] = False
+    reading: ClassVar[Reading] = "importance"
+
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        directions = vectors.even(count, tasks)
+        if tasks > 2:
+            return directions / directions.sum(-1, keepdim=True)
+        share = (
+            torch.linspace(1.0, 0.0, count, dtype=torch.float64)
+            if count > 1
+            else torch.tensor([0.5], dtype=torch.float64)
+        )
+        return torch.stack([share, 1 - share], -1)
+
+    def init(self, preferences: Tensor) -> State:
+        return {"weights": importances(preferences)}
+
+    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+        return state["weights"], state
+
+
+@dataclass(frozen=True)
+class RandomSearch(Linear):
+    """Linear scalarization with weights drawn uniformly from the simplex, the paper's random search (section 2)."""
+
+    name: ClassVar[str] = "random-search"
+
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        check_count("count", count)
+        check_tasks("tasks", tasks)
+        uniform = torch.rand(count, tasks, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        share = -uniform.clamp_min(1e-12).log()
+        return share / share.sum(-1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class SingleTask(Linear):
+    """One model per task, trained on its own loss alone: the paper's single-task baseline (section 6). K equals m."""
+
+    name: ClassVar[str] = "single-task"
+
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        check_tasks("tasks", tasks)
+        if count != tasks:
+            raise ValueError(
+                f"'preferences' must be the number of tasks ({tasks}) for 'single-task'. Got {count} instead."
+            )
+        return torch.eye(tasks, dtype=torch.float64)
+
+
+def importances(rows: Tensor) -> Tensor:
+    """Rows of importances ``[K, m]``, checked and scaled to sum to m."""
+    rows = torch.as_tensor(rows).detach().double()
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise ValueError(f"'preferences' must have shape [K, m]. Got {list(rows.shape)} instead.")
+    for k, row in enumerate(rows.tolist()):
+        if not all(math.isfinite(value) and value >= 0.0 for value in row) or not any(row):
+            raise ValueError(
+                f"'preferences' must be finite, non-negative and not all zero. Got {row} in row {k} instead."
+            )
+    return rows * (rows.shape[1] / rows.sum(-1, keepdim=True))

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from paretomtl.core._shapes import check_count, check_floating, check_tasks, check_trailing
+
+State: TypeAlias = dict[str, Tensor]
+"""What a method remembers between steps. Every tensor leads with K, so that a state can be sliced, stored and sent."""
+
+Reading: TypeAlias = Literal["direction", "importance", "start"]
+"""What the K rows mean: directions of the loss vector, importances of the tasks, or nothing but K starts."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a method sees of one training step of K models.
+
+    Attributes:
+        losses: ``L [K, m]``.
+        gramian: ``C [K, m, m]`` of the task gradients; None for methods that do not need it.
+        present: ``[K, m]`` bool, the tasks that had labels in this batch; None when all had.
+        number: how many steps came before this one; an int, or a tensor without dimensions in a captured graph.
+        total: how many steps are planned; 0 when that is not known.
+    """
+
+    losses: Tensor
+    gramian: Tensor | None = None
+    present: Tensor | None = None
+    number: int | Tensor = 0
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A :class:`Step` made safe, in float64: absent tasks have loss 0 and gradient 0, broken subproblems losses of 1.
+
+    The Gramian is zero for methods that do not need one.
+    """
+
+    losses: Tensor
+    gramian: Tensor
+    present: Tensor
+    number: int | Tensor
+    total: int
+
+
+class Method(ABC):
+    """A rule that turns losses and Gramian into task weights (paper, section 4.3). Immutable: state in, state out.
+
+    A method implements :meth:`init` and :meth:`_weigh`; everything else is common. Computations are in float64. A
+    subproblem whose losses or Gramian are not finite gets zero weights and keeps its state, and never touches another
+    one.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the command line and stored results call it."""
+
+    @property
+    @abstractmethod
+    def needs_gramian(self) -> bool:
+        """Whether :class:`Step` must carry a Gramian: m backward passes a step instead of one."""
+
+    @property
+    @abstractmethod
+    def reading(self) -> Reading:
+        """What the K rows of ``preferences`` mean to this method."""
+
+    @abstractmethod
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        """The rows ``[K, m]`` that a bare number of preferences stands for."""
+
+    @abstractmethod
+    def init(self, preferences: Tensor) -> State:
+        """The state before the first step, from rows ``[K, m]``."""
+
+    @abstractmethod
+    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+        """Weights ``[K, m]`` and the next state."""
+
+    def weigh(self, step: Step, state: State) -> tuple[Tensor, State]:
+        """The task weights ``α [K, m]`` of this step, in the precision of the losses, and the next state."""
+        check_floating("losses", step.losses)
+        check_trailing("losses", step.losses, _count(state), "m")
+        tasks = step.losses.shape[-1]
+        if self.needs_gramian and step.gramian is None:
+            raise ValueError(f"'gramian' must be given: the method '{self.name}' weighs by it. Got None instead.")
+        present = torch.ones_like(step.losses, dtype=torch.bool) if step.present is None else step.present
+        check_trailing("present", present, tasks)
+        present = present.expand(step.losses.shape)
+        losses = torch.where(present, step.losses.detach().double(), 0.0)
+        valid = losses.isfinite().all(-1, keepdim=True) & present.any(-1, keepdim=True)
+        gramian = losses.new_zeros(*losses.shape, tasks)
+        if step.gramian is not None:
+            check_floating("gramian", step.gramian)
+            check_trailing("gramian", step.gramian, step.losses.shape[0], tasks, tasks)
+            pairs = present[..., :, None] & present[..., None, :]
+            gramian = torch.where(pairs, step.gramian.detach().double(), 0.0)
+            valid = valid & gramian.isfinite().flatten(1).all(-1, keepdim=True)
+            gramian = torch.where(valid[..., None], gramian, 0.0)
+        losses = torch.where(valid, losses, 1.0)
+        weights, after = self._weigh(Seen(losses, gramian, present, step.number, step.total), state)
+        after = {name: torch.where(_against(valid, new), new, state[name]) for name, new in after.items()}
+        return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
+
+    def status(self, state: State) -> list[str]:
+        """One word per subproblem on how it stands."""
+        return ["trained"] * _count(state)
+
+    def snapshots(self, total: int) -> tuple[int, ...]:
+        """The steps of a plan of ``total`` before which the models are worth keeping besides the final ones."""
+        return ()
+
+    def bind(self, preferences: Tensor, index: int, *, total: int = 0) -> Weigher:
+        """This method for one subproblem of ``preferences [K, m]``, for a training loop of one's own.
+
+        Args:
+            preferences: all K rows; regions need the others too.
+            index: which of them.
+            total: how many optimizer steps are planned; 0 when that is not known.
+        """
+        return Weigher(self, preferences, index, total)
+
+
+class Weigher:
+    """A method bound to one subproblem: remembers the state and counts the steps. Made by :meth:`Method.bind`."""
+
+    def __init__(self, method: Method, preferences: Tensor, index: int, total: int = 0) -> None:
+        if not 0 <= index < len(preferences):
+            raise IndexError(f"'index' must be a row of the {len(preferences)} preferences. Got {index} instead.")
+        self.method = method
+        self.index = index
+        self.tasks = preferences.shape[-1]
+        self.total = total
+        self.number = torch.zeros((), dtype=torch.long)
+        self.state = slice_state(method.init(preferences), slice(index, index + 1))
+        self.pending: Any = None
+        """Losses and gradients that :func:`paretomtl.backward` has added up so far; not part of the state."""
+
+    def peek(self, losses: Tensor, gramian: Tensor | None, present: Tensor | None = None) -> tuple[Tensor, State]:
+        """Weights ``[m]`` from losses ``[m]`` and Gramian ``[m, m]``, and the state after that step."""
+        self.state = {name: tensor.to(losses.device) for name, tensor in self.state.items()}
+        self.number = self.number.to(losses.device)
+        step = Step(
+            losses[None],
+            None if gramian is None else gramian[None],
+            None if present is None else present[None],
+            self.number,
+            self.total,
+        )
+        weights, state = self.method.weigh(step, self.state)
+        return weights[0], state
+
+    def advance(self, state: State, usable: Tensor) -> None:
+        """Go on to the state that :meth:`peek` returned, where ``usable`` (bool, without dimensions) says so."""
+        self.state = {name: torch.where(usable, state[name], tensor) for name, tensor in self.state.items()}
+        self.number = self.number + usable.long()
+
+    def state_dict(self) -> State:
+        """All that a later run needs to go on from here, as tensors."""
+        return {"number": self.number.clone(), **{name: tensor.clone() for name, tensor in self.state.items()}}
+
+    def load_state_dict(self, saved: State) -> None:
+        """Go on from what :meth:`state_dict` returned for the same method and preferences."""
+        found = {name: tuple(tensor.shape) for name, tensor in saved.items()}
+        expected = {name: tuple(tensor.shape) for name, tensor in self.state_dict().items()}
+        if found != expected:
+            raise ValueError(
+                f"'saved' must hold tensors shaped {expected}, as this weigher's are. Got {found} instead."
+            )
+        self.state = {name: saved[name].clone() for name in self.state}
+        self.number = saved["number"].clone()
+
+
+def slice_state(state: State, rows: slice | Tensor | list[int]) -> State:
+    """The part of a state that belongs to some subproblems."""
+    return {name: tensor[rows] for name, tensor in state.items()}
+
+
+def _count(state: State) -> int:
+    return len(next(iter(state.values())))
+
+
+def _against(valid: Tensor, like: Tensor) -> Tensor:
+    return valid.reshape(-1, *[1] * (like.ndim - 1))
+
+
+def uniform(count: int, tasks: int) -> Tensor:
+    """Rows for methods to which they are K starts and nothing else: equal shares."""
+    check_count("count", count)
+    check_tasks("tasks", tasks)
+    return torch.full((count, tasks), 1.0 / tasks, dtype=torch.float64)

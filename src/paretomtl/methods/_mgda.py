@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from paretomtl.core import Solve, released_direction
+from paretomtl.methods._method import Method, Reading, Seen, State, uniform
+
+
+@dataclass(frozen=True)
+class MGDA(Method):
+    r"""MGDA (Désidéri 2012), as MOO-MTL uses it (Sener and Koltun 2018; paper, equation 16).
+
+    The weights are those of the min-norm point of the task gradients.
+    The weights lie on the simplex, and the step lowers all tasks or is zero (Lemma 1). The K rows are nothing but K
+    starts.
+
+    Args:
+        rescale: scale the weights to sum to m, so that learning rates compare with those of fixed weights.
+
+    Example:
+        >>> from paretomtl.methods import Step
+        >>> method = MGDA()
+        >>> step = Step(losses=torch.ones(1, 2), gramian=torch.tensor([[[4.0, 0.0], [0.0, 1.0]]]))
+        >>> method.weigh(step, method.init(method.spread(1, tasks=2)))[0]
+        tensor([[0.2000, 0.8000]])
+    """
+
+    rescale: bool = False
+
+    name: ClassVar[str] = "mgda"
+    needs_gramian: ClassVar[bool] = True
+    reading: ClassVar[Reading] = "start"
+
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        return uniform(count, tasks)
+
+    def init(self, preferences: Tensor) -> State:
+        return {"critical": torch.zeros(len(preferences), dtype=torch.bool)}
+
+    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+        found = released_direction(step.gramian, present=step.present)
+        weights = found.combination * step.losses.shape[-1] if self.rescale else found.combination
+        return weights, {"critical": found.status == Solve.ZERO.value}
+
+    def status(self, state: State) -> list[str]:
+        return ["critical" if critical else "trained" for critical in state["critical"].tolist()]

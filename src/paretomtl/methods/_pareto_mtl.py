@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, direction, region_rows
+from paretomtl.core import preferences as vectors
+from paretomtl.methods._method import Method, Reading, Seen, State
+
+
+class Status(IntEnum):
+    """How a subproblem of Pareto MTL stands, by the losses of its last step."""
+
+    INFEASIBLE = 0
+    """The loss vector is outside its region."""
+    FEASIBLE = 1
+    """It is in its region, and some direction still lowers all that counts."""
+    CRITICAL = 2
+    """It is in its region, and no such direction exists: a restricted Pareto critical point (paper, Lemma 2)."""
+
+
+@dataclass(frozen=True)
+class ParetoMTL(Method):
+    r"""Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a subproblem per preference vector, kept in its region.
+
+    Subproblem k first lowers the constraints that it violates (initial phase), then all tasks and the active
+    constraints together (main phase), each time along the min-norm direction of :func:`paretomtl.core.direction`. The
+    task weights are :math:`\alpha_i = \lambda_i + \sum_j \beta_j (u_{ji} - u_{ki})` (paper, equation 18) and may be
+    negative. Phases belong to each subproblem and only move forward.
+
+    Args:
+        initial_steps: the most optimizer steps that the initial phase may take; an infeasible subproblem then goes on
+            to the main phase with its violated constraints active. None: a fifth of the planned steps, as in the
+            paper's synthetic example; without a plan, until feasible. 0 skips the initial phase (supplement, section
+            1).
+        epsilon: a constraint is active in the main phase when it is nearer to its boundary than this share of its
+            distance on the region's own ray. At least 0, under 1.
+        rescale: scale the weights of the main and released phase to :math:`\sum_i |\alpha_i| = m`, as the paper's code
+            does for networks; weights that are all rounding become zero instead. Off, the step is the min-norm
+            direction itself.
+        unit_rows: scale the constraint rows to unit length before the dual.
+        scale: positive factors c that the losses are multiplied by before anything is decided, so that tasks of
+            different units compare: one per task, or "first" for one over each task's first loss. The subproblem is
+            then that of :math:`c \circ L`, and the weights returned are :math:`c \circ \alpha'`.
+        release_steps: how many steps at the end of the plan drop all constraints and follow MGDA (supplement, section
+            1).
+
+    The state keeps, for each subproblem: its constraint rows, phase, status, the step since which it has that status,
+        the last
+    finite loss of each task (it stands in for a task without labels), and the scale.
+
+    Example:
+        >>> from paretomtl.methods import Step
+        >>> method = ParetoMTL()
+        >>> state = method.init(vectors.even(3, tasks=2))
+        >>> step = Step(losses=torch.tensor([[0.9, 0.1], [0.5, 0.5], [0.9, 0.1]]), gramian=torch.eye(2).expand(3, 2, 2))
+        >>> weights, state = method.weigh(step, state)
+        >>> weights  # in region; in region; far from (0, 1): lower the first loss, raise the second
+        tensor([[ 0.5000,  0.5000],
+                [ 0.5000,  0.5000],
+                [ 0.7071, -0.2929]])
+        >>> method.status(state)
+        ['feasible', 'feasible', 'infeasible']
+    """
+
+    initial_steps: int | None = None
+    epsilon: float = 0.1
+    rescale: bool = False
+    unit_rows: bool = False
+    scale: Literal["first"] | tuple[float, ...] | None = None
+    release_steps: int = 0
+
+    name: ClassVar[str] = "pareto-mtl"
+    needs_gramian: ClassVar[bool] = True
+    reading: ClassVar[Reading] = "direction"
+
+    def __post_init__(self) -> None:
+        if self.initial_steps is not None and self.initial_steps < 0:
+            raise ValueError(f"'initial_steps' must not be negative. Got {self.initial_steps} instead.")
+        if not 0.0 <= self.epsilon < 1.0:
+            raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {self.epsilon} instead.")
+        if self.release_steps < 0:
+            raise ValueError(f"'release_steps' must not be negative. Got {self.release_steps} instead.")
+        if isinstance(self.scale, str) and self.scale != "first":
+            raise ValueError(f"'scale' must be \"first\", one factor per task, or None. Got {self.scale!r} instead.")
+        if self.scale is not None and self.scale != "first" and not all(0 < c < float("inf") for c in self.scale):
+            raise ValueError(f"'scale' must be positive and finite. Got {self.scale} instead.")
+
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        return vectors.even(count, tasks)
+
+    def init(self, preferences: Tensor) -> State:
+        units = vectors.validate(preferences)
+        count, tasks = units.shape
+        scale = torch.zeros(count, tasks, dtype=torch.float64)  # zero: not known yet
+        if self.scale is None:
+            scale = scale + 1.0
+        elif self.scale != "first":
+            if len(self.scale) != tasks:
+                raise ValueError(f"'scale' must have one factor per task ({tasks}). Got {len(self.scale)} instead.")
+            scale = scale + torch.tensor(self.scale, dtype=torch.float64)
+        return {
+            "rows": region_rows(units),
+            "phase": torch.full((count,), Phase.INITIAL.value),
+            "status": torch.full((count,), Status.INFEASIBLE.value),
+            "since": torch.zeros(count, dtype=torch.long),
+            "losses": torch.zeros(count, tasks, dtype=torch.float64),
+            "scale": scale,
+        }
+
+    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+        tasks = step.losses.shape[-1]
+        losses = torch.where(step.present, step.losses, state["losses"])
+        known = state["scale"] > 0
+        scale = torch.where(known | ~step.present, state["scale"], 1.0 / losses.abs().clamp_min(1e-12))
+        c = torch.where(scale > 0, scale, 1.0)
+
+        found = direction(
+            c * losses,
+            c[..., :, None] * step.gramian * c[..., None, :],
+            state["rows"],
+            self._phase(step, state["phase"]),
+            epsilon=self.epsilon,
+            unit_rows=self.unit_rows,
+            present=step.present,
+        )
+        weights = c * found.weights
+        if self.rescale:
+            weights = torch.where((found.phase != Phase.INITIAL.value)[..., None], _rescaled(weights, tasks), weights)
+
+        feasible = (found.values <= FEASIBLE_TOLERANCE).all(-1)
+        critical = feasible & (found.dual.status == Solve.ZERO.value)
+        status = feasible.long() * Status.FEASIBLE.value + critical.long()
+        since = torch.where(status == state["status"], state["since"], step.number)
+        after = {"phase": found.phase, "status": status, "since": since, "losses": losses, "scale": scale}
+        return weights, {**state, **after}
+
+    def _phase(self, step: Seen, phase: Tensor) -> Tensor:
+        """The phase before this step's check of feasibility: the cap of the initial phase, and the release."""
+        cap = self.initial_steps
+        if cap is None and step.total > 0:
+            cap = step.total // 5
+        if cap is not None:
+            phase = torch.where((phase == Phase.INITIAL.value) & (step.number >= cap), Phase.MAIN.value, phase)
+        if self.release_steps and step.total > 0:
+            released = step.number >= max(step.total - self.release_steps, 0)
+            phase = torch.where((phase >= 0) & released, Phase.RELEASED.value, phase)
+        return phase
+
+    def snapshots(self, total: int) -> tuple[int, ...]:
+        return (max(total - self.release_steps, 0),) if self.release_steps else ()
+
+    def status(self, state: State) -> list[str]:
+        return [Status(code).name.lower() for code in state["status"].tolist()]
+
+
+def _rescaled(weights: Tensor, tasks: int) -> Tensor:
+    """Weights with ``Σ|α| = m``; weights that are rounding of zero stay out of the step."""
+    total = weights.abs().sum(-1, keepdim=True)
+    return torch.where(total > 1e-12, weights * (tasks / total.clamp_min(1e-12)), 0.0)

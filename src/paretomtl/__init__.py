@@ -1,0 +1,28 @@
+"""Pareto multi-task learning: train a set of models, one per trade-off, spread over the Pareto front."""
+
+from paretomtl import core, methods, problems
+from paretomtl.core import preferences
+from paretomtl.front import Front
+from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, Uncertainty, Weigher
+from paretomtl.problems import Problem
+from paretomtl.training import backward, fit, fit_seeds
+
+__all__ = [
+    "MGDA",
+    "Front",
+    "GradNorm",
+    "Linear",
+    "ParetoMTL",
+    "Problem",
+    "RandomSearch",
+    "SingleTask",
+    "Uncertainty",
+    "Weigher",
+    "backward",
+    "core",
+    "fit",
+    "fit_seeds",
+    "methods",
+    "preferences",
+    "problems",
+]

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl.core import preferences
+from paretomtl.core._shapes import check_count, check_tasks, check_trailing
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The true front of a problem whose Pareto set is the image of the simplex.
+
+    Attributes:
+        tasks: the number of tasks m.
+        point: maps weights on the simplex ``[n, m]`` to the losses ``[n, m]`` of Pareto optimal points, and all of the
+            simplex onto the whole front.
+    """
+
+    tasks: int
+    point: Callable[[Tensor], Tensor]
+
+    def front(self, count: int) -> Tensor:
+        """At least ``count`` points of the front, ``[n, m]``, from a lattice on the simplex.
+
+        Example:
+            >>> from paretomtl.problems import quadratic
+            >>> quadratic().truth.front(3)  # two parabolas, one unit apart from the origin each
+            tensor([[0.0000, 2.0000],
+                    [0.5000, 0.5000],
+                    [2.0000, 0.0000]], dtype=torch.float64)
+        """
+        check_count("count", count)
+        divisions = 1
+        while math.comb(divisions + self.tasks - 1, self.tasks - 1) < count:
+            divisions += 1
+        return self.point(preferences.lattice(divisions, self.tasks))
+
+    def distance(self, losses: Tensor) -> Tensor:
+        """Euclidean distance of each loss vector ``[n, m]`` to the front, ``[n]``, from above.
+
+        The nearest point is searched in the weights: the best of a lattice, then of ever smaller lattices around the
+            best so
+        far. Beyond three tasks the lattices are coarse, and shrink slowly instead.
+        """
+        check_trailing("losses", losses, self.tasks)
+        wanted = losses.double()[:, None, :]
+        divisions, shrink = {2: (200, 0.6), 3: (24, 0.7)}.get(self.tasks, (3, 0.93))
+        lattice = preferences.lattice(divisions, self.tasks)
+        best = torch.full((len(losses), 1, self.tasks), 1.0 / self.tasks, dtype=torch.float64)
+        least = torch.full((len(losses),), torch.inf, dtype=torch.float64)
+        size = 2.0  # the first lattice covers the simplex from wherever the search starts
+        while size > 1e-9:
+            weights = (best + size * (lattice - 1.0 / self.tasks)).clamp_min(0.0)
+            weights = torch.cat([weights / weights.sum(-1, keepdim=True), best], 1)
+            points = self.point(weights.reshape(-1, self.tasks)).reshape(weights.shape)
+            least, index = (points - wanted).norm(dim=-1).min(-1)
+            best = weights[torch.arange(len(losses)), index][:, None, :]
+            size *= shrink
+        return least
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What to train: an ordinary model and its losses.
+
+    Attributes:
+        model: a factory of ``nn.Module``; called once per subproblem, each time from its own random state.
+        losses: maps the model's output to the m losses ``[m]``.
+        tasks: their names.
+        name: what stored results call the problem.
+        truth: the true front, where it is known.
+
+    A problem without data, such as a function to minimise, has a model whose ``forward()`` takes no argument and
+    returns the point where it stands.
+
+    Example:
+        >>> class Point(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.x = torch.nn.Parameter(torch.randn(3))
+        ...     def forward(self):
+        ...         return self.x
+        >>> def losses(x):
+        ...     return torch.stack([(x - 1).square().sum(), (x + 1).square().sum()])
+        >>> problem = Problem(Point, losses, ["left", "right"])
+        >>> problem.tasks
+        ('left', 'right')
+    """
+
+    model: Callable[[], nn.Module]
+    losses: Callable[[Tensor], Tensor]
+    tasks: Sequence[str]
+    name: str = "problem"
+    truth: Truth | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tasks", tuple(self.tasks))
+        check_tasks("len(tasks)", len(self.tasks))
+        if len(set(self.tasks)) < len(self.tasks):
+            raise ValueError(f"'tasks' must be distinct names. Got {list(self.tasks)} instead.")
+
+
+class Point(nn.Module):
+    """A point of R^d as a model: starts uniformly in ``[−half, half]^d``, and its output is where it stands."""
+
+    def __init__(self, dimension: int, half: float = 0.5) -> None:
+        super().__init__()
+        self.x = nn.Parameter((2 * torch.rand(dimension) - 1) * half)
+
+    def forward(self) -> Tensor:
+        return self.x

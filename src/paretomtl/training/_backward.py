@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from paretomtl.core._shapes import check_floating
+from paretomtl.methods import Weigher
+from paretomtl.training._gradients import TaskGradients, combine, gramian, task_gradients
+
+
+def backward(
+    losses: Tensor,
+    weigher: Weigher,
+    parameters: Iterable[Tensor],
+    *,
+    shared: Iterable[Tensor] | None = None,
+    last: bool = True,
+    scaler: torch.amp.GradScaler | None = None,
+) -> Tensor:
+    r"""``loss.backward()`` for several losses: adds :math:`\sum_i \alpha_i \nabla L_i` to ``.grad`` (equation 18).
+
+    The weights come from the weigher, that is from a method bound to one subproblem. One forward pass and m backward
+    passes; one backward pass for methods that need no Gramian, unless gradients are accumulated or a task is absent.
+
+    A loss that is NaN while others are not belongs to a task without labels in this batch, which gets weight zero. If
+    all are NaN, or one is infinite, or a gradient is not finite, then ``.grad`` gets NaN, as ``loss.backward()`` would
+    leave it: a gradient scaler then skips the step. The weigher stays where it was.
+
+    Args:
+        losses: ``[m]``, attached to the graph. The graph is freed.
+        weigher: from :meth:`paretomtl.methods.Method.bind`.
+        parameters: those to train. Ones that no loss reaches keep their ``.grad``, be it None.
+        shared: take the Gramian over these alone, and weigh only their gradients; every other parameter belongs to a
+            head and gets :math:`\sum_i \nabla L_i`, each task's own gradient with weight 1.
+        last: False adds losses and gradients up for a later call, which weighs the sums once. Divide the losses by the
+            number of calls, as for ``loss.backward()``.
+        scaler: a gradient scaler; the losses are passed unscaled. ``.grad`` then holds scaled gradients, and the
+            weights are those of the unscaled problem.
+
+    Returns:
+        The weights ``[m]`` that were used; zeros when ``last`` is False.
+
+    Example:
+        >>> import torch, paretomtl as pm
+        >>> model = torch.nn.Linear(3, 2)
+        >>> weigher = pm.ParetoMTL(initial_steps=10).bind(pm.preferences.even(5, tasks=2), index=2)
+        >>> losses = model(torch.ones(8, 3)).square().mean(0)
+        >>> weights = pm.backward(losses, weigher, model.parameters())
+        >>> model.weight.grad.shape
+        torch.Size([2, 3])
+    """
+    _check_losses(losses, weigher)
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    in_trunk = _in_trunk(trained, shared)
+    scale = (
+        torch.ones((), device=losses.device) if scaler is None else scaler.scale(torch.ones((), device=losses.device))
+    )
+    scaled = losses * scale
+    values, present = losses.detach(), ~losses.detach().isnan()
+
+    if last and weigher.pending is None and not weigher.method.needs_gramian and bool(present.all()):
+        weights, state = weigher.peek(values, None)
+        updates = _one_backward(scaled, weights, trained, in_trunk)
+    else:
+        summed = _Sums(values, present, task_gradients(scaled, trained))
+        if weigher.pending is not None:
+            summed = weigher.pending.plus(summed)
+        if not last:
+            weigher.pending = summed.plus(None)
+            return torch.zeros_like(values)
+        weigher.pending = None
+        trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in summed.gradients]
+        c = gramian(trunk, 1)[0] / scale.double().square() if weigher.method.needs_gramian else None
+        weights, state = weigher.peek(summed.losses, c, summed.present)
+        updates = _weigh_rows(weights, summed, in_trunk)
+
+    finite = torch.stack([update.isfinite().all() for update in updates if update is not None]).all()
+    usable = finite & present.any() & ~values.isinf().any()
+    weigher.advance(state, usable)
+    for parameter, update in zip(trained, updates, strict=True):
+        if update is not None:
+            update = torch.where(usable, update, torch.nan).to(parameter.dtype)
+            parameter.grad = update if parameter.grad is None else parameter.grad.add_(update)
+    return torch.where(usable, weights, torch.nan)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Losses and task gradients of one or more calls."""
+
+    losses: Tensor
+    present: Tensor
+    gradients: TaskGradients
+
+    def plus(self, other: _Sums | None) -> _Sums:
+        """The sums of both; what an absent task left behind, which may be NaN, does not count."""
+        mine = self._cleaned()
+        if other is None:
+            return mine
+        theirs = other._cleaned()
+        rows: TaskGradients = [
+            tuple(a if b is None else b if a is None else a + b for a, b in zip(x, y, strict=True))
+            for x, y in zip(mine.gradients, theirs.gradients, strict=True)
+        ]
+        return _Sums(mine.losses + theirs.losses, mine.present | theirs.present, rows)
+
+    def _cleaned(self) -> _Sums:
+        rows: TaskGradients = [
+            tuple(None if g is None else torch.where(here, g, 0.0) for g in row)
+            for here, row in zip(self.present, self.gradients, strict=True)
+        ]
+        return _Sums(torch.where(self.present, self.losses, 0.0), self.present, rows)
+
+
+def _weigh_rows(weights: Tensor, summed: _Sums, in_trunk: list[bool]) -> list[Tensor | None]:
+    """The trunk's gradients by the weights, the heads' gradients by one."""
+    ones = summed.present.to(weights.dtype)
+    updates: list[Tensor | None] = []
+    for parts, inside in zip(zip(*summed.gradients, strict=True), in_trunk, strict=True):
+        updates += combine(weights if inside else ones, [(part,) for part in parts])
+    return updates
+
+
+def _one_backward(losses: Tensor, weights: Tensor, trained: list[Tensor], in_trunk: list[bool]) -> list[Tensor | None]:
+    """For weights that are known before any gradient is: one backward pass, and one more for heads."""
+    if all(in_trunk):
+        return list(torch.autograd.grad((weights * losses).sum(), trained, allow_unused=True))
+    heads = [p for p, inside in zip(trained, in_trunk, strict=True) if not inside]
+    trunk = [p for p, inside in zip(trained, in_trunk, strict=True) if inside]
+    plain = iter(torch.autograd.grad(losses.sum(), heads, retain_graph=True, allow_unused=True))
+    weighted = iter(torch.autograd.grad((weights * losses).sum(), trunk, allow_unused=True))
+    return [next(weighted) if inside else next(plain) for inside in in_trunk]
+
+
+def _in_trunk(trained: list[Tensor], shared: Iterable[Tensor] | None) -> list[bool]:
+    if not trained:
+        raise ValueError("'parameters' must hold at least one tensor that requires a gradient. Got none.")
+    if shared is None:
+        return [True] * len(trained)
+    trunk = {id(parameter) for parameter in shared if parameter.requires_grad}
+    strangers = trunk - {id(parameter) for parameter in trained}
+    if not trunk or strangers:
+        raise ValueError(
+            f"'shared' must be some of 'parameters'. Got {len(trunk)} tensors, {len(strangers)} of them strangers."
+        )
+    return [id(parameter) in trunk for parameter in trained]
+
+
+def _check_losses(losses: Tensor, weigher: Weigher) -> None:
+    if not isinstance(losses, Tensor):
+        raise TypeError(
+            f"'losses' must be a tensor of one loss per task: see torch.stack. Got {type(losses).__name__} instead."
+        )
+    check_floating("losses", losses)
+    if losses.shape != (weigher.tasks,):
+        raise ValueError(f"'losses' must have shape [{weigher.tasks}], one per task. Got {list(losses.shape)} instead.")
+    if not losses.requires_grad:
+        raise ValueError("'losses' must be attached to the graph. Got a tensor that requires no gradient.")

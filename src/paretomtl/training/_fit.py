@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from paretomtl.core import preferences as vector_sets
+from paretomtl.core._shapes import check_count
+from paretomtl.front import Front
+from paretomtl.methods import Method, resolve_method, slice_state
+from paretomtl.problems import Problem
+from paretomtl.training._gradients import Stack
+from paretomtl.training._step import Training, train_step
+
+OptimizerFactory: TypeAlias = Callable[[Iterable[tuple[str, Tensor]]], torch.optim.Optimizer]
+
+ELEMENTWISE = ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "Rprop")
+"""Optimizers of torch.optim that treat each number on its own: a stack of models trains as the models would alone."""
+
+_PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
+
+
+def fit(
+    problem: Problem,
+    method: str | Method = "pareto-mtl",
+    preferences: int | Tensor | Sequence[Sequence[float]] = 5,
+    *,
+    epochs: int,
+    seed: int = 0,
+    optimizer: OptimizerFactory | None = None,
+    device: torch.device | str | None = None,
+    precision: str = "float32",
+    only: Sequence[int] | None = None,
+) -> Front:
+    """Train one model per preference, all at once (paper, algorithm 1).
+
+    Args:
+        problem: the model factory and its losses; for a problem without data an epoch is one step.
+        method: a name such as "pareto-mtl", or a configured :class:`~paretomtl.methods.Method`.
+        preferences: how many, spread as the method does by default; or the rows ``[K, m]`` themselves: directions of
+            the loss vector for Pareto MTL, importances for linear scalarization.
+        epochs: how long to train.
+        seed: model k starts from (seed, k).
+        optimizer: makes an optimizer from named parameters; Adam with its defaults when left out.
+        device: where to train; the GPU if there is one.
+        precision: "float32" or "float64".
+        only: train some of the subproblems, against the regions of all.
+
+    Example:
+        >>> import torch, paretomtl as pm
+        >>> sgd = lambda parameters: torch.optim.SGD(parameters, lr=1.0)
+        >>> front = pm.fit(pm.problems.synthetic(), preferences=3, epochs=100, optimizer=sgd)
+        >>> front.in_region()
+        tensor([True, True, True])
+    """
+    return fit_seeds(
+        problem,
+        method,
+        preferences,
+        epochs=epochs,
+        seeds=[seed],
+        optimizer=optimizer,
+        device=device,
+        precision=precision,
+        only=only,
+    )[0]
+
+
+def fit_seeds(
+    problem: Problem,
+    method: str | Method = "pareto-mtl",
+    preferences: int | Tensor | Sequence[Sequence[float]] = 5,
+    *,
+    epochs: int,
+    seeds: Sequence[int],
+    optimizer: OptimizerFactory | None = None,
+    device: torch.device | str | None = None,
+    precision: str = "float32",
+    only: Sequence[int] | None = None,
+) -> list[Front]:
+    """:func:`fit` for several seeds in one stack: the same fronts, in little more than the time of one."""
+    method = resolve_method(method)
+    check_count("epochs", epochs)
+    if not seeds or any(seed < 0 for seed in seeds):
+        raise ValueError(f"'seeds' must be one or more numbers that are not negative. Got {list(seeds)} instead.")
+    if precision not in _PRECISIONS:
+        raise ValueError(f"'precision' must be one of {sorted(_PRECISIONS)}. Got {precision!r} instead.")
+    device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+    vectors = [_rows(method, preferences, len(problem.tasks), seed) for seed in seeds]
+    chosen = _chosen(only, len(vectors[0]))
+    states = [slice_state(method.init(rows), chosen) for rows in vectors]
+    state = {name: torch.cat([part[name] for part in states]).to(device) for name in states[0]}
+    stack = Stack(problem.model, [seed * 2**20 + k for seed in seeds for k in chosen], device, _PRECISIONS[precision])
+    _check_losses(stack, problem)
+    alive = torch.ones(len(seeds) * len(chosen), dtype=torch.bool, device=device)
+    training = Training(problem, method, stack, _optimizer(optimizer, stack), state, alive, stack.copy())
+
+    began = time.perf_counter()
+    kept = method.snapshots(epochs)
+    stages = []
+    trace = []
+    for number in range(epochs):
+        if number in kept:
+            stages.append(_stage(training))
+        trace.append(train_step(training, number=number, total=epochs))
+    stages.append(_stage(training))
+    seconds = time.perf_counter() - began
+    losses, weights = (torch.stack(part).cpu() for part in zip(*trace, strict=True))
+
+    fronts = []
+    for i, seed in enumerate(seeds):
+        part = slice(i * len(chosen), (i + 1) * len(chosen))
+        front: Front | None = None
+        for stage in stages:
+            front = Front(
+                problem=problem.name,
+                tasks=tuple(problem.tasks),
+                method=method.name,
+                reading=method.reading,
+                preferences=vectors[i],
+                subproblems=tuple(chosen),
+                losses={"train": stage.losses[part]},
+                status=stage.status[part],
+                parameters={name: tensor[part] for name, tensor in stage.parameters.items()},
+                history={"losses": losses[:, part], "weights": weights[:, part]},
+                seed=seed,
+                seconds=seconds,
+                snapshot=front,
+                model_factory=problem.model,
+            )
+        assert front is not None
+        fronts.append(front)
+    return fronts
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """The stack at one moment: final, or right before the constraints are dropped."""
+
+    losses: Tensor
+    status: list[str]
+    parameters: dict[str, Tensor]
+
+
+@torch.no_grad()
+def _stage(training: Training) -> _Stage:
+    losses = training.stack.losses(training.problem.losses)
+    training.alive = training.alive & losses.isfinite().all(-1)
+    training.stack.restore(~training.alive, training.previous)
+    losses = training.stack.losses(training.problem.losses)
+    status = [
+        status if alive else "non-finite"
+        for status, alive in zip(training.method.status(training.state), training.alive.tolist(), strict=True)
+    ]
+    return _Stage(losses.cpu(), status, {name: tensor.cpu() for name, tensor in training.stack.copy().items()})
+
+
+def _rows(method: Method, preferences: int | Tensor | Sequence[Sequence[float]], tasks: int, seed: int) -> Tensor:
+    """The rows ``[K, m]`` that the user gave or asked for."""
+    if isinstance(preferences, int):
+        check_count("preferences", preferences)
+        return method.spread(preferences, tasks, seed=seed)
+    rows = torch.as_tensor(preferences).detach().double().cpu()
+    if rows.ndim != 2 or rows.shape[1] != tasks:
+        raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]. Got {list(rows.shape)} instead.")
+    return vector_sets.validate(rows) if method.reading == "direction" else rows
+
+
+def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
+    chosen = list(range(count)) if only is None else list(only)
+    if not chosen or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
+        raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {chosen} instead.")
+    return chosen
+
+
+def _optimizer(factory: OptimizerFactory | None, stack: Stack) -> torch.optim.Optimizer:
+    optimizer = (factory or torch.optim.Adam)(list(stack.parameters.items()))
+    if type(optimizer).__name__ not in ELEMENTWISE:
+        raise ValueError(
+            f"'optimizer' must treat each number on its own to train stacked models: one of {', '.join(ELEMENTWISE)}. "
+            f"Got {type(optimizer).__name__} instead."
+        )
+    return optimizer
+
+
+def _check_losses(stack: Stack, problem: Problem) -> None:
+    """Find a wrong ``losses`` before anything is trained."""
+    with torch.no_grad():
+        found = stack.losses(problem.losses)
+    if found.shape[1:] != (len(problem.tasks),):
+        raise ValueError(
+            f"'losses' must return shape [{len(problem.tasks)}], one per task. Got {list(found.shape[1:])} instead."
+        )
+    if not found.is_floating_point():
+        raise TypeError(f"'losses' must return a floating-point tensor. Got {found.dtype} instead.")

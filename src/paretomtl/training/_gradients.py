@@ -1,0 +1,111 @@
+"""From K models to losses, task gradients and Gramians. The only place that knows vmap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+TaskGradients: TypeAlias = list[tuple[Tensor | None, ...]]
+"""One tuple per task: its gradient for each parameter ``[K, ...]``, or None where the task does not use it."""
+
+
+class Stack:
+    """K models of one architecture as stacked parameters and buffers ``[K, ...]``.
+
+    Args:
+        model: the factory.
+        seeds: one random state per model.
+        device: where the stack lives.
+        dtype: the precision of floating-point parameters and buffers.
+    """
+
+    def __init__(
+        self, model: Callable[[], nn.Module], seeds: Iterable[int], device: torch.device | str, dtype: torch.dtype
+    ) -> None:
+        models = []
+        for seed in seeds:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                models.append(model().to(device=device, dtype=dtype))
+        self.template = models[0]
+        self.parameters: dict[str, Tensor]
+        self.parameters, self.buffers = stack_module_state(models)
+        if not self.parameters:
+            raise ValueError("'model' must have parameters to train. Got none.")
+
+    def losses(self, losses: Callable[[Any], Tensor]) -> Tensor:
+        """The losses of all models, ``[K, m]``, attached to the graph."""
+
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Any]) -> Tensor:
+            return losses(functional_call(self.template, (parameters, buffers), ()))
+
+        found: Tensor = vmap(one, randomness="different")(self.parameters, self.buffers)
+        return found
+
+    def copy(self) -> dict[str, Tensor]:
+        """The values of all parameters, by name."""
+        return {name: tensor.detach().clone() for name, tensor in self.parameters.items()}
+
+    @torch.no_grad()
+    def restore(self, rows: Tensor, values: dict[str, Tensor]) -> None:
+        """Put the models in ``rows [K]`` bool back to earlier values."""
+        for name, tensor in self.parameters.items():
+            tensor.copy_(torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor))
+
+
+def task_gradients(losses: Tensor, parameters: Sequence[Tensor]) -> TaskGradients:
+    """The gradient of each task for each parameter: m backward passes through one graph.
+
+    Args:
+        losses: ``[K, m]`` or ``[m]``, attached to the graph.
+        parameters: with a leading K where the losses have one.
+    """
+    tasks = losses.shape[-1]
+    return [
+        torch.autograd.grad(losses[..., i].sum(), parameters, retain_graph=i < tasks - 1, allow_unused=True)
+        for i in range(tasks)
+    ]
+
+
+def gramian(gradients: TaskGradients, count: int) -> Tensor:
+    """``C [K, m, m]`` in float64, added up over parameter tensors; no flat copy of all gradients is ever made."""
+    tasks = len(gradients)
+    total: Tensor | None = None
+    for parts in zip(*gradients, strict=True):
+        known = next((part for part in parts if part is not None), None)
+        if known is None:
+            continue
+        wide = known.dtype if known.dtype.itemsize >= 4 else torch.float32
+        rows = [torch.zeros_like(known) if part is None else part for part in parts]
+        j = torch.stack([row.reshape(count, -1).to(wide) for row in rows], 1)
+        c = torch.bmm(j, j.mT).double()
+        total = c if total is None else total + c
+    if total is None:
+        raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
+    assert total.shape == (count, tasks, tasks)
+    return total
+
+
+def combine(weights: Tensor, gradients: TaskGradients) -> list[Tensor | None]:
+    """``Σ_i α_i ∇L_i`` for each parameter; a weight of zero leaves its task out, NaN and all.
+
+    Args:
+        weights: ``[K, m]``, or ``[m]`` for parameters without a leading K.
+        gradients: from :func:`task_gradients`.
+    """
+    combined: list[Tensor | None] = []
+    for parts in zip(*gradients, strict=True):
+        total: Tensor | None = None
+        for i, part in enumerate(parts):
+            if part is None:
+                continue
+            weight = weights[..., i].to(part.dtype)
+            weight = weight.reshape(*weight.shape, *[1] * (part.ndim - weight.ndim))
+            term = torch.where(weight == 0, 0.0, weight * part)
+            total = term if total is None else total + term
+        combined.append(total)
+    return combined

@@ -76,7 +76,7 @@ def test_bad_input_is_named() -> None:
         core.constraint_values(rows, torch.ones(3, 3))
     with pytest.raises(TypeError, match="'losses' must be a floating-point tensor"):
         core.constraint_values(rows, torch.ones(3, 2, dtype=torch.long))
-    with pytest.raises(ValueError, match="'epsilon' must be at least 0 and under 1. Got 1.0"):
+    with pytest.raises(ValueError, match=r"'epsilon' must be at least 0 and under 1. Got 1.0"):
         core.active_main(torch.zeros(3, 2), rows, 1.0)
     with pytest.raises(ValueError, match=r"'preferences' must have shape \[K, m\]"):
         core.region_rows(torch.ones(3))

@@ -32,14 +32,10 @@ def synthetic(
         >>> problem.truth.distance(problem.losses(torch.zeros(20).double())[None]) < 1e-9  # the centre of the simplex
         tensor([True])
     """
-    check_tasks("tasks", tasks)
-    check_count("dimension", dimension)
-    if dimension < tasks - 1:
-        raise ValueError(f"'dimension' must be at least tasks - 1 = {tasks - 1}. Got {dimension} instead.")
+    centres = simplex_centres(dimension, tasks)
     factors = torch.tensor([1.0] * tasks if difficulties is None else list(difficulties), dtype=torch.float64)
     if factors.shape != (tasks,) or not bool((factors > 0).all()):
         raise ValueError(f"'difficulties' must be {tasks} positive numbers, one per task. Got {difficulties} instead.")
-    centres = simplex_centres(dimension, tasks)
 
     def losses(x: Tensor) -> Tensor:
         a, c = factors.to(x), centres.to(x)
@@ -56,6 +52,10 @@ def synthetic(
 
 def simplex_centres(dimension: int, tasks: int) -> Tensor:
     """Unit corners ``[m, d]`` of a regular simplex around the origin; for two tasks plus and minus the diagonal."""
+    check_tasks("tasks", tasks)
+    check_count("dimension", dimension)
+    if dimension < tasks - 1:
+        raise ValueError(f"'dimension' must be at least tasks - 1 = {tasks - 1}. Got {dimension} instead.")
     # The rows of Helmert's matrix without its constant column are the corners of a regular simplex in R^(m−1).
     helmert = torch.stack([_helmert_column(j, tasks) for j in range(1, tasks)], -1)
     flat = torch.nn.functional.normalize(helmert, dim=-1)

@@ -25,9 +25,10 @@ def backward(
     The weights come from the weigher, that is from a method bound to one subproblem. One forward pass and m backward
     passes; one backward pass for methods that need no Gramian, unless gradients are accumulated or a task is absent.
 
-    A loss that is NaN while others are not belongs to a task without labels in this batch, which gets weight zero. If
-    all are NaN, or one is infinite, or a gradient is not finite, then ``.grad`` gets NaN, as ``loss.backward()`` would
-    leave it: a gradient scaler then skips the step. The weigher stays where it was.
+    A loss that is NaN while others are not belongs to a task without labels in this batch, which gets weight zero. Make
+    ``losses`` with ``torch.stack``: the graphs before it are then kept apart, NaN and all. If all losses are NaN, or
+    one is infinite, or a gradient is not finite, then ``.grad`` gets NaN, as ``loss.backward()`` would leave it: a
+    gradient scaler then skips the step. The weigher stays where it was.
 
     Args:
         losses: ``[m]``, attached to the graph. The graph is freed.
@@ -55,17 +56,17 @@ def backward(
     _check_losses(losses, weigher)
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     in_trunk = _in_trunk(trained, shared)
-    scale = (
-        torch.ones((), device=losses.device) if scaler is None else scaler.scale(torch.ones((), device=losses.device))
-    )
-    scaled = losses * scale
+    scale = torch.ones((), device=losses.device)
+    if scaler is not None:
+        scale = scaler.scale(scale)
     values, present = losses.detach(), ~losses.detach().isnan()
 
     if last and weigher.pending is None and not weigher.method.needs_gramian and bool(present.all()):
         weights, state = weigher.peek(values, None)
-        updates = _one_backward(scaled, weights, trained, in_trunk)
+        updates = _one_backward(losses, weights, trained, in_trunk, scale)
+        usable = values.isfinite().all()
     else:
-        summed = _Sums(values, present, task_gradients(scaled, trained))
+        summed = _Sums(values, present, task_gradients(losses, trained, scale))
         if weigher.pending is not None:
             summed = weigher.pending.plus(summed)
         if not last:
@@ -73,12 +74,13 @@ def backward(
             return torch.zeros_like(values)
         weigher.pending = None
         trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in summed.gradients]
-        c = gramian(trunk, 1)[0] / scale.double().square() if weigher.method.needs_gramian else None
-        weights, state = weigher.peek(summed.losses, c, summed.present)
+        c = gramian(trunk, 1)[0] / scale.double().square()
+        weights, state = weigher.peek(summed.losses, c if weigher.method.needs_gramian else None, summed.present)
         updates = _weigh_rows(weights, summed, in_trunk)
+        seen = torch.where(summed.present[:, None] & summed.present, c, 0.0)
+        usable = summed.present.any() & ~summed.losses.isinf().any() & seen.isfinite().all()
 
-    finite = torch.stack([update.isfinite().all() for update in updates if update is not None]).all()
-    usable = finite & present.any() & ~values.isinf().any()
+    usable = usable & torch.stack([update.isfinite().all() for update in updates if update is not None]).all()
     weigher.advance(state, usable)
     for parameter, update in zip(trained, updates, strict=True):
         if update is not None:
@@ -124,14 +126,16 @@ def _weigh_rows(weights: Tensor, summed: _Sums, in_trunk: list[bool]) -> list[Te
     return updates
 
 
-def _one_backward(losses: Tensor, weights: Tensor, trained: list[Tensor], in_trunk: list[bool]) -> list[Tensor | None]:
+def _one_backward(
+    losses: Tensor, weights: Tensor, trained: list[Tensor], in_trunk: list[bool], scale: Tensor
+) -> list[Tensor | None]:
     """For weights that are known before any gradient is: one backward pass, and one more for heads."""
     if all(in_trunk):
-        return list(torch.autograd.grad((weights * losses).sum(), trained, allow_unused=True))
+        return list(torch.autograd.grad(losses, trained, weights * scale, allow_unused=True))
     heads = [p for p, inside in zip(trained, in_trunk, strict=True) if not inside]
     trunk = [p for p, inside in zip(trained, in_trunk, strict=True) if inside]
-    plain = iter(torch.autograd.grad(losses.sum(), heads, retain_graph=True, allow_unused=True))
-    weighted = iter(torch.autograd.grad((weights * losses).sum(), trunk, allow_unused=True))
+    plain = iter(torch.autograd.grad(losses, heads, scale.expand_as(losses), retain_graph=True, allow_unused=True))
+    weighted = iter(torch.autograd.grad(losses, trunk, weights * scale, allow_unused=True))
     return [next(weighted) if inside else next(plain) for inside in in_trunk]
 
 

@@ -190,11 +190,14 @@ def _optimizer(factory: OptimizerFactory | None, stack: Stack) -> torch.optim.Op
 
 def _check_losses(stack: Stack, problem: Problem) -> None:
     """Find a wrong ``losses`` before anything is trained."""
-    with torch.no_grad():
-        found = stack.losses(problem.losses)
+    found = stack.losses(problem.losses)
     if found.shape[1:] != (len(problem.tasks),):
         raise ValueError(
             f"'losses' must return shape [{len(problem.tasks)}], one per task. Got {list(found.shape[1:])} instead."
         )
     if not found.is_floating_point():
         raise TypeError(f"'losses' must return a floating-point tensor. Got {found.dtype} instead.")
+    if not found.requires_grad:
+        raise ValueError(
+            "'losses' must depend on the model's parameters. Got losses that are attached to none of them."
+        )

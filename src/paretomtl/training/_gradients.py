@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge
 from torch.func import functional_call, stack_module_state, vmap
 
 TaskGradients: TypeAlias = list[tuple[Tensor | None, ...]]
@@ -41,7 +42,10 @@ class Stack:
         """The losses of all models, ``[K, m]``, attached to the graph."""
 
         def one(parameters: dict[str, Tensor], buffers: dict[str, Any]) -> Tensor:
-            return losses(functional_call(self.template, (parameters, buffers), ()))
+            found = losses(functional_call(self.template, (parameters, buffers), ()))
+            if not isinstance(found, Tensor):
+                raise TypeError(f"'losses' must return a tensor. Got {type(found).__name__} instead.")
+            return found
 
         found: Tensor = vmap(one, randomness="different")(self.parameters, self.buffers)
         return found
@@ -57,18 +61,38 @@ class Stack:
             tensor.copy_(torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor))
 
 
-def task_gradients(losses: Tensor, parameters: Sequence[Tensor]) -> TaskGradients:
-    """The gradient of each task for each parameter: m backward passes through one graph.
+def task_gradients(losses: Tensor, parameters: Sequence[Tensor], scale: Tensor | None = None) -> TaskGradients:
+    """The gradient of each task for each parameter: m backward passes through one graph, which is freed.
 
     Args:
         losses: ``[K, m]`` or ``[m]``, attached to the graph.
         parameters: with a leading K where the losses have one.
+        scale: a factor for all gradients.
     """
-    tasks = losses.shape[-1]
+    seed = torch.ones_like(losses[..., 0]) if scale is None else scale.to(losses.dtype).expand(losses.shape[:-1])
+    outputs = _separate(losses)
     return [
-        torch.autograd.grad(losses[..., i].sum(), parameters, retain_graph=i < tasks - 1, allow_unused=True)
-        for i in range(tasks)
+        torch.autograd.grad(output, parameters, seed, retain_graph=i < len(outputs) - 1, allow_unused=True)
+        for i, output in enumerate(outputs)
     ]
+
+
+def _separate(losses: Tensor) -> list[Tensor | GradientEdge]:
+    """The tasks as outputs of their own, taken from before the losses were stacked where they were.
+
+    Through the stack, each task would send zeros into the graphs of all others: work for nothing, and NaN where the
+    other loss is 0/0 for want of labels.
+    """
+    node = losses.grad_fn
+    if type(node).__name__ == "StackBackward0" and _last(node._saved_dim, losses.ndim):  # type: ignore[union-attr]
+        edges = [GradientEdge(*edge) for edge in node.next_functions]  # type: ignore[union-attr]
+        if all(edge.node is not None and type(edge.node).__name__ != "AccumulateGrad" for edge in edges):
+            return list(edges)
+    return list(losses.unbind(-1))
+
+
+def _last(dim: int, ndim: int) -> bool:
+    return dim in (ndim - 1, 2**64 - 1)  # autograd stores −1 as an unsigned number
 
 
 def gramian(gradients: TaskGradients, count: int) -> Tensor:

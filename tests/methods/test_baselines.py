@@ -1,0 +1,183 @@
+"""What the baselines promise beyond the battery."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from paretomtl.methods import (
+    METHODS,
+    GradNorm,
+    Linear,
+    RandomSearch,
+    SingleTask,
+    Step,
+    TorchJD,
+    Uncertainty,
+    resolve_method,
+)
+from paretomtl.methods import MGDA as Mgda
+
+ONE = torch.ones(1, 2)
+
+
+def test_names_resolve_to_methods_of_that_name() -> None:
+    for name in METHODS:
+        assert resolve_method(name).name == name
+    assert resolve_method("torchjd:UPGrad").name == "torchjd:UPGrad"
+    method = Mgda(rescale=True)
+    assert resolve_method(method) is method
+    with pytest.raises(ValueError, match=r"'method' must be one of pareto-mtl, .*, or torchjd:NAME. Got 'adam'"):
+        resolve_method("adam")
+
+
+@pytest.mark.parametrize("method", [Linear(), RandomSearch(), SingleTask()], ids=repr)
+@pytest.mark.parametrize("tasks", [2, 3, 5])
+def test_fixed_weights_sum_to_the_number_of_tasks(method: Linear, tasks: int) -> None:
+    weights, _ = method.weigh(Step(torch.ones(tasks, tasks)), method.init(method.spread(tasks, tasks, seed=1)))
+    torch.testing.assert_close(weights.sum(-1), torch.full((tasks,), float(tasks)))
+    assert (weights >= 0).all()
+
+
+def test_the_grid_is_the_papers() -> None:
+    assert Linear().spread(5, 2)[:, 0].tolist() == [1.0, 0.75, 0.5, 0.25, 0.0]
+    assert Linear().spread(1, 2).tolist() == [[0.5, 0.5]]
+    torch.testing.assert_close(Linear().spread(25, 3).sum(-1), torch.ones(25, dtype=torch.float64))
+    assert torch.equal(SingleTask().spread(3, 3), torch.eye(3, dtype=torch.float64))
+    with pytest.raises(ValueError, match=r"the number of tasks \(3\) for 'single-task'. Got 5"):
+        SingleTask().spread(5, 3)
+
+
+def test_random_search_is_uniform_on_the_simplex() -> None:
+    """For two tasks the share is uniform on [0, 1]: mean ½, variance 1/12."""
+    share = RandomSearch().spread(20_000, 2, seed=0)[:, 0]
+    assert abs(share.mean() - 0.5) < 0.01
+    assert abs(share.var() - 1 / 12) < 0.003
+    assert not torch.equal(RandomSearch().spread(3, 2, seed=0), RandomSearch().spread(3, 2, seed=1))
+
+
+@pytest.mark.parametrize("rows", [[[1.0, -1.0]], [[0.0, 0.0]], [[float("nan"), 1.0]]])
+def test_bad_importances_are_named(rows: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match=r"'preferences' must be finite, non-negative and not all zero.* in row 0"):
+        Linear().init(torch.tensor(rows))
+
+
+def test_gradnorm_balances_the_gradient_norms() -> None:
+    """Constant gradients, equal training rates: weighted norms become equal, in the mean over the last steps."""
+    method = GradNorm(asymmetry=1.5, learning_rate=0.01)
+    state = method.init(ONE)
+    step = Step(torch.tensor([[2.0, 2.0]]), torch.tensor([[[9.0, 0.0], [0.0, 1.0]]]))
+    trace = []
+    for _ in range(600):
+        weights, state = method.weigh(step, state)
+        trace.append(weights[0])
+    torch.testing.assert_close(torch.stack(trace[-100:]).mean(0), torch.tensor([0.5, 1.5]), rtol=0, atol=0.02)
+
+
+def test_gradnorm_pulls_the_slower_task() -> None:
+    method = GradNorm(learning_rate=0.05)
+    state = method.init(ONE)
+    equal = torch.eye(2)[None]
+    _, state = method.weigh(Step(torch.tensor([[1.0, 1.0]]), equal), state)
+    weights, _ = method.weigh(Step(torch.tensor([[1.0, 0.1]]), equal), state)
+    assert weights[0, 0] > weights[0, 1], "task 1 has hardly learned"
+
+
+def test_gradnorm_does_not_depend_on_the_scale_of_the_losses() -> None:
+    traces = []
+    for scale in (1.0, 1e6):
+        method, state, trace = GradNorm(), GradNorm().init(ONE), []
+        for n in range(20):
+            gramian = torch.tensor([[[4.0, 0.5], [0.5, 1.0]]], dtype=torch.float64) * scale**2
+            losses = torch.tensor([[1.0, 2.0]], dtype=torch.float64) * scale / (n + 1)
+            weights, state = method.weigh(Step(losses, gramian), state)
+            trace.append(weights)
+        traces.append(torch.stack(trace))
+    torch.testing.assert_close(traces[0], traces[1], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "factor"), [("regression", 1.0), ("classification", 2.0)])
+def test_uncertainty_ends_at_the_stationary_log_variance(kind: str, factor: float) -> None:
+    """The slope vanishes where e^s = L (regression) or 2L (classification)."""
+    method = Uncertainty(kinds=kind, learning_rate=0.2, normalize=False)  # type: ignore[arg-type]
+    state = method.init(ONE)
+    losses = torch.tensor([[0.5, 3.0]], dtype=torch.float64)
+    for _ in range(500):
+        _, state = method.weigh(Step(losses), state)
+    torch.testing.assert_close(state["log_variance"].exp(), factor * losses, rtol=1e-6, atol=0)
+
+
+def test_uncertainty_follows_autograd() -> None:
+    """The closed-form step is the gradient step on the loss of Kendall et al."""
+    s = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    losses = torch.tensor([0.7, 2.0], dtype=torch.float64)
+    method = Uncertainty(kinds=("classification", "regression"), learning_rate=0.1, normalize=False)
+    state = method.init(ONE)
+    for _ in range(5):
+        total = (torch.tensor([1.0, 0.5]) * torch.exp(-s) * losses + 0.5 * s).sum()
+        (slope,) = torch.autograd.grad(total, s)
+        s = (s - 0.1 * slope).detach().requires_grad_()
+        _, state = method.weigh(Step(losses[None]), state)
+    torch.testing.assert_close(state["log_variance"][0], s.detach(), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Uncertainty(kinds="ranking"), "'kinds' must be"),
+        (lambda: Uncertainty(kinds=("regression",)).init(ONE), r"'kinds' must have one entry per task \(2\). Got 1"),
+        (lambda: Uncertainty(learning_rate=0.0), "'learning_rate' must be positive. Got 0.0"),
+        (lambda: GradNorm(learning_rate=-1.0), "'learning_rate' must be positive. Got -1.0"),
+        (lambda: TorchJD("FAMO"), "FAMO needs the losses after each update. Got 'FAMO'"),
+        (lambda: TorchJD("Unknown"), "'source' must name a weighting or scalarizer of TorchJD. Got 'Unknown'"),
+        (lambda: TorchJD("CAGrad"), "'options' must set c: CAGrad has no default for it"),
+    ],
+)
+def test_bad_options_are_named(make: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("name", "options"), [("UPGrad", {}), ("CAGrad", {"c": 0.4}), ("PCGrad", {}), ("MGDA", {})])
+def test_torchjd_weights_are_those_of_torchjd(name: str, options: dict[str, float]) -> None:
+    import torchjd.aggregation
+
+    g = torch.Generator().manual_seed(0)
+    jacobian = torch.randn(4, 2, 6, generator=g, dtype=torch.float64)  # two tasks: PCGrad is deterministic
+    method = TorchJD(name, options)
+    rows = torch.full((4, 2), 0.5, dtype=torch.float64)
+    weights, _ = method.weigh(Step(torch.ones(4, 2, dtype=torch.float64), jacobian @ jacobian.mT), method.init(rows))
+    theirs = getattr(torchjd.aggregation, name)(**options)
+    for k in range(4):
+        torch.testing.assert_close(weights[k] @ jacobian[k], theirs(jacobian[k]), rtol=1e-5, atol=1e-6)
+
+
+def test_torchjd_scalarizers_are_weighed_by_their_slope() -> None:
+    method = TorchJD("GeometricMean")
+    losses = torch.tensor([[1.0, 4.0]], dtype=torch.float64)
+    weights, _ = method.weigh(Step(losses), method.init(ONE))
+    torch.testing.assert_close(weights, torch.tensor([[1.0, 0.25]], dtype=torch.float64))
+
+
+def test_torchjd_memory_travels_in_the_state() -> None:
+    """A stateful weighting gives the same from a stored state as from one that never stopped."""
+    import torchjd.aggregation
+
+    gramians = torch.stack([torch.tensor([[1.0, c], [c, 2.0]], dtype=torch.float64) for c in (-0.9, 0.5, 0.2, -0.3)])
+    theirs = torchjd.aggregation.GradVacWeighting()
+    method = TorchJD("GradVac")
+    state = method.init(ONE)
+    for gramian in gramians:
+        weights, state = method.weigh(Step(ONE.double(), gramian[None]), state)
+        state = {name: tensor.clone() for name, tensor in state.items()}
+        torch.testing.assert_close(weights[0], theirs(gramian))
+    assert "_phi_t" in state
+
+
+def test_torchjd_rows_are_importances_where_it_takes_them() -> None:
+    assert TorchJD("UPGrad").reading == "importance"
+    assert TorchJD("UPGrad", {"pref_vector": torch.ones(2)}).reading == "start"
+    assert TorchJD("PCGrad").reading == "start"
+    method = TorchJD("STCH", {"mu": 0.01})
+    weights, _ = method.weigh(Step(torch.ones(2, 2)), method.init(torch.eye(2)))
+    torch.testing.assert_close(weights, torch.eye(2), rtol=0, atol=1e-6)

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import paretomtl as pm
+from paretomtl.core import dominates
+from paretomtl.methods import METHODS, Method
+from paretomtl.training import OptimizerFactory
+
+SYNTHETIC = pm.problems.synthetic()
+
+
+def sgd(parameters: Any) -> torch.optim.Optimizer:
+    return torch.optim.SGD(parameters, lr=1.0)
+
+
+def fit(method: str | Method = "pareto-mtl", preferences: Any = 5, epochs: int = 60, **options: Any) -> pm.Front:
+    options = {"optimizer": sgd, "precision": "float64", "device": "cpu", **options}
+    return pm.fit(options.pop("problem", SYNTHETIC), method, preferences, epochs=epochs, **options)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_trains(name: str) -> None:
+    front = fit(name, 2 if name == "single-task" else 4)
+    first, last = front.history["losses"][0], front.losses["train"]
+    assert front.method == name
+    assert last.isfinite().all()
+    assert (last.min(-1).values < first.min(-1).values).all()
+    assert front.history["weights"].shape == (60, len(front), 2)
+
+
+def test_a_concave_front_by_each_method() -> None:
+    """The paper's figure 2 in one test: linear ends, MGDA middle, Pareto MTL everywhere."""
+    truth = SYNTHETIC.truth
+    assert truth is not None
+    mgda, pareto = (fit(name, 8, epochs=300) for name in ("mgda", "pareto-mtl"))
+    half = lambda p: torch.optim.SGD(p, lr=0.5)  # noqa: E731 (fixed weights sum to two)
+    linear = fit("random-search", 8, epochs=300, optimizer=half)
+    for front in (linear, mgda, pareto):
+        assert truth.distance(front.losses["train"]).max() < 1e-3
+    ends = linear.losses["train"].min(-1).values
+    assert (ends < 0.1).all()
+    assert (mgda.losses["train"].min(-1).values > 0.3).all()
+    assert pareto.in_region().all()
+    assert pareto.hypervolume([1, 1]) > max(linear.hypervolume([1, 1]), mgda.hypervolume([1, 1])) + 0.02
+
+
+@pytest.mark.parametrize("condition", [1.0, 8.0])
+def test_a_convex_front_is_covered_by_both(condition: float) -> None:
+    problem = pm.problems.quadratic(4, condition=condition)
+    assert problem.truth is not None
+    for name in ("linear", "pareto-mtl"):
+        slow = lambda p: torch.optim.SGD(p, lr=0.5 / condition)  # noqa: E731
+        front = fit(name, 5, epochs=2000, problem=problem, optimizer=slow)
+        assert problem.truth.distance(front.losses["train"]).max() < 1e-3
+        assert len({tuple(row.round(decimals=2).tolist()) for row in front.losses["train"]}) == 5
+
+
+def test_three_tasks() -> None:
+    problem = pm.problems.synthetic(tasks=3)
+    assert problem.truth is not None
+    front = fit(pm.ParetoMTL(initial_steps=200), 15, epochs=300, problem=problem)
+    nearest = (problem.truth.front(2000) @ front.preferences.T).argmax(-1)
+    meets_front = torch.bincount(nearest, minlength=15) > 0
+    assert torch.equal(front.in_region(), meets_front), "every region that the front meets, and no other"
+    assert problem.truth.distance(front.losses["train"])[meets_front].max() < 1e-3
+    assert [s == "infeasible" for s in front.status] == (~meets_front).tolist()
+
+
+def test_models_start_from_seed_and_index() -> None:
+    first = [fit(epochs=1, seed=s).history["losses"][0] for s in (0, 0, 1)]
+    assert torch.equal(first[0], first[1])
+    assert not torch.equal(first[0], first[2])
+    assert len({tuple(row.tolist()) for row in first[0]}) == 5, "starts are independent"
+
+
+def test_some_subproblems_train_as_they_do_among_all() -> None:
+    """Regions are those of all vectors, and model k starts from (seed, k) whoever trains beside it."""
+    everyone = fit(epochs=100)
+    some = fit(epochs=100, only=[3, 1])
+    assert some.subproblems == (3, 1)
+    torch.testing.assert_close(some.losses["train"], everyone.losses["train"][[3, 1]], rtol=0, atol=1e-9)
+    assert torch.equal(some.in_region(), everyone.in_region()[[3, 1]])
+
+
+def test_several_seeds_in_one_stack_equal_one_after_another() -> None:
+    together = pm.fit_seeds(SYNTHETIC, "random-search", 3, epochs=50, seeds=[4, 7], optimizer=sgd, precision="float64")
+    for front, seed in zip(together, (4, 7), strict=True):
+        alone = fit("random-search", 3, epochs=50, seed=seed)
+        assert front.seed == seed
+        assert torch.equal(front.preferences, alone.preferences)
+        torch.testing.assert_close(front.losses["train"], alone.losses["train"], rtol=0, atol=1e-9)
+
+
+def test_a_stack_trains_as_a_loop_of_ones_own() -> None:
+    """20 steps of every subproblem in float64: batched and alone agree to 1e-6 and better."""
+    vectors = pm.preferences.even(4, tasks=2)
+    front = fit(pm.ParetoMTL(initial_steps=10), vectors, epochs=20)
+    for k in range(4):
+        with torch.random.fork_rng():
+            torch.manual_seed(k)
+            model = SYNTHETIC.model().double()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        weigher = pm.ParetoMTL(initial_steps=10).bind(vectors, index=k, total=20)
+        for n in range(20):
+            optimizer.zero_grad()
+            losses = SYNTHETIC.losses(model())
+            torch.testing.assert_close(losses.detach(), front.history["losses"][n, k], rtol=0, atol=1e-9)
+            weights = pm.backward(losses, weigher, model.parameters())
+            torch.testing.assert_close(weights, front.history["weights"][n, k], rtol=0, atol=1e-9)
+            optimizer.step()
+        torch.testing.assert_close(front.model(k)().detach(), model().detach(), rtol=0, atol=1e-9)
+
+
+def test_release_leaves_a_snapshot_and_dominating_or_equal_solutions() -> None:
+    front = fit(pm.ParetoMTL(initial_steps=20, release_steps=100), 6, epochs=130)
+    assert front.snapshot is not None
+    assert front.snapshot.snapshot is None
+    before, after = front.snapshot.losses["train"], front.losses["train"]
+    assert (after <= before + 1e-6).all(), "MGDA lowers every loss, or none"
+    assert dominates(after, before).any()
+    assert fit().snapshot is None
+
+
+class Cliff(nn.Module):
+    """A model whose first loss turns NaN once its parameter passes 1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = nn.Parameter(torch.rand(1) * 0.5)
+
+    def forward(self) -> Tensor:
+        return self.x
+
+
+def cliff(x: Tensor) -> Tensor:
+    return torch.stack([torch.sqrt(1 - x).sum(), x.square().sum()])
+
+
+class WithGramian(pm.Linear):
+    """Fixed weights by the path of the methods that need a Gramian."""
+
+    needs_gramian: ClassVar[bool] = True
+
+
+@pytest.mark.parametrize("method", [pm.Linear(), WithGramian()], ids=["one backward", "m backwards"])
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_a_subproblem_that_breaks_is_frozen_and_the_others_go_on(method: Method, kind: str) -> None:
+    """With weight on the first task alone, x runs over the cliff; with weight on the second, it does not."""
+    problem = pm.Problem(Cliff, cliff, ["up", "down"])
+    optimizer = lambda p: getattr(torch.optim, kind)(p, lr=0.05)  # noqa: E731
+    front = fit(method, 3, epochs=200, problem=problem, optimizer=optimizer)
+    assert front.status == ["non-finite", "trained", "trained"]
+    assert front.losses["train"].isfinite().all(), "every model is at its last finite step"
+    last = front.history["losses"][:, 0][front.history["losses"][:, 0].isfinite().all(-1)][-1]
+    torch.testing.assert_close(front.losses["train"][0], last)
+    alone = fit(method, 3, epochs=200, problem=problem, optimizer=optimizer, only=[1, 2])
+    torch.testing.assert_close(alone.losses["train"], front.losses["train"][1:], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "RAdam", "NAdam", "Adagrad"])
+def test_elementwise_optimizers_are_exact_on_a_stack(name: str) -> None:
+    make = lambda p: getattr(torch.optim, name)(p, lr=0.05)  # noqa: E731
+    together = fit(epochs=30, optimizer=make)
+    for k in (0, 4):
+        alone = fit(epochs=30, optimizer=make, only=[k])
+        torch.testing.assert_close(alone.losses["train"][0], together.losses["train"][k], rtol=0, atol=1e-9)
+
+
+def test_float32_ends_where_float64_does() -> None:
+    narrow, wide = fit(epochs=200, precision="float32"), fit(epochs=200)
+    assert narrow.losses["train"].dtype == torch.float32
+    assert abs(narrow.hypervolume([1, 1]) - wide.hypervolume([1, 1])) < 0.01
+
+
+def test_cuda_trains_too() -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    front = fit(device="cuda", epochs=100)
+    assert front.in_region().sum() >= 4
+
+
+def test_vectors_of_ones_own() -> None:
+    front = fit(preferences=[[1.0, 0.0], [3.0, 4.0]])
+    assert front.preferences.tolist() == [[1.0, 0.0], [0.6, 0.8]]
+    assert fit("linear", [[1.0, 0.0], [3.0, 1.0]]).preferences.tolist() == [[1.0, 0.0], [3.0, 1.0]]
+    assert len(fit(preferences=1)) == 1
+
+
+class Empty(nn.Module):
+    def forward(self) -> Tensor:
+        return torch.ones(2)
+
+
+def lbfgs(parameters: Any) -> torch.optim.Optimizer:
+    return torch.optim.LBFGS([p for _, p in parameters])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "'epochs' must be a whole number of at least 1. Got 0"),
+        ({"preferences": 0}, "'preferences' must be a whole number of at least 1. Got 0"),
+        ({"preferences": torch.ones(3, 3)}, r"'preferences' must be a number or have shape \[K, 2\]. Got \[3, 3\]"),
+        ({"preferences": [[1.0, -1.0]]}, "'preferences' must be finite and non-negative"),
+        ({"preferences": [[1.0, 1.0], [2.0, 2.0]]}, "'preferences' must be distinct"),
+        ({"method": "linear", "preferences": [[0.0, 0.0]]}, "'preferences' must be finite, non-negative and not all"),
+        ({"only": [5]}, r"'only' must be distinct subproblems from 0 to 4. Got \[5\]"),
+        ({"only": []}, "'only' must be"),
+        ({"seed": -1}, "'seeds' must be one or more numbers that are not negative"),
+        ({"precision": "half"}, r"'precision' must be one of \['float32', 'float64'\]. Got 'half'"),
+        ({"optimizer": lbfgs}, r"'optimizer' must treat each number on its own.* Got LBFGS"),
+        ({"problem": pm.Problem(Empty, lambda x: x, ["a", "b"])}, "'model' must have parameters to train. Got none"),
+        (
+            {"problem": pm.Problem(SYNTHETIC.model, lambda x: x[:3], ["a", "b"])},
+            r"'losses' must return shape \[2\], one per task. Got \[3\]",
+        ),
+        ({"method": "single-task", "preferences": 5}, r"'preferences' must be the number of tasks \(2\)"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit(**options)
+
+
+def test_losses_that_are_no_tensor_or_not_attached_are_named() -> None:
+    with pytest.raises(TypeError, match=r"'losses' must return a tensor. Got list"):
+        fit(problem=pm.Problem(SYNTHETIC.model, lambda x: [x.sum(), x.mean()], ["a", "b"]))  # type: ignore[arg-type, return-value]
+    with pytest.raises(ValueError, match="'losses' must depend on the model's parameters"):
+        fit(problem=pm.Problem(SYNTHETIC.model, lambda x: torch.ones(2), ["a", "b"]))
+
+
+def test_a_factory_of_an_optimizer_is_typed() -> None:
+    factory: OptimizerFactory = sgd
+    assert isinstance(factory([("x", nn.Parameter(torch.ones(1)))]), torch.optim.SGD)

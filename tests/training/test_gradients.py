@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl.training._gradients import Stack, combine, gramian, task_gradients
+
+
+class Net(nn.Module):
+    """A trunk and two heads; the second task does not use the first head, nor the first task the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = nn.Linear(4, 3)
+        self.heads = nn.ModuleList([nn.Linear(3, 2), nn.Linear(3, 1)])
+
+    def forward(self) -> Tensor:
+        hidden = torch.tanh(self.trunk(torch.linspace(-1, 1, 4).to(self.trunk.weight)))
+        return torch.stack([head(hidden).square().sum() for head in self.heads])
+
+
+def test_a_stack_gives_what_its_models_give_alone() -> None:
+    stack = Stack(Net, range(3), "cpu", torch.float64)
+    losses = stack.losses(lambda outputs: outputs)
+    parameters = list(stack.parameters.values())
+    gradients = task_gradients(losses, parameters)
+    c = gramian(gradients, 3)
+    weights = torch.rand(3, 2, dtype=torch.float64)
+    updates = combine(weights, gradients)
+    for k in range(3):
+        with torch.random.fork_rng():
+            torch.manual_seed(k)
+            alone = Net().double()
+        mine = alone()
+        torch.testing.assert_close(mine, losses[k])
+        rows = []
+        for i in range(2):
+            found = torch.autograd.grad(mine[i], list(alone.parameters()), retain_graph=True, materialize_grads=True)
+            rows.append(torch.cat([g.flatten() for g in found]))
+        jacobian = torch.stack(rows)
+        torch.testing.assert_close(c[k], jacobian @ jacobian.T)
+        flat = torch.cat(
+            [
+                torch.zeros_like(p[k]).flatten() if u is None else u[k].flatten()
+                for u, p in zip(updates, parameters, strict=True)
+            ]
+        )
+        torch.testing.assert_close(flat, weights[k] @ jacobian)
+
+
+def test_half_precision_gradients_are_multiplied_in_float32() -> None:
+    """A dot product of 10,000 ones in bfloat16 would stop growing at 256."""
+    rows: list[tuple[Tensor | None, ...]] = [(torch.ones(1, 10_000, dtype=torch.bfloat16),)] * 2
+    assert torch.equal(gramian(rows, 1), torch.full((1, 2, 2), 10_000.0, dtype=torch.float64))
+
+
+def test_a_weight_of_zero_leaves_nan_out() -> None:
+    rows: list[tuple[Tensor | None, ...]] = [(torch.tensor([[torch.nan]]),), (torch.tensor([[3.0]]),)]
+    (found,) = combine(torch.tensor([[0.0, 2.0]]), rows)
+    assert found is not None
+    assert found.item() == 6.0
+
+
+def test_restore_puts_back_some_models() -> None:
+    stack = Stack(Net, range(3), "cpu", torch.float32)
+    before = stack.copy()
+    with torch.no_grad():
+        for tensor in stack.parameters.values():
+            tensor += 1.0
+    stack.restore(torch.tensor([False, True, False]), before)
+    for name, tensor in stack.parameters.items():
+        assert torch.equal(tensor[1], before[name][1])
+        assert not torch.equal(tensor[0], before[name][0])

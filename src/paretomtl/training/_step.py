@@ -41,10 +41,6 @@ def train_step(training: Training, *, number: int, total: int) -> tuple[Tensor, 
     """
     stack, method = training.stack, training.method
     losses = stack.losses(training.problem.losses)
-    training.alive = training.alive & losses.detach().isfinite().all(-1)
-    stack.restore(~training.alive, training.previous)
-    training.previous = stack.copy()
-
     parameters = list(stack.parameters.values())
     if method.needs_gramian:
         gradients = task_gradients(losses, parameters)
@@ -54,6 +50,9 @@ def train_step(training: Training, *, number: int, total: int) -> tuple[Tensor, 
     else:
         weights, training.state = method.weigh(Step(losses.detach(), number=number, total=total), training.state)
         updates = list(torch.autograd.grad((weights * losses).sum(), parameters, allow_unused=True))
+    training.alive = training.alive & losses.detach().isfinite().all(-1)
+    stack.restore(~training.alive, training.previous)
+    training.previous = stack.copy()
     for parameter, update in zip(parameters, updates, strict=True):
         parameter.grad = update
     training.optimizer.step()

@@ -23,6 +23,7 @@ class Front:
         preferences: all rows ``[K, m]``.
         subproblems: which of them were trained, in the order of everything below.
         losses: by split, ``[K, m]``.
+        scale: the factors ``[K, m]`` by which losses were multiplied before regions were decided; None for none.
         status: one word per solution, such as "feasible", "infeasible", "critical", "trained", "non-finite".
         parameters: the trained parameters, stacked ``[K, ...]``, by name.
         history: "losses" and "weights" before each step, ``[T, K, m]``.
@@ -38,6 +39,7 @@ class Front:
     preferences: Tensor
     subproblems: tuple[int, ...]
     losses: Mapping[str, Tensor]
+    scale: Tensor | None
     status: Sequence[str]
     parameters: Mapping[str, Tensor]
     history: Mapping[str, Tensor]
@@ -63,11 +65,11 @@ class Front:
         return nondominated(self.losses[split])
 
     def in_region(self, split: str = "train") -> Tensor:
-        """Which solutions lie in the region of their own preference vector, ``[K]`` bool."""
+        """Which solutions lie in the region of their own preference vector, ``[K]`` bool, scaled as in training."""
         if self.reading != "direction":
             raise ValueError(f"regions need preferences that are directions; those of '{self.method}' are not.")
         everyone = torch.full((len(self.preferences), len(self.tasks)), torch.nan, dtype=torch.float64)
-        everyone[list(self.subproblems)] = self.losses[split].double()
+        everyone[list(self.subproblems)] = self.losses[split].double() * (1.0 if self.scale is None else self.scale)
         return in_region(self.preferences, everyone)[list(self.subproblems)]
 
     def hypervolume(self, reference: Sequence[float], split: str = "train") -> float:

@@ -83,7 +83,9 @@ def min_norm(gramian: Tensor, rows: Tensor | None = None, allowed: Tensor | None
     if allowed is None:
         allowed = torch.ones(rows.shape[:-1], dtype=torch.bool, device=gramian.device)
     check_trailing("allowed", allowed, rows.shape[-2])
-    batch = torch.broadcast_shapes(gramian.shape[:-2], rows.shape[:-2], allowed.shape[:-1])  # type: ignore[no-untyped-call]
+    batch = gramian.shape[:-2]
+    if not batch == rows.shape[:-2] == allowed.shape[:-1]:
+        batch = torch.broadcast_shapes(batch, rows.shape[:-2], allowed.shape[:-1])  # type: ignore[no-untyped-call]
     count, size = rows.shape[-2], math.prod(batch)
     if count == 0:
         raise ValueError("'rows' must hold at least one point. Got none.")
@@ -152,7 +154,8 @@ def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor
     target[-1] = 1.0
     entering = index[:, :1]
     pending = torch.zeros_like(entering, dtype=torch.bool)
-    infinity = points.new_full((), torch.inf)
+    infinity, zero, one, minus_one = (points.new_full((), value) for value in (torch.inf, 0.0, 1.0, -1.0))
+    nobody = index.new_full((), -1)
     may_leave = points.device.type == "cpu" and not torch.compiler.is_compiling()
     iterates: list[tuple[Tensor, Tensor]] = []
 
@@ -178,14 +181,15 @@ def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor
         step, blocking = torch.where(share > _RATIO_TOLERANCE, coefficients / share, infinity).min(1, keepdim=True)
         drop = step * left_squared < gain
         dropped = inverse.gather(1, blocking.expand(-1, 1, tasks + 1))
+        overlap = inverse.bmm(dropped.mT)
         along = torch.where(drop, dropped, left / left_squared)
-        removed = torch.where(drop, inverse.bmm(dropped.mT) / dropped.bmm(dropped.mT).clamp_min(_TINY), share)
+        removed = torch.where(drop, overlap / overlap.gather(1, blocking).clamp_min(_TINY), share)
         here = slots == torch.where(drop, blocking, index.argmin(1, keepdim=True))
-        removed = torch.where(here, torch.where(drop, 1.0, -1.0), removed) * active
-        inverse = torch.baddbmm(inverse, removed, along, alpha=-1)
+        removed = torch.where(here, torch.where(drop, one, minus_one), removed)
+        inverse = torch.baddbmm(inverse, removed * active, along, alpha=-1)
         here = here & active
-        support = torch.where(here, point * ~drop, support)
-        index = torch.where(here, torch.where(drop, -1, entering), index)
+        support = torch.where(here, torch.where(drop, zero, point), support)
+        index = torch.where(here, torch.where(drop, nobody, entering), index)
         pending = drop
         iterates.append((inverse[..., -1], index[..., 0]))
 

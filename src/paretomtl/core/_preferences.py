@@ -79,7 +79,7 @@ def random(count: int, tasks: int, *, seed: int = 0) -> Tensor:
 
 
 def biased(count: int, direction: Tensor | Sequence[float], *, concentration: float = 0.5) -> Tensor:
-    """Evenly spread vectors drawn towards a direction (paper, supplement, figure 5c).
+    """Evenly spread vectors drawn towards a direction (paper, supplement, figure 12c).
 
     Each vector of :func:`even` moves along the great circle towards ``direction``, by the share ``concentration`` of
     its

@@ -11,7 +11,7 @@ FEASIBLE_TOLERANCE = 1e-9  # a constraint value under this counts as satisfied: 
 
 
 def region_rows(preferences: Tensor) -> Tensor:
-    r"""The constraint rows of every region, ``W [K, K−1, m]`` from unit vectors ``[K, m]`` (paper, equation 8).
+    r"""The constraint rows of every region, ``W [K, K−1, m]`` from unit vectors ``[K, m]`` (paper, equation 7).
 
     Row j of region k is :math:`u_j - u_k`; the zero row j = k is left out, since it would make every direction zero.
 
@@ -31,7 +31,7 @@ def region_rows(preferences: Tensor) -> Tensor:
 
 
 def constraint_values(rows: Tensor, losses: Tensor) -> Tensor:
-    r"""How far each constraint is from holding, ``G [..., J]``: at most zero inside the region (paper, equation 8).
+    r"""How far each constraint is from holding, ``G [..., J]``: at most zero inside the region (paper, equation 7).
 
     :math:`G_j = W_j^\top L / \|L\|`, in float64. Dividing by the length makes it free of the scale of the losses, as
     the paper's code does. Losses that are all zero are taken to lie on the region's own ray.

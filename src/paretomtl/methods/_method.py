@@ -113,6 +113,10 @@ class Method(ABC):
         """One word per subproblem on how it stands."""
         return ["trained"] * _count(state)
 
+    def scale_of(self, state: State) -> Tensor | None:
+        """The factors ``[K, m]`` that this method multiplies the losses by before it decides; None for none."""
+        return None
+
     def snapshots(self, total: int) -> tuple[int, ...]:
         """The steps of a plan of ``total`` before which the models are worth keeping besides the final ones."""
         return ()

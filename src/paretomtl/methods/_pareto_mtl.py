@@ -151,6 +151,9 @@ class ParetoMTL(Method):
             phase = torch.where((phase >= 0) & released, Phase.RELEASED.value, phase)
         return phase
 
+    def scale_of(self, state: State) -> Tensor | None:
+        return None if self.scale is None else torch.where(state["scale"] > 0, state["scale"], 1.0)
+
     def snapshots(self, total: int) -> tuple[int, ...]:
         return (max(total - self.release_steps, 0),) if self.release_steps else ()
 

@@ -49,7 +49,7 @@ class Truth:
         """
         check_trailing("losses", losses, self.tasks)
         wanted = losses.double()[:, None, :]
-        divisions, shrink = {2: (200, 0.6), 3: (24, 0.7)}.get(self.tasks, (3, 0.93))
+        divisions, shrink = {2: (40, 0.5), 3: (10, 0.6)}.get(self.tasks, (3, 0.93))
         lattice = preferences.lattice(divisions, self.tasks)
         best = torch.full((len(losses), 1, self.tasks), 1.0 / self.tasks, dtype=torch.float64)
         least = torch.full((len(losses),), torch.inf, dtype=torch.float64)

@@ -126,6 +126,7 @@ def fit_seeds(
                 subproblems=tuple(chosen),
                 losses={"train": stage.losses[part]},
                 status=stage.status[part],
+                scale=None if stage.scale is None else stage.scale[part],
                 parameters={name: tensor[part] for name, tensor in stage.parameters.items()},
                 history={"losses": losses[:, part], "weights": weights[:, part]},
                 seed=seed,
@@ -144,6 +145,7 @@ class _Stage:
 
     losses: Tensor
     status: list[str]
+    scale: Tensor | None
     parameters: dict[str, Tensor]
 
 
@@ -157,7 +159,9 @@ def _stage(training: Training) -> _Stage:
         status if alive else "non-finite"
         for status, alive in zip(training.method.status(training.state), training.alive.tolist(), strict=True)
     ]
-    return _Stage(losses.cpu(), status, {name: tensor.cpu() for name, tensor in training.stack.copy().items()})
+    scale = training.method.scale_of(training.state)
+    parameters = {name: tensor.cpu() for name, tensor in training.stack.copy().items()}
+    return _Stage(losses.cpu(), status, None if scale is None else scale.cpu(), parameters)
 
 
 def _rows(method: Method, preferences: int | Tensor | Sequence[Sequence[float]], tasks: int, seed: int) -> Tensor:

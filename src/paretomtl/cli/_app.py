@@ -1,0 +1,36 @@
+"""The commands put together."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from paretomtl.cli._list import list_names
+from paretomtl.cli._reproduce import reproduce
+
+app = typer.Typer(
+    name="paretomtl",
+    help="Train a set of models, one per trade-off, spread over the Pareto front.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("reproduce")(reproduce)
+app.command("list")(list_names)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"paretomtl {metadata.version('paretomtl')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from paretomtl.experiments import STUDIES
+from paretomtl.methods import METHODS
+from paretomtl.problems import PROBLEMS
+
+
+def list_names(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+    """List the methods, problems and studies by name."""
+    methods = {name: _summary(method.__doc__) for name, method in METHODS.items()}
+    methods["torchjd:NAME"] = "A weighting or scalarizer of TorchJD, such as torchjd:UPGrad."
+    groups = {
+        "method": methods,
+        "problem": {name: _summary(problem.__doc__) for name, problem in PROBLEMS.items()},
+        "study": {name: study.title for name, study in STUDIES.items()},
+    }
+    if as_json:
+        print(json.dumps(groups, indent=2))
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("kind", "name", "what it is"):
+        table.add_column(column)
+    for kind, entries in groups.items():
+        for name, text in entries.items():
+            table.add_row(kind, name, text)
+    Console().print(table)
+
+
+def _summary(docstring: str | None) -> str:
+    """The first sentence of a docstring."""
+    return (docstring or "").strip().split("\n\n")[0].replace("\n", " ").replace("  ", "")

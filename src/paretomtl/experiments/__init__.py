@@ -1,0 +1,6 @@
+"""The paper's studies as lists of cells, and what their results say about its claims."""
+
+from paretomtl.experiments._store import Row, environment, load_rows, numbers, save_rows
+from paretomtl.experiments._studies import STUDIES, Study
+
+__all__ = ["STUDIES", "Row", "Study", "environment", "load_rows", "numbers", "save_rows"]

@@ -1,0 +1,67 @@
+"""Stored results: flat rows, one per run, as JSON that tables and figures are drawn from."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+Row: TypeAlias = dict[str, Any]
+"""One run: what was run, what it gave, where and when."""
+
+
+def environment() -> Row:
+    """Date, hardware and versions, as every row carries them."""
+    cpu = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [
+            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
+        cpu = names[0] if names else cpu
+    hardware = f"{cpu}, {os.cpu_count()} cores"
+    if torch.cuda.is_available():
+        hardware = f"{torch.cuda.get_device_name()}; {hardware}"
+    versions = {name: _version(name) for name in ("paretomtl", "torch", "numpy", "moocore")}
+    versions["python"] = platform.python_version()
+    return {"date": datetime.date.today().isoformat(), "hardware": hardware, "versions": versions}
+
+
+def save_rows(path: Path, name: str, command: str, rows: Sequence[Row]) -> None:
+    """Write results whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
+    text = f'{{"name": {json.dumps(name)}, "command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n'
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
+
+
+def load_rows(path: Path) -> list[Row]:
+    """The rows of a stored result."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(stored, dict) or not isinstance(stored.get("rows"), list):
+        raise ValueError(f"'{path}' must hold an object with a list of rows. Got something else.")
+    rows: list[Row] = stored["rows"]
+    return rows
+
+
+def numbers(tensor: Tensor, digits: int = 5) -> Any:
+    """A tensor as nested lists of rounded numbers."""
+    rounded = tensor.double().round(decimals=digits)
+    return torch.where(rounded == 0, 0.0, rounded).tolist()
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "absent"

@@ -1,0 +1,319 @@
+"""The paper's synthetic experiment: figures 2, 6, 11 and 12, and what they leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from paretomtl.core import preferences
+from paretomtl.experiments._store import Row, environment, numbers
+from paretomtl.front import Front
+from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch
+from paretomtl.problems import Problem, Truth, synthetic
+from paretomtl.training import fit_seeds
+
+PLATEAU = 0.95
+"""Where all losses are above this, gradients have vanished: no step leads back."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one variant of the problem, for several seeds.
+
+    Attributes:
+        part: what the cell is for; tables and figures pick rows by it.
+        method: configured.
+        preferences: how many, or the rows.
+        epochs: how many steps.
+        learning_rate: of gradient descent; methods whose weights sum to m take 1/m of the others'.
+        seeds: how many.
+        tasks, ratio, half: the number of objectives, the difficulty of the first, the half width of the cube of starts.
+    """
+
+    part: str
+    method: Method
+    preferences: int | Tensor
+    epochs: int
+    learning_rate: float = 1.0
+    seeds: int = 20
+    tasks: int = 2
+    ratio: float = 1.0
+    half: float = 0.5
+
+    def problem(self) -> Problem:
+        """The variant of the synthetic problem."""
+        return synthetic(tasks=self.tasks, difficulties=[self.ratio] + [1.0] * (self.tasks - 1), half=self.half)
+
+
+def cells(*, smoke: bool = False) -> list[Cell]:
+    """The whole study; for ``smoke`` the same cells with few seeds and steps."""
+    until_feasible = ParetoMTL(initial_steps=200)
+    released = ParetoMTL(initial_steps=200, release_steps=100)
+    sets = [preferences.even(5, 2), preferences.even(8, 2), preferences.biased(5, [1.0, 2.0])]
+    gathered = preferences.biased(15, [1.0, 1.0, 1.0], concentration=0.6)
+    study = [
+        Cell("convergence", RandomSearch(), 100, 300, learning_rate=0.5, seeds=1),
+        Cell("convergence", MGDA(), 10, 300),
+        Cell("convergence", until_feasible, 10, 300),
+        Cell("paper schedule", ParetoMTL(initial_steps=20), 10, 100),
+        Cell("no initial phase", ParetoMTL(initial_steps=0), 10, 300),
+        Cell("release", released, 10, 400),
+        Cell("plateau", until_feasible, 10, 300, seeds=100),
+        Cell("plateau", until_feasible, 10, 300, seeds=100, half=0.3),
+        *[Cell("preferences", until_feasible, vectors, 300) for vectors in sets],
+        Cell("three objectives", until_feasible, preferences.even(15, 3), 300, tasks=3),
+        Cell("three objectives", until_feasible, gathered, 300, tasks=3),
+        Cell("three objectives", released, preferences.even(15, 3), 400, tasks=3),
+        *[
+            Cell("difficulty", method, 10, epochs, learning_rate=step / ratio, ratio=ratio)
+            for ratio, epochs in ((1.0, 300), (2.0, 300), (10.0, 1000), (50.0, 1000))
+            for method, step in ((RandomSearch(), 0.5), (MGDA(), 1.0), (until_feasible, 1.0))
+        ],
+        Cell("difficulty, scaled", ParetoMTL(initial_steps=200, scale=(1 / 50, 1.0)), 10, 300, ratio=50.0),
+    ]
+    if smoke:
+        study = [replace(cell, seeds=min(cell.seeds, 2), epochs=min(cell.epochs, 60)) for cell in study]
+    return study
+
+
+def run(cell: Cell) -> list[Row]:
+    """Train a cell; one row per seed, and one more where a snapshot was taken before a release."""
+    problem = cell.problem()
+    fronts = fit_seeds(
+        problem,
+        cell.method,
+        cell.preferences,
+        epochs=cell.epochs,
+        seeds=range(cell.seeds),
+        optimizer=lambda parameters: torch.optim.SGD(parameters, lr=cell.learning_rate),
+        device="cpu",
+        precision="float64",
+    )
+    stages = [(front.snapshot, "snapshot") for front in fronts if front.snapshot is not None]
+    stages += [(front, "final") for front in fronts]
+    assert problem.truth is not None
+    distances = problem.truth.distance(torch.cat([front.losses["train"] for front, _ in stages]))
+    reachable = _meets_front(problem.truth, fronts[0]) if cell.method.reading == "direction" else None
+    common = environment()
+    return [
+        {**_row(cell, front, stage, distance, reachable), **common}
+        for (front, stage), distance in zip(stages, distances.reshape(len(stages), -1), strict=True)
+    ]
+
+
+def _row(cell: Cell, front: Front, stage: str, distance: Tensor, reachable: int | None) -> Row:
+    losses = front.losses["train"]
+    reference = [cell.ratio] + [1.0] * (cell.tasks - 1)
+    return {
+        "part": cell.part,
+        "problem": front.problem,
+        "tasks": cell.tasks,
+        "ratio": cell.ratio,
+        "half": cell.half,
+        "method": front.method,
+        "recipe": repr(cell.method),
+        "learning_rate": cell.learning_rate,
+        "preferences": len(front),
+        "epochs": cell.epochs,
+        "seed": front.seed,
+        "stage": stage,
+        "hypervolume": round(front.hypervolume(reference), 6),
+        "reference": reference,
+        "in_region": None if reachable is None else int(front.in_region().sum()),
+        "reachable": reachable,
+        "distance": float(f"{float(distance.max()):.3g}"),
+        "near_front": int((distance <= 1e-3 * cell.ratio).sum()),
+        "on_plateau": int(((losses / torch.tensor(reference)).min(-1).values > PLATEAU).sum()),
+        "vectors": numbers(front.preferences),
+        "losses": numbers(losses),
+        "status": list(front.status),
+        "seconds": round(front.seconds, 3),
+    }
+
+
+def _meets_front(truth: Truth, front: Front) -> int:
+    """How many regions the true front passes through at all."""
+    points = truth.front(5000) * (1.0 if front.scale is None else front.scale[0])
+    return len(set((points @ front.preferences.T).argmax(-1).tolist()))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, what was measured, and the verdict."""
+
+    where: str
+    claim: str
+    measured: str
+    verdict: str
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The paper's claims on this problem, judged by the rows alone."""
+    linear, mgda = _pick(rows, "convergence", "random-search"), _pick(rows, "convergence", "mgda")
+    pareto, bare = _pick(rows, "convergence", "pareto-mtl"), _pick(rows, "no initial phase", "pareto-mtl")
+    volumes = [_mean(part, "hypervolume") for part in (linear, mgda, pareto, bare)]
+    ends = _losses(linear).min(-1).values
+    middle = _losses(mgda)
+    reached = [float(_losses(part)[:, [0, -1]].min(-1).values.mean()) for part in (bare, pareto)]
+    ratios = (1.0, 2.0, 10.0, 50.0)
+    stretched = [_mean(_pick(rows, "difficulty", "pareto-mtl", ratio=r), "hypervolume") / r for r in ratios]
+    scaled = _mean(_pick(rows, "difficulty, scaled", "pareto-mtl"), "hypervolume") / 50.0
+    leans = [_leans_to_first(_pick(rows, "difficulty", name, ratio=50.0)) for name in ("mgda", "pareto-mtl")]
+    sets = _by_set(_pick(rows, "preferences", "pareto-mtl"))
+    fine = all(volume > 0.9 * stretched[0] for volume in stretched[1:3])
+    return [
+        Claim(
+            "section 5, figure 2a",
+            "linear scalarization finds only the ends of the concave front",
+            f"{int((ends < 0.05).sum())} of {ends.numel()} random weights end with a loss under 0.05",
+            _verdict(bool((ends < 0.05).all())),
+        ),
+        Claim(
+            "section 5, figure 2b",
+            "MOO-MTL finds similar trade-offs in the middle",
+            f"all losses of {len(mgda)} x 10 runs lie between {float(middle.min()):.2f} and {float(middle.max()):.2f}",
+            _verdict(bool((middle.min() > 0.4) & (middle.max() < 0.85))),
+        ),
+        Claim(
+            "section 5, figure 2c",
+            "Pareto MTL covers the front",
+            f"{_share(pareto)} in their own region; hypervolume {volumes[2]:.3f} of the front's 0.342 "
+            f"(MOO-MTL {volumes[1]:.3f}, linear {volumes[0]:.3f})",
+            _verdict(volumes[2] > 1.5 * max(volumes[:2])),
+        ),
+        Claim(
+            "supplement 1, figure 6",
+            "without the initial phase the ends are lost",
+            f"best loss at the two ends: {reached[0]:.2f} without, {reached[1]:.2f} with; "
+            f"{_share(bare)} in their own region without",
+            _verdict(reached[0] > 5 * reached[1]),
+        ),
+        Claim(
+            "supplement 1, figure 6",
+            "without the initial phase it still beats MOO-MTL",
+            f"hypervolume {volumes[3]:.3f} against {volumes[1]:.3f}",
+            _verdict(volumes[3] > volumes[1]),
+        ),
+        Claim(
+            "supplement 4, figure 11",
+            "difficulty ratios 2 and 10 are fine, 50 is not",
+            "hypervolume over the ratio: "
+            + ", ".join(f"{volume:.3f} at {ratio:.0f}" for ratio, volume in zip(ratios, stretched, strict=True))
+            + f"; with the losses scaled back {scaled:.3f} at 50",
+            _verdict(fine and stretched[3] < 0.9 * stretched[0], stretched[3] < 0.9 * stretched[0]),
+        ),
+        Claim(
+            "supplement 4",
+            "at ratio 50 MOO-MTL leans to task 1, Pareto MTL to task 2",
+            f"relatively better at task 1: {leans[0]:.0%} of MOO-MTL's solutions, {leans[1]:.0%} of Pareto MTL's",
+            "the other way round" if leans[0] < 0.5 < leans[1] else _verdict(leans[1] < 0.5 < leans[0]),
+        ),
+        Claim(
+            "supplement 5, figure 12",
+            "solutions follow any set of preference vectors",
+            "in their own region: " + ", ".join(f"{_share(part)} ({name})" for name, part in sets.items()),
+            _verdict(all(row["in_region"] == row["preferences"] for part in sets.values() for row in part)),
+        ),
+    ]
+
+
+def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """What else was measured: a description and a figure each."""
+    found = []
+    for name, part in (
+        ("100 steps, 20 of them initial", "paper schedule"),
+        ("300 steps, at most 200 initial", "convergence"),
+    ):
+        runs = _pick(rows, part, "pareto-mtl")
+        volumes = torch.tensor([row["hypervolume"] for row in runs])
+        whole = sum(row["in_region"] == row["preferences"] and row["distance"] <= 1e-3 for row in runs)
+        found.append(
+            (
+                f"Pareto MTL, {name}, {len(runs)} seeds",
+                f"{_share(runs)} in their own region; all ten, at most 1e-3 from the front, in {whole} seeds; "
+                f"hypervolume {volumes.mean():.4f} ± {volumes.std():.4f} [{volumes.min():.4f}, {volumes.max():.4f}]",
+            )
+        )
+    for half in (0.5, 0.3):
+        runs = _pick(rows, "plateau", "pareto-mtl", half=half)
+        count = sum(row["on_plateau"] for row in runs)
+        found.append(
+            (
+                f"starts in [-{half}, {half}]^20, {len(runs)} seeds",
+                f"{count} of {_total(runs)} subproblems end on the plateau where both losses are near 1",
+            )
+        )
+    release = [row for row in rows if row["part"] == "release"]
+    stuck, saved = (sum(row["on_plateau"] for row in release if row["stage"] == s) for s in ("snapshot", "final"))
+    found.append(("100 released steps at the end", f"on the plateau before: {stuck}, after: {saved}"))
+    for name, runs in _by_set(_pick(rows, "three objectives", "pareto-mtl", epochs=300)).items():
+        found.append(
+            (
+                f"three objectives, {name}, {len(runs)} seeds",
+                f"the front meets {runs[0]['reachable']} of 15 regions; {_mean(runs, 'in_region'):.1f} solutions in "
+                f"their own region, {_mean(runs, 'near_front'):.1f} at most 1e-3 from the front; "
+                f"hypervolume {_mean(runs, 'hypervolume'):.3f} of the front's 0.203",
+            )
+        )
+    runs = _pick(rows, "three objectives", "pareto-mtl", epochs=400)
+    found.append(
+        (
+            "three objectives, 15 even, then 100 released steps",
+            f"{_mean(runs, 'near_front'):.1f} at most 1e-3 from the front; "
+            f"hypervolume {_mean(runs, 'hypervolume'):.3f}",
+        )
+    )
+    return found
+
+
+def _pick(rows: Sequence[Row], part: str, method: str, **fields: float) -> list[Row]:
+    """Final rows of one part and method."""
+    found = [
+        row
+        for row in rows
+        if row["part"] == part
+        and row["method"] == method
+        and row["stage"] == "final"
+        and all(row[name] == value for name, value in fields.items())
+    ]
+    if not found:
+        raise ValueError(f"'rows' must hold the part '{part}' of '{method}'. Got none.")
+    return found
+
+
+def _losses(rows: Sequence[Row]) -> Tensor:
+    return torch.tensor([row["losses"] for row in rows], dtype=torch.float64)
+
+
+def _mean(rows: Sequence[Row], field: str) -> float:
+    return float(sum(row[field] for row in rows)) / len(rows)
+
+
+def _share(rows: Sequence[Row]) -> str:
+    return f"{sum(row['in_region'] for row in rows)} of {_total(rows)}"
+
+
+def _total(rows: Sequence[Row]) -> int:
+    return sum(row["preferences"] for row in rows)
+
+
+def _leans_to_first(rows: Sequence[Row]) -> float:
+    """The share of solutions that are better at the first task than at the second, each loss over its largest value."""
+    losses = _losses(rows) / torch.tensor(rows[0]["reference"], dtype=torch.float64)
+    return float((losses[..., 0] < losses[..., 1]).double().mean())
+
+
+def _by_set(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by their set of preference vectors: even sets start on an axis."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        kind = "even" if row["vectors"][0][0] == 1.0 else "biased"
+        found.setdefault(f"{row['preferences']} {kind}", []).append(row)
+    return found
+
+
+def _verdict(holds: bool, partly: bool = False) -> str:
+    return "reproduced" if holds else "partly" if partly else "not reproduced"

@@ -1,0 +1,8 @@
+"""From results to figures."""
+
+from paretomtl.report._synthetic import draw_synthetic
+
+DRAWINGS = {"synthetic": draw_synthetic}
+"""What draws the figures of a study, by its name."""
+
+__all__ = ["DRAWINGS", "draw_synthetic"]

@@ -1,0 +1,57 @@
+"""How the figures look: like those of a paper, readable in print and without colour vision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paretomtl._extras import require
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = {"pareto-mtl": "#c1272d", "mgda": "#0b5fa5", "random-search": "#3a7d44", "linear": "#3a7d44"}
+MARKERS = {"pareto-mtl": "o", "mgda": "s", "random-search": "^", "linear": "^"}
+LABELS = {
+    "pareto-mtl": "Pareto MTL",
+    "mgda": "MOO-MTL",
+    "random-search": "Linear scalarization",
+    "linear": "Linear scalarization",
+}
+TRUTH: dict[str, Any] = {"color": "0.62", "linewidth": 1.4, "zorder": 1}
+RAY: dict[str, Any] = {"color": "0.8", "linewidth": 0.6, "linestyle": (0, (5, 3)), "zorder": 0}
+
+
+@contextmanager
+def paper_style() -> Iterator[None]:
+    """Settings for every figure of the library, undone afterwards."""
+    matplotlib = require("matplotlib", "figures")
+    settings = {
+        "font.family": "serif",
+        "font.serif": ["STIXGeneral", "DejaVu Serif"],
+        "mathtext.fontset": "stix",
+        "font.size": 10,
+        "axes.titlesize": 10.5,
+        "axes.linewidth": 0.7,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "xtick.direction": "out",
+        "xtick.major.width": 0.7,
+        "ytick.major.width": 0.7,
+        "legend.frameon": False,
+        "svg.hashsalt": "paretomtl",
+        "svg.fonttype": "path",
+    }
+    with matplotlib.rc_context(settings):
+        yield
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and as SVG; the same figure gives the same bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    figure.savefig(paths[0], dpi=200, bbox_inches="tight", metadata={"Software": None})
+    figure.savefig(paths[1], bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    return paths

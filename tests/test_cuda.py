@@ -1,0 +1,108 @@
+"""On a GPU nothing waits for the host, and results are those of the CPU. Needs torch and pytest alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import paretomtl as pm
+from paretomtl import core
+from paretomtl.methods import METHODS, Step, resolve_method
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+@pytest.fixture
+def no_waiting() -> Iterator[None]:
+    """Any synchronisation with the host is an error."""
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def situation(tasks: int = 3, count: int = 15, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    g = torch.Generator().manual_seed(seed)
+    jacobian = torch.randn(count, tasks, 20, generator=g) + torch.randn(count, 1, 20, generator=g)
+    losses = torch.rand(count, tasks, generator=g)
+    return losses.cuda(), (jacobian @ jacobian.mT).cuda(), core.region_rows(pm.preferences.even(count, tasks)).cuda()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("tasks", [2, 3, 8])
+def test_directions_equal_those_of_the_cpu(tasks: int, dtype: torch.dtype) -> None:
+    losses, gramian, rows = situation(tasks)
+    losses, gramian = losses.to(dtype), gramian.to(dtype)
+    for phase in core.Phase:
+        phases = torch.full((15,), phase.value)
+        there = core.direction(losses, gramian, rows, phases.cuda(), epsilon=0.1)
+        here = core.direction(losses.cpu(), gramian.cpu(), rows.cpu(), phases, epsilon=0.1)
+        torch.testing.assert_close(there.dual.squared_norm.cpu(), here.dual.squared_norm, rtol=1e-6, atol=1e-9)
+        assert torch.equal(there.phase.cpu(), here.phase)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_weighing_does_not_wait(name: str, request: pytest.FixtureRequest) -> None:
+    losses, gramian, _ = situation(count=3)
+    method = resolve_method(name)
+    state = {key: tensor.cuda() for key, tensor in method.init(method.spread(3, 3)).items()}
+    request.getfixturevalue("no_waiting")
+    for number in range(3):
+        weights, state = method.weigh(Step(losses, gramian, number=number, total=10), state)
+    torch.cuda.set_sync_debug_mode("default")
+    assert weights.isfinite().all()
+
+
+def test_core_functions_do_not_wait(request: pytest.FixtureRequest) -> None:
+    losses, gramian, rows = situation()
+    phase = torch.zeros(15, dtype=torch.long, device="cuda")
+    request.getfixturevalue("no_waiting")
+    core.min_norm(gramian)
+    core.direction(losses, gramian, rows, phase, epsilon=0.1, unit_rows=True)
+    core.nondominated(losses)
+    core.constraint_values(rows, losses)
+
+
+def test_a_solve_can_be_captured_and_replayed() -> None:
+    losses, gramian, rows = situation()
+    phase = torch.zeros(15, dtype=torch.long, device="cuda")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        core.direction(losses, gramian, rows, phase)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = core.direction(losses, gramian, rows, phase).weights
+    other, other_gramian, _ = situation(seed=1)
+    losses.copy_(other)
+    gramian.copy_(other_gramian)
+    graph.replay()
+    torch.testing.assert_close(captured, core.direction(losses, gramian, rows, phase).weights)
+
+
+@pytest.mark.parametrize("method", ["pareto-mtl", "linear"])
+def test_training_steps_do_not_wait(method: str) -> None:
+    from paretomtl.training import _fit
+
+    waited: list[bool] = []
+    original = _fit.train_step
+
+    def watched(*args: object, **kwargs: object) -> object:
+        torch.cuda.set_sync_debug_mode("error" if waited else "default")
+        try:
+            return original(*args, **kwargs)  # type: ignore[arg-type]
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+            waited.append(False)
+
+    _fit.train_step = watched  # type: ignore[assignment]
+    try:
+        sgd = lambda p: torch.optim.SGD(p, lr=1.0)  # noqa: E731
+        front = pm.fit(pm.problems.synthetic(), method, 5, epochs=50, optimizer=sgd, device="cuda")
+    finally:
+        _fit.train_step = original
+    assert len(waited) == 50
+    assert front.losses["train"].isfinite().all()

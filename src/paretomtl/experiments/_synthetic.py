@@ -66,7 +66,7 @@ def cells(*, smoke: bool = False) -> list[Cell]:
         *[Cell("preferences", until_feasible, vectors, 300) for vectors in sets],
         Cell("three objectives", until_feasible, preferences.even(15, 3), 300, tasks=3),
         Cell("three objectives", until_feasible, gathered, 300, tasks=3),
-        Cell("three objectives", released, preferences.even(15, 3), 400, tasks=3),
+        Cell("three objectives, released", released, preferences.even(15, 3), 400, tasks=3),
         *[
             Cell("difficulty", method, 10, epochs, learning_rate=step / ratio, ratio=ratio)
             for ratio, epochs in ((1.0, 300), (2.0, 300), (10.0, 1000), (50.0, 1000))
@@ -249,7 +249,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     release = [row for row in rows if row["part"] == "release"]
     stuck, saved = (sum(row["on_plateau"] for row in release if row["stage"] == s) for s in ("snapshot", "final"))
     found.append(("100 released steps at the end", f"on the plateau before: {stuck}, after: {saved}"))
-    for name, runs in _by_set(_pick(rows, "three objectives", "pareto-mtl", epochs=300)).items():
+    for name, runs in _by_set(_pick(rows, "three objectives", "pareto-mtl")).items():
         found.append(
             (
                 f"three objectives, {name}, {len(runs)} seeds",
@@ -258,7 +258,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
                 f"hypervolume {_mean(runs, 'hypervolume'):.3f} of the front's 0.203",
             )
         )
-    runs = _pick(rows, "three objectives", "pareto-mtl", epochs=400)
+    runs = _pick(rows, "three objectives, released", "pareto-mtl")
     found.append(
         (
             "three objectives, 15 even, then 100 released steps",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -114,3 +115,8 @@ class Point(nn.Module):
 
     def forward(self) -> Tensor:
         return self.x
+
+
+def per_device(*constants: Tensor) -> Callable[[torch.device, torch.dtype], tuple[Tensor, ...]]:
+    """Constants of a problem's losses, moved once to each device and precision: a copy at every step would wait."""
+    return functools.cache(lambda device, dtype: tuple(c.to(device=device, dtype=dtype) for c in constants))

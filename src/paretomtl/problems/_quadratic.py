@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretomtl.problems._problem import Point, Problem, Truth
+from paretomtl.problems._problem import Point, Problem, Truth, per_device
 from paretomtl.problems._synthetic import simplex_centres
 
 
@@ -31,8 +31,11 @@ def quadratic(dimension: int = 2, tasks: int = 2, *, condition: float = 1.0) -> 
     line = torch.logspace(0.0, 1.0, dimension, base=condition, dtype=torch.float64)
     curvatures = torch.stack([line.roll(i) for i in range(tasks)])
 
+    constants = per_device(curvatures, centres)
+
     def losses(x: Tensor) -> Tensor:
-        return 0.5 * (curvatures.to(x) * (x[..., None, :] - centres.to(x)).square()).sum(-1)
+        q, c = constants(x.device, x.dtype)
+        return 0.5 * (q * (x[..., None, :] - c).square()).sum(-1)
 
     def optimum(weights: Tensor) -> Tensor:
         return losses((weights @ (curvatures * centres)) / (weights @ curvatures))

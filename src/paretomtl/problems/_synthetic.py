@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.core._shapes import check_count, check_tasks
-from paretomtl.problems._problem import Point, Problem, Truth
+from paretomtl.problems._problem import Point, Problem, Truth, per_device
 
 
 def synthetic(
@@ -37,8 +37,10 @@ def synthetic(
     if factors.shape != (tasks,) or not bool((factors > 0).all()):
         raise ValueError(f"'difficulties' must be {tasks} positive numbers, one per task. Got {difficulties} instead.")
 
+    constants = per_device(factors, centres)
+
     def losses(x: Tensor) -> Tensor:
-        a, c = factors.to(x), centres.to(x)
+        a, c = constants(x.device, x.dtype)
         return -a * torch.expm1(-(x[..., None, :] - c).square().sum(-1))
 
     return Problem(

@@ -33,7 +33,7 @@ def draw_synthetic(rows: Sequence[Row], folder: Path) -> list[Path]:
     with paper_style():
         for name, draw in figures.items():
             figure = draw(rows)
-            paths += save_figure(figure, folder, name)
+            paths += save_figure(figure, folder, f"synthetic-{name}")
             pyplot.close(figure)
     return paths
 
@@ -86,7 +86,7 @@ def _preferences(rows: Sequence[Row]) -> Figure:
 
 def _three_objectives(rows: Sequence[Row]) -> Figure:
     pyplot = require("matplotlib.pyplot", "figures")
-    chosen = [row for row in rows if row["part"] == "three objectives" and row["seed"] == 0 and row["stage"] == "final"]
+    chosen = [row for row in rows if row["tasks"] == 3 and row["seed"] == 0 and row["stage"] == "final"]
     titles = ("15 even vectors", "15 vectors gathered in the middle", "15 even vectors, then released")
     figure: Figure = pyplot.figure(figsize=(10.5, 3.7))
     truth = synthetic(tasks=3).truth

@@ -4,8 +4,9 @@
     python benchmarks/min_norm.py --out FOLDER
 
 Speed: a batch of 25 subproblems with 3 tasks and 27 points (25 preferences: 3 tasks and 24 constraints), the solvers
-called in turn in every round, medians over the rounds after a warm-up; beside them one training step of LeNet (batch
-256, one forward pass, two backward passes). Accuracy: the worst gap over random hulls with 2 to 16 tasks, per kind.
+called in turn in every round, medians over the rounds after a warm-up; then, in the same run, one training step of
+LeNet (batch 256, one forward pass, two backward passes). Accuracy: the worst gap over random hulls with 2 to 16 tasks,
+per kind.
 Solvers that are not installed are left out.
 """
 
@@ -103,16 +104,9 @@ def speed(device: str) -> list[Row]:
     if MGDAWeighting is not None:
         weighting = MGDAWeighting()
         todo["torchjd MGDA, 25 calls"] = lambda: [weighting(torch.from_numpy(h)) for h in hessians]
-    todo["LeNet step, one model"] = lenet_step(device)
-    times: dict[str, list[float]] = {name: [] for name in todo}
-    for turn in range(WARM_UP + ROUNDS):
-        for name, call in todo.items():
-            began = time.perf_counter()
-            call()
-            if device == "cuda":
-                torch.cuda.synchronize()
-            if turn >= WARM_UP:
-                times[name].append(1e3 * (time.perf_counter() - began))
+    step = {"LeNet step, one model": lenet_step(device)}
+    times = {**take_turns(todo, device), **take_turns(step, device)}
+    todo |= step
     medians = {name: statistics.median(values) for name, values in times.items()}
     mine = medians["paretomtl"]
     return [
@@ -132,6 +126,21 @@ def speed(device: str) -> list[Row]:
         }
         for name, call in todo.items()
     ]
+
+
+def take_turns(todo: dict[str, Callable[[], Any]], device: str) -> dict[str, list[float]]:
+    """Milliseconds of every call in every round; who goes first changes from round to round."""
+    times: dict[str, list[float]] = {name: [] for name in todo}
+    names = list(todo)
+    for turn in range(WARM_UP + ROUNDS):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            began = time.perf_counter()
+            todo[name]()
+            if device == "cuda":
+                torch.cuda.synchronize()
+            if turn >= WARM_UP:
+                times[name].append(1e3 * (time.perf_counter() - began))
+    return times
 
 
 def operations(call: Callable[[], Any], device: str) -> dict[str, int]:

@@ -17,7 +17,8 @@ class Front:
     """K solutions and how they came about.
 
     Attributes:
-        problem, method: their names.
+        problem: its name.
+        method: its name.
         tasks: the names of the m tasks.
         reading: what the rows of ``preferences`` mean: "direction", "importance" or "start".
         preferences: all rows ``[K, m]``.

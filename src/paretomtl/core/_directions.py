@@ -21,7 +21,7 @@ class Phase(IntEnum):
     MAIN = 1
     """Tasks and active constraints are lowered together (paper, equation 10)."""
     RELEASED = 2
-    """Constraints are dropped: MGDA (supplement, section 1, step 1)."""
+    """Constraints are dropped, which is MGDA (supplement, section 1, step 1)."""
 
 
 class Direction(NamedTuple):

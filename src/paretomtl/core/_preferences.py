@@ -17,11 +17,10 @@ _DUPLICATE = 1e-6  # vectors closer than this bound an empty region
 def even(count: int, tasks: int) -> Tensor:
     r"""Evenly spread vectors: the paper's default (section 4.2.3).
 
-    Two tasks: :math:`(\cos\frac{k\pi}{2(K-1)}, \sin\frac{k\pi}{2(K-1)})` for :math:`k = 0, \dots, K-1`, from the axis
-        of the
-    first loss to that of the second. More tasks: the lattice of Das and Dennis when it has exactly ``count`` points;
-    otherwise points of least Riesz energy on the positive part of the sphere, with its corners kept when
-    ``count >= tasks``. A single vector is the diagonal. The same arguments always give the same vectors.
+    For two tasks :math:`(\cos\frac{k\pi}{2(K-1)}, \sin\frac{k\pi}{2(K-1)})` with :math:`k = 0, \dots, K-1`, from the
+    axis of the first loss to that of the second. For more tasks the lattice of Das and Dennis when it has exactly
+    ``count`` points; otherwise points of least Riesz energy on the positive part of the sphere, with its corners kept
+    when ``count >= tasks``. A single vector is the diagonal. The same arguments always give the same vectors.
 
     Example:
         >>> even(3, tasks=2)

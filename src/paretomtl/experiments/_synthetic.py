@@ -30,7 +30,9 @@ class Cell:
         epochs: how many steps.
         learning_rate: of gradient descent; methods whose weights sum to m take 1/m of the others'.
         seeds: how many.
-        tasks, ratio, half: the number of objectives, the difficulty of the first, the half width of the cube of starts.
+        tasks: the number of objectives.
+        ratio: the difficulty of the first objective over that of the others.
+        half: the half width of the cube of starts.
     """
 
     part: str

@@ -16,9 +16,8 @@ from paretomtl.methods._method import Method, Reading, Seen, State
 class Linear(Method):
     r"""Linear scalarization with fixed weights, the paper's grid search (section 3.2, equation 2).
 
-    The K rows are importances: non-negative, scaled to sum to m. A bare number stands for a grid on the simplex:
-        evenly spaced
-    for two tasks, the first points of the smallest fitting lattice, spread over it, for more.
+    The K rows are importances, non-negative and scaled to sum to m. A bare number stands for a grid on the simplex,
+    evenly spaced for two tasks; for more, the even preference vectors, scaled to sum to one.
 
     Example:
         >>> from paretomtl.methods import Step

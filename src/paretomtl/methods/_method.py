@@ -52,7 +52,7 @@ class Seen:
 class Method(ABC):
     """A rule that turns losses and Gramian into task weights (paper, section 4.3). Immutable: state in, state out.
 
-    A method implements :meth:`init` and :meth:`_weigh`; everything else is common. Computations are in float64. A
+    A method implements :meth:`init` and ``_weigh``; everything else is common. Computations are in float64. A
     subproblem whose losses or Gramian are not finite gets zero weights and keeps its state, and never touches another
     one.
     """
@@ -133,7 +133,10 @@ class Method(ABC):
 
 
 class Weigher:
-    """A method bound to one subproblem: remembers the state and counts the steps. Made by :meth:`Method.bind`."""
+    """A method bound to one subproblem, which remembers the state and counts the steps.
+
+    Made by :meth:`paretomtl.methods.Method.bind`.
+    """
 
     def __init__(self, method: Method, preferences: Tensor, index: int, total: int = 0) -> None:
         if not 0 <= index < len(preferences):

@@ -20,7 +20,7 @@ class Status(IntEnum):
     FEASIBLE = 1
     """It is in its region, and some direction still lowers all that counts."""
     CRITICAL = 2
-    """It is in its region, and no such direction exists: a restricted Pareto critical point (paper, Lemma 2)."""
+    """It is in its region, and no such direction exists (paper, Lemma 2)."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,8 @@ class ParetoMTL(Method):
         release_steps: how many steps at the end of the plan drop all constraints and follow MGDA (supplement, section
             1).
 
-    The state keeps, for each subproblem: its constraint rows, phase, status, the step since which it has that status,
-        the last
-    finite loss of each task (it stands in for a task without labels), and the scale.
+    The state keeps for each subproblem its constraint rows, phase, status, the step since which it has that status, the
+    last finite loss of each task (it stands in for a task without labels), and the scale.
 
     Example:
         >>> from paretomtl.methods import Step

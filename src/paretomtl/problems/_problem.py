@@ -45,8 +45,7 @@ class Truth:
         """Euclidean distance of each loss vector ``[n, m]`` to the front, ``[n]``, from above.
 
         The nearest point is searched in the weights: the best of a lattice, then of ever smaller lattices around the
-            best so
-        far. Beyond three tasks the lattices are coarse, and shrink slowly instead.
+        best so far. Beyond three tasks the lattices are coarse, and shrink slowly instead.
         """
         check_trailing("losses", losses, self.tasks)
         wanted = losses.double()[:, None, :]

@@ -25,7 +25,7 @@ def test_models_give_the_losses_that_the_front_reports() -> None:
     problem = pm.problems.synthetic()
     for k in range(3):
         torch.testing.assert_close(problem.losses(found.model(k)()).detach(), found.losses["train"][k])
-    with pytest.raises(IndexError, match=r"'k' must be from 0 to 2. Got 3"):
+    with pytest.raises(IndexError, match=r"'k' must be one of the subproblems trained, \[0, 1, 2\]. Got 3"):
         found.model(3)
 
 
@@ -35,5 +35,7 @@ def test_indicators() -> None:
     assert 0 < found.hypervolume([1, 1]) < 0.342
     with pytest.raises(ValueError, match=r"'reference' must have one number per task \(2\). Got 3"):
         found.hypervolume([1, 1, 1])
+    with pytest.raises(ValueError, match=r"'split' must be one of \['train'\]. Got 'test'"):
+        found.hypervolume([1, 1], split="test")
     with pytest.raises(ValueError, match="regions need preferences that are directions; those of 'mgda' are not"):
         front("mgda").in_region()

@@ -3,7 +3,7 @@
 from paretomtl import core, methods, problems
 from paretomtl.core import preferences
 from paretomtl.front import Front
-from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, Uncertainty, Weigher
+from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, TorchJD, Uncertainty, Weigher
 from paretomtl.problems import Problem
 from paretomtl.training import backward, fit, fit_seeds
 
@@ -16,6 +16,7 @@ __all__ = [
     "Problem",
     "RandomSearch",
     "SingleTask",
+    "TorchJD",
     "Uncertainty",
     "Weigher",
     "backward",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from paretomtl._extras import require
 from paretomtl.core import in_region, nondominated
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Front:
     """K solutions and how they came about.
 
@@ -25,8 +25,8 @@ class Front:
         subproblems: which of them were trained, in the order of everything below.
         losses: by split, ``[K, m]``.
         scale: the factors ``[K, m]`` by which losses were multiplied before regions were decided; None for none.
-        status: one word per solution, such as "feasible", "infeasible", "critical", "trained", "non-finite".
-        parameters: the trained parameters, stacked ``[K, ...]``, by name.
+        status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite".
+        parameters: the trained parameters and buffers, stacked ``[K, ...]``, by name.
         history: "losses" and "weights" before each step, ``[T, K, m]``.
         seed: model k started from (seed, k).
         seconds: how long training took; solutions of several seeds trained together share it.
@@ -46,31 +46,33 @@ class Front:
     history: Mapping[str, Tensor]
     seed: int
     seconds: float
-    model_factory: Callable[[], nn.Module] = field(compare=False)
+    model_factory: Callable[[], nn.Module]
     snapshot: Front | None = None
 
     def __len__(self) -> int:
         return len(self.subproblems)
 
     def model(self, k: int) -> nn.Module:
-        """The trained model of the k-th solution."""
-        if not 0 <= k < len(self):
-            raise IndexError(f"'k' must be from 0 to {len(self) - 1}. Got {k} instead.")
-        model = self.model_factory()
-        dtype = next(iter(self.parameters.values())).dtype
-        model.to(dtype).load_state_dict({name: tensor[k] for name, tensor in self.parameters.items()}, strict=False)
-        return model
+        """The trained model of subproblem k, in eval mode."""
+        if k not in self.subproblems:
+            raise IndexError(f"'k' must be one of the subproblems trained, {list(self.subproblems)}. Got {k} instead.")
+        row = self.subproblems.index(k)
+        with torch.random.fork_rng(devices=[]):
+            model = self.model_factory()
+        model.to(next(iter(self.parameters.values())).dtype)
+        model.load_state_dict({name: tensor[row] for name, tensor in self.parameters.items()}, strict=False)
+        return model.eval()
 
     def nondominated(self, split: str = "train") -> Tensor:
         """Which solutions no other one dominates, ``[K]`` bool."""
-        return nondominated(self.losses[split])
+        return nondominated(self._losses(split))
 
     def in_region(self, split: str = "train") -> Tensor:
         """Which solutions lie in the region of their own preference vector, ``[K]`` bool, scaled as in training."""
         if self.reading != "direction":
             raise ValueError(f"regions need preferences that are directions; those of '{self.method}' are not.")
         everyone = torch.full((len(self.preferences), len(self.tasks)), torch.nan, dtype=torch.float64)
-        everyone[list(self.subproblems)] = self.losses[split].double() * (1.0 if self.scale is None else self.scale)
+        everyone[list(self.subproblems)] = self._losses(split).double() * (1.0 if self.scale is None else self.scale)
         return in_region(self.preferences, everyone)[list(self.subproblems)]
 
     def hypervolume(self, reference: Sequence[float], split: str = "train") -> float:
@@ -80,16 +82,21 @@ class Front:
                 f"'reference' must have one number per task ({len(self.tasks)}). Got {len(reference)} instead."
             )
         moocore = require("moocore", "indicators")
-        losses = self.losses[split].double()
+        losses = self._losses(split).double()
         return float(moocore.hypervolume(losses[losses.isfinite().all(-1)].numpy(), ref=list(reference)))
 
+    def _losses(self, split: str) -> Tensor:
+        if split not in self.losses:
+            raise ValueError(f"'split' must be one of {list(self.losses)}. Got {split!r} instead.")
+        return self.losses[split]
+
     def __repr__(self) -> str:
-        names = " ".join(f"{task[:9]:>9}" for task in self.tasks)
+        names = " ".join(f"{task if len(task) < 10 else task[:8] + '…':>9}" for task in self.tasks)
         lines = [f"Front of {len(self)} solutions: {self.problem}, {self.method}, seed {self.seed}"]
         lines.append(f"  k  {self.reading:<{8 * len(self.tasks)}} {names}  status")
         kept = self.nondominated()
         for i, k in enumerate(self.subproblems):
             row = " ".join(f"{value:7.3f}" for value in self.preferences[k].tolist())
-            losses = " ".join(f"{value:9.4f}" for value in self.losses["train"][i].tolist())
+            losses = " ".join(f"{value:9.4g}" for value in self.losses["train"][i].tolist())
             lines.append(f"{k:3d}  {row}  {losses}  {self.status[i]}{'' if kept[i] else ', dominated'}")
         return "\n".join(lines)

@@ -52,7 +52,7 @@ def steps(method: Method, number: int = 6, *, dtype: torch.dtype = torch.float64
         losses = torch.rand(3, TASKS, generator=g, dtype=dtype) + 1.0 / (n + 1)
         jacobian = torch.randn(3, TASKS, 7, generator=g, dtype=dtype)
         gramian = jacobian @ jacobian.mT if method.needs_gramian else None
-        found.append(Step(losses, gramian, number=n, total=number))
+        found.append(Step(losses, gramian, number=n, total=max(number, 6)))
     return found
 
 

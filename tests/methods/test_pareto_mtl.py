@@ -167,8 +167,8 @@ def test_hundreds_of_preferences() -> None:
     [
         ({"epsilon": 1.0}, "'epsilon' must be at least 0 and under 1. Got 1.0"),
         ({"epsilon": -0.1}, "'epsilon' must be"),
-        ({"initial_steps": -1}, "'initial_steps' must not be negative. Got -1"),
-        ({"release_steps": -1}, "'release_steps' must not be negative"),
+        ({"initial_steps": -1}, "'initial_steps' must be a whole number that is not negative. Got -1"),
+        ({"release_steps": -1}, "'release_steps' must be a whole number that is not negative"),
         ({"scale": "last"}, "'scale' must be \"first\", one factor per task, or None. Got 'last'"),
         ({"scale": (1.0, 0.0)}, "'scale' must be positive and finite"),
     ],

@@ -108,6 +108,37 @@ def test_a_task_without_labels_gets_no_gradient(method: Method) -> None:
 
 
 @every_method
+def test_labels_missing_from_some_calls_are_averaged_over_the_others(method: Method) -> None:
+    """Task 1 has labels in two of four parts: its loss and gradient are those of these two parts."""
+    model, expected = Net().double(), Net().double()
+    weigher = bound(method, index=0)
+    parts = X.double().chunk(4)
+    for i, part in enumerate(parts):
+        losses = list(expected_losses := model.losses(part) / 4)
+        if i in (1, 2):
+            losses[1] = torch.tensor(torch.nan, dtype=torch.float64)
+        weights = pm.backward(torch.stack(losses), weigher, model.parameters(), last=i == 3)
+    assert expected_losses.isfinite().all()
+    whole = torch.stack([expected.losses(part) for part in parts])
+    mean = torch.stack([whole[:, 0].mean(), whole[[0, 3], 1].mean(), whole[:, 2].mean()])
+    wanted = pm.backward(mean, bound(method, index=0), expected.parameters())
+    torch.testing.assert_close(weights, wanted, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(grads(model), grads(expected), rtol=1e-6, atol=1e-9)
+
+
+def test_a_half_finished_step_can_be_dropped() -> None:
+    model, weigher = Net(), bound(pm.MGDA())
+    pm.backward(model.losses(X), weigher, model.parameters(), last=False)
+    with pytest.raises(
+        ValueError, match=r"'parameters' must be the same in all calls of one step. Got 2 tensors after"
+    ):
+        pm.backward(model.losses(X), weigher, model.trunk.parameters())
+    weigher.pending = None
+    dropped = pm.backward(model.losses(X), weigher, model.parameters())
+    torch.testing.assert_close(dropped, pm.backward(model.losses(X), bound(pm.MGDA()), model.parameters()))
+
+
+@every_method
 @pytest.mark.parametrize("bad", ["all nan", "inf", "gradient"])
 def test_a_broken_step_shows_in_grad_and_leaves_the_weigher(method: Method, bad: str) -> None:
     model = Net().double()
@@ -174,6 +205,10 @@ def test_a_stored_weigher_goes_on_as_if_nothing_had_happened(method: Method) -> 
         torch.testing.assert_close(pm.backward(model.losses(X.double()), other, model.parameters()), expected)
     with pytest.raises(ValueError, match="'saved' must hold tensors shaped"):
         other.load_state_dict({"number": torch.zeros(())})
+    with pytest.raises(ValueError, match=r"'saved' must be of the same index: 2. Got 1"):
+        bound(method, index=2).load_state_dict(weigher.state_dict())
+    assert weigher.status == method.status(weigher.state)[0]
+    assert "step 5" in repr(weigher)
 
 
 def test_a_loop_of_ones_own_reaches_its_region() -> None:
@@ -192,6 +227,13 @@ def test_a_loop_of_ones_own_reaches_its_region() -> None:
         assert pm.core.in_region(vectors, losses.expand(5, 2))[k]
 
 
+def test_a_parameter_given_twice_counts_once() -> None:
+    once, twice = Net(), Net()
+    pm.backward(once.losses(X), bound(pm.MGDA()), once.parameters())
+    pm.backward(twice.losses(X), bound(pm.MGDA()), [*twice.parameters(), *twice.parameters()])
+    assert torch.equal(grads(once), grads(twice))
+
+
 def test_frozen_parameters_are_left_alone() -> None:
     model = Net()
     model.heads[0].weight.requires_grad_(False)
@@ -202,20 +244,37 @@ def test_frozen_parameters_are_left_alone() -> None:
 
 def test_bad_input_is_named() -> None:
     model, weigher = Net(), bound(pm.MGDA())
-    losses = model.losses(X)
+
+    def losses() -> Tensor:
+        return model.losses(X)
+
     with pytest.raises(ValueError, match=r"'losses' must have shape \[3\], one per task. Got \[2\]"):
-        pm.backward(losses[:2], weigher, model.parameters())
+        pm.backward(losses()[:2], weigher, model.parameters())
     with pytest.raises(TypeError, match=r"'losses' must be a tensor of one loss per task.* Got list"):
-        pm.backward(list(losses), weigher, model.parameters())  # type: ignore[arg-type]
+        pm.backward(list(losses()), weigher, model.parameters())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"'losses' must be a floating-point tensor"):
         pm.backward(torch.ones(3, dtype=torch.long), weigher, model.parameters())
     with pytest.raises(ValueError, match=r"'losses' must be attached to the graph"):
-        pm.backward(losses.detach(), weigher, model.parameters())
+        pm.backward(losses().detach(), weigher, model.parameters())
     with pytest.raises(ValueError, match=r"'parameters' must hold at least one tensor that requires a gradient"):
-        pm.backward(losses, weigher, [])
+        pm.backward(losses(), weigher, [])
     with pytest.raises(ValueError, match=r"'shared' must be some of 'parameters'. Got 2 tensors, 2 of them strangers"):
-        pm.backward(losses, weigher, model.parameters(), shared=nn.Linear(2, 2).parameters())
-    with pytest.raises(ValueError, match=r"'losses' must depend on the parameters"):
-        pm.backward(losses, weigher, model.unused.parameters())
+        pm.backward(losses(), weigher, model.parameters(), shared=nn.Linear(2, 2).parameters())
+    with pytest.raises(ValueError, match=r"'losses' must depend on the parameters, each of them. Got a loss 0"):
+        pm.backward(losses(), weigher, model.unused.parameters())
+    with pytest.raises(ValueError, match=r"Got a loss 1 that reaches none; a task without labels is NaN"):
+        pm.backward(torch.stack([losses()[0], torch.tensor(1.0), losses()[2]]), weigher, model.parameters())
+    with pytest.raises(
+        ValueError, match=r"must come straight from torch.stack when a task has no labels.* DivBackward0"
+    ):
+        pm.backward(torch.stack([losses()[0], losses()[1] * torch.nan, losses()[2]]) / 4, weigher, model.parameters())
+    with pytest.raises(TypeError, match=r"'parameters' must be tensors: write model.parameters\(\). Got Net"):
+        pm.backward(losses(), weigher, model)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"'parameters' must be tensors: write model.parameters\(\). Got tuple"):
+        pm.backward(losses(), weigher, model.named_parameters())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"'weigher' must be a method bound to a subproblem: see bind\(\). Got MGDA"):
+        pm.backward(losses(), pm.MGDA(), model.parameters())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'total' must be a whole number that is not negative. Got -3"):
+        bound(pm.MGDA(), total=-3)
     with pytest.raises(IndexError, match=r"'index' must be a row of the 3 preferences. Got 3"):
         bound(pm.MGDA(), index=3)

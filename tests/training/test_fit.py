@@ -85,6 +85,7 @@ def test_some_subproblems_train_as_they_do_among_all() -> None:
     assert some.subproblems == (3, 1)
     torch.testing.assert_close(some.losses["train"], everyone.losses["train"][[3, 1]], rtol=0, atol=1e-9)
     assert torch.equal(some.in_region(), everyone.in_region()[[3, 1]])
+    torch.testing.assert_close(some.model(3)(), everyone.model(3)(), rtol=0, atol=1e-9)
 
 
 def test_several_seeds_in_one_stack_equal_one_after_another() -> None:
@@ -177,6 +178,75 @@ def test_float32_ends_where_float64_does() -> None:
     assert abs(narrow.hypervolume([1, 1]) - wide.hypervolume([1, 1])) < 0.01
 
 
+class Normed(nn.Module):
+    """Batch normalisation, dropout, a buffer of its own and a frozen layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("x", torch.randn(32, 3) * 5 + 3)
+        self.frozen = nn.Linear(3, 8).requires_grad_(False)
+        self.norm = nn.BatchNorm1d(8)
+        self.drop = nn.Dropout(0.2)
+        self.head = nn.Linear(8, 2)
+
+    def forward(self) -> Tensor:
+        return self.head(self.drop(torch.tanh(self.norm(self.frozen(self.x)))))
+
+
+def normed_losses(y: Tensor) -> Tensor:
+    return torch.stack([(y[:, 0] - 1).square().mean(), (y.sum(-1) + 1).square().mean()])
+
+
+@pytest.mark.parametrize("method", ["pareto-mtl", "linear"])
+def test_buffers_dropout_and_frozen_layers(method: str) -> None:
+    problem = pm.Problem(Normed, normed_losses, ["a", "b"])
+    front = fit(method, 3, problem=problem, optimizer=lambda p: torch.optim.SGD(p, lr=0.05), precision="float32")
+    again = fit(method, 3, problem=problem, optimizer=lambda p: torch.optim.SGD(p, lr=0.05), precision="float32")
+    assert torch.equal(front.losses["train"], again.losses["train"]), "the seed decides dropout too"
+    for k in range(3):
+        model = front.model(k)
+        assert not model.training
+        torch.testing.assert_close(normed_losses(model()).detach(), front.losses["train"][k])
+        assert int(model.norm.num_batches_tracked) == 60
+        assert not torch.equal(model.norm.running_mean, torch.zeros(8))
+        with torch.random.fork_rng():
+            torch.manual_seed(k)
+            start = Normed()
+        assert torch.equal(model.frozen.weight, start.frozen.weight)
+        assert torch.equal(model.x, start.x)
+        assert not torch.equal(model.head.weight, start.head.weight)
+
+
+def test_training_leaves_the_global_random_state_alone() -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    fit(epochs=2).model(0)
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_negative_losses_are_said_to_be() -> None:
+    problem = pm.Problem(SYNTHETIC.model, lambda x: SYNTHETIC.losses(x) - 2.0, ["a", "b"])
+    with pytest.warns(UserWarning, match="losses are negative at the start"):
+        front = fit(problem=problem, epochs=3)
+    assert front.status == ["negative"] * 5
+
+
+def test_single_task_needs_no_number() -> None:
+    front = pm.fit(SYNTHETIC, "single-task", epochs=2, device="cpu")
+    assert front.preferences.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert len(pm.fit(SYNTHETIC, epochs=2, device="cpu")) == 5
+    with pytest.raises(ValueError, match="'preferences' must be one task each for 'single-task'"):
+        fit("single-task", [[0.5, 0.5], [0.0, 1.0]])
+
+
+def test_what_vmap_cannot_run_is_explained() -> None:
+    branching = pm.Problem(SYNTHETIC.model, lambda x: SYNTHETIC.losses(x) if x.sum() > 0 else x[:2], ["a", "b"])
+    with pytest.raises(RuntimeError) as raised:
+        fit(problem=branching)
+    assert "trains through paretomtl.backward" in raised.value.__notes__[0]
+
+
 def test_cuda_trains_too() -> None:
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device")
@@ -211,7 +281,11 @@ def lbfgs(parameters: Any) -> torch.optim.Optimizer:
         ({"method": "linear", "preferences": [[0.0, 0.0]]}, "'preferences' must be finite, non-negative and not all"),
         ({"only": [5]}, r"'only' must be distinct subproblems from 0 to 4. Got \[5\]"),
         ({"only": []}, "'only' must be"),
-        ({"seed": -1}, "'seeds' must be one or more numbers that are not negative"),
+        ({"seed": -1}, "'seed' must be a whole number that is not negative. Got -1"),
+        (
+            {"method": pm.ParetoMTL(release_steps=60)},
+            r"'release_steps' must be fewer than the steps planned.* Got 60 of 60",
+        ),
         ({"precision": "half"}, r"'precision' must be one of \['float32', 'float64'\]. Got 'half'"),
         ({"optimizer": lbfgs}, r"'optimizer' must treat each number on its own.* Got LBFGS"),
         ({"problem": pm.Problem(Empty, lambda x: x, ["a", "b"])}, "'model' must have parameters to train. Got none"),
@@ -230,6 +304,10 @@ def test_bad_input_is_named(options: dict[str, Any], message: str) -> None:
 def test_losses_that_are_no_tensor_or_not_attached_are_named() -> None:
     with pytest.raises(TypeError, match=r"'losses' must return a tensor. Got list"):
         fit(problem=pm.Problem(SYNTHETIC.model, lambda x: [x.sum(), x.mean()], ["a", "b"]))  # type: ignore[arg-type, return-value]
+    with pytest.raises(TypeError, match=r"'method' must be a name or a configured method.* Got <class"):
+        fit(pm.ParetoMTL)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"'model' must be a function or class that makes a module. Got Point"):
+        pm.Problem(SYNTHETIC.model(), SYNTHETIC.losses, ["a", "b"])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'losses' must depend on the model's parameters"):
         fit(problem=pm.Problem(SYNTHETIC.model, lambda x: torch.ones(2), ["a", "b"]))
 

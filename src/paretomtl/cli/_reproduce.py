@@ -46,7 +46,9 @@ def reproduce(
 
     claims, facts = study.claims(rows), study.facts(rows)
     if as_json:
-        print(json.dumps({"claims": [vars(claim) for claim in claims], "measured": dict(facts)}, indent=2))
+        print(
+            json.dumps({"smoke": smoke, "claims": [vars(claim) for claim in claims], "measured": dict(facts)}, indent=2)
+        )
         return
     console.print(_claims_table(claims))
     console.print(_facts_table(facts))

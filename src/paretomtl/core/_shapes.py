@@ -11,6 +11,12 @@ def check_count(name: str, count: int) -> None:
         raise ValueError(f"'{name}' must be a whole number of at least 1. Got {count!r} instead.")
 
 
+def check_not_negative(name: str, count: int) -> None:
+    """Refuse what is not a whole number of at least zero."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        raise ValueError(f"'{name}' must be a whole number that is not negative. Got {count!r} instead.")
+
+
 def check_tasks(name: str, tasks: int) -> None:
     """Refuse fewer than two tasks: one loss has no trade-off."""
     if not isinstance(tasks, int) or isinstance(tasks, bool) or tasks < 2:

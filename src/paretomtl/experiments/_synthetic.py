@@ -77,7 +77,7 @@ def cells(*, smoke: bool = False) -> list[Cell]:
         Cell("difficulty, scaled", ParetoMTL(initial_steps=200, scale=(1 / 50, 1.0)), 10, 300, ratio=50.0),
     ]
     if smoke:
-        study = [replace(cell, seeds=min(cell.seeds, 2), epochs=min(cell.epochs, 60)) for cell in study]
+        study = [replace(cell, seeds=min(cell.seeds, 2), epochs=min(cell.epochs, 110)) for cell in study]
     return study
 
 

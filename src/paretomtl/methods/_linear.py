@@ -71,6 +71,9 @@ class SingleTask(Linear):
 
     name: ClassVar[str] = "single-task"
 
+    def usual_count(self, tasks: int) -> int:
+        return tasks
+
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         check_tasks("tasks", tasks)
         if count != tasks:
@@ -78,6 +81,12 @@ class SingleTask(Linear):
                 f"'preferences' must be the number of tasks ({tasks}) for 'single-task'. Got {count} instead."
             )
         return torch.eye(tasks, dtype=torch.float64)
+
+    def init(self, preferences: Tensor) -> State:
+        weights = importances(preferences)
+        if not bool(((weights > 0).sum(-1) == 1).all()):
+            raise ValueError(f"'preferences' must be one task each for 'single-task'. Got {weights.tolist()} instead.")
+        return {"weights": weights}
 
 
 def importances(rows: Tensor) -> Tensor:

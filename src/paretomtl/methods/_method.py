@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_count, check_floating, check_tasks, check_trailing
+from paretomtl.core._shapes import check_count, check_floating, check_not_negative, check_tasks, check_trailing
 
 State: TypeAlias = dict[str, Tensor]
 """What a method remembers between steps. Every tensor leads with K, so that a state can be sliced, stored and sent."""
@@ -76,6 +77,10 @@ class Method(ABC):
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         """The rows ``[K, m]`` that a bare number of preferences stands for."""
 
+    def usual_count(self, tasks: int) -> int:
+        """How many rows to train where the user does not say."""
+        return 5
+
     @abstractmethod
     def init(self, preferences: Tensor) -> State:
         """The state before the first step, from rows ``[K, m]``."""
@@ -121,7 +126,7 @@ class Method(ABC):
         """The steps of a plan of ``total`` before which the models are worth keeping besides the final ones."""
         return ()
 
-    def bind(self, preferences: Tensor, index: int, *, total: int = 0) -> Weigher:
+    def bind(self, preferences: Tensor | Sequence[Sequence[float]], index: int, *, total: int = 0) -> Weigher:
         """This method for one subproblem of ``preferences [K, m]``, for a training loop of one's own.
 
         Args:
@@ -129,7 +134,7 @@ class Method(ABC):
             index: which of them.
             total: how many optimizer steps are planned; 0 when that is not known.
         """
-        return Weigher(self, preferences, index, total)
+        return Weigher(self, torch.as_tensor(preferences, dtype=torch.float64), index, total)
 
 
 class Weigher:
@@ -139,16 +144,26 @@ class Weigher:
     """
 
     def __init__(self, method: Method, preferences: Tensor, index: int, total: int = 0) -> None:
-        if not 0 <= index < len(preferences):
-            raise IndexError(f"'index' must be a row of the {len(preferences)} preferences. Got {index} instead.")
+        check_not_negative("total", total)
+        self.preferences = torch.as_tensor(preferences, dtype=torch.float64).detach().cpu()
+        if not 0 <= index < len(self.preferences):
+            raise IndexError(f"'index' must be a row of the {len(self.preferences)} preferences. Got {index} instead.")
         self.method = method
         self.index = index
-        self.tasks = preferences.shape[-1]
+        self.tasks = self.preferences.shape[-1]
         self.total = total
         self.number = torch.zeros((), dtype=torch.long)
-        self.state = slice_state(method.init(preferences), slice(index, index + 1))
+        self.state = slice_state(method.init(self.preferences), slice(index, index + 1))
         self.pending: Any = None
-        """Losses and gradients that :func:`paretomtl.backward` has added up so far; not part of the state."""
+        """What :func:`paretomtl.backward` has added up since the last whole step; None drops it. Not stored."""
+
+    @property
+    def status(self) -> str:
+        """One word on how the subproblem stood at its last step, such as "feasible"."""
+        return self.method.status(self.state)[0]
+
+    def __repr__(self) -> str:
+        return f"Weigher({self.method!r}, index={self.index}, step {int(self.number)}, {self.status})"
 
     def peek(self, losses: Tensor, gramian: Tensor | None, present: Tensor | None = None) -> tuple[Tensor, State]:
         """Weights ``[m]`` from losses ``[m]`` and Gramian ``[m, m]``, and the state after that step."""
@@ -171,16 +186,20 @@ class Weigher:
 
     def state_dict(self) -> State:
         """All that a later run needs to go on from here, as tensors."""
-        return {"number": self.number.clone(), **{name: tensor.clone() for name, tensor in self.state.items()}}
+        bound = {"preferences": self.preferences, "index": torch.tensor(self.index), "number": self.number}
+        return {name: tensor.clone() for name, tensor in (bound | self.state).items()}
 
     def load_state_dict(self, saved: State) -> None:
-        """Go on from what :meth:`state_dict` returned for the same method and preferences."""
-        found = {name: tuple(tensor.shape) for name, tensor in saved.items()}
-        expected = {name: tuple(tensor.shape) for name, tensor in self.state_dict().items()}
-        if found != expected:
-            raise ValueError(
-                f"'saved' must hold tensors shaped {expected}, as this weigher's are. Got {found} instead."
-            )
+        """Go on from what :meth:`state_dict` returned for the same method, preferences and index."""
+        expected = self.state_dict()
+        shapes = [{name: tuple(tensor.shape) for name, tensor in each.items()} for each in (expected, saved)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"'saved' must hold tensors shaped {shapes[0]}, as this weigher's are. Got {shapes[1]}.")
+        for name in ("preferences", "index"):
+            if not torch.equal(saved[name].cpu(), expected[name]):
+                raise ValueError(
+                    f"'saved' must be of the same {name}: {expected[name].tolist()}. Got {saved[name].tolist()}."
+                )
         self.state = {name: saved[name].clone() for name in self.state}
         self.number = saved["number"].clone()
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, direction, region_rows
 from paretomtl.core import preferences as vectors
+from paretomtl.core._shapes import check_not_negative
 from paretomtl.methods._method import Method, Reading, Seen, State
 
 
@@ -21,6 +22,8 @@ class Status(IntEnum):
     """It is in its region, and some direction still lowers all that counts."""
     CRITICAL = 2
     """It is in its region, and no such direction exists (paper, Lemma 2)."""
+    NEGATIVE = 3
+    """A loss is negative. Regions are cut from the positive part of the loss space, and mean nothing there."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,11 @@ class ParetoMTL(Method):
     reading: ClassVar[Reading] = "direction"
 
     def __post_init__(self) -> None:
-        if self.initial_steps is not None and self.initial_steps < 0:
-            raise ValueError(f"'initial_steps' must not be negative. Got {self.initial_steps} instead.")
+        if self.initial_steps is not None:
+            check_not_negative("initial_steps", self.initial_steps)
+        check_not_negative("release_steps", self.release_steps)
         if not 0.0 <= self.epsilon < 1.0:
             raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {self.epsilon} instead.")
-        if self.release_steps < 0:
-            raise ValueError(f"'release_steps' must not be negative. Got {self.release_steps} instead.")
         if isinstance(self.scale, str) and self.scale != "first":
             raise ValueError(f"'scale' must be \"first\", one factor per task, or None. Got {self.scale!r} instead.")
         if self.scale is not None and self.scale != "first" and not all(0 < c < float("inf") for c in self.scale):
@@ -134,6 +136,7 @@ class ParetoMTL(Method):
         feasible = (found.values <= FEASIBLE_TOLERANCE).all(-1)
         critical = feasible & (found.dual.status == Solve.ZERO.value)
         status = feasible.long() * Status.FEASIBLE.value + critical.long()
+        status = torch.where((losses < 0).any(-1), Status.NEGATIVE.value, status)
         since = torch.where(status == state["status"], state["since"], step.number)
         after = {"phase": found.phase, "status": status, "since": since, "losses": losses, "scale": scale}
         return weights, {**state, **after}
@@ -145,8 +148,11 @@ class ParetoMTL(Method):
             cap = step.total // 5
         if cap is not None:
             phase = torch.where((phase == Phase.INITIAL.value) & (step.number >= cap), Phase.MAIN.value, phase)
-        if self.release_steps and step.total > 0:
-            released = step.number >= max(step.total - self.release_steps, 0)
+        if self.release_steps:
+            if step.total <= self.release_steps:
+                found = f"{self.release_steps} of {step.total}"
+                raise ValueError(f"'release_steps' must be fewer than the steps planned ('total'). Got {found}.")
+            released = step.number >= step.total - self.release_steps
             phase = torch.where((phase >= 0) & released, Phase.RELEASED.value, phase)
         return phase
 
@@ -154,7 +160,7 @@ class ParetoMTL(Method):
         return None if self.scale is None else torch.where(state["scale"] > 0, state["scale"], 1.0)
 
     def snapshots(self, total: int) -> tuple[int, ...]:
-        return (max(total - self.release_steps, 0),) if self.release_steps else ()
+        return (total - self.release_steps,) if self.release_steps else ()
 
     def status(self, state: State) -> list[str]:
         return [Status(code).name.lower() for code in state["status"].tolist()]

@@ -31,6 +31,8 @@ def resolve_method(method: str | Method) -> Method:
     """
     if isinstance(method, Method):
         return method
+    if not isinstance(method, str):
+        raise TypeError(f"'method' must be a name or a configured method, such as ParetoMTL(). Got {method!r} instead.")
     if method.startswith("torchjd:"):
         return TorchJD(method.removeprefix("torchjd:"))
     if method not in METHODS:

@@ -61,8 +61,8 @@ class TorchJD(Method):
         missing = self._missing_arguments()
         if missing:
             raise ValueError(
-                f"'options' must set {', '.join(missing)}: {self.source} has no default for it. "
-                f"Got {dict(self.options)} instead."
+                f"'options' must set {', '.join(missing)}: {self.source} has no default for it, so write "
+                f'TorchJD("{self.source}", {{"{missing[0]}": ...}}). Got {dict(self.options)} instead.'
             )
 
     @property
@@ -142,7 +142,7 @@ class TorchJD(Method):
     def _type(self) -> type[nn.Module]:
         for package, name in (("scalarization", self.source), ("aggregation", f"{self.source}Weighting")):
             found = getattr(require(f"torchjd.{package}", "torchjd"), name, None)
-            if isinstance(found, type):
+            if isinstance(found, type) and not inspect.isabstract(found):
                 return found
         raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {self.source!r} instead.")
 

@@ -99,6 +99,10 @@ class Problem:
     truth: Truth | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.model, nn.Module) or not callable(self.model):
+            raise TypeError(
+                f"'model' must be a function or class that makes a module. Got {type(self.model).__name__} instead."
+            )
         object.__setattr__(self, "tasks", tuple(self.tasks))
         check_tasks("len(tasks)", len(self.tasks))
         if len(set(self.tasks)) < len(self.tasks):

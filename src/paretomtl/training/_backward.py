@@ -8,7 +8,7 @@ from torch import Tensor
 
 from paretomtl.core._shapes import check_floating
 from paretomtl.methods import Weigher
-from paretomtl.training._gradients import TaskGradients, combine, gramian, task_gradients
+from paretomtl.training._gradients import TaskGradients, before_stack, combine, gramian, task_gradients
 
 
 def backward(
@@ -25,10 +25,10 @@ def backward(
     The weights come from the weigher, that is from a method bound to one subproblem. One forward pass and m backward
     passes; one backward pass for methods that need no Gramian, unless gradients are accumulated or a task is absent.
 
-    A loss that is NaN while others are not belongs to a task without labels in this batch, which gets weight zero. Make
-    ``losses`` with ``torch.stack``: the graphs before it are then kept apart, NaN and all. If all losses are NaN, or
-    one is infinite, or a gradient is not finite, then ``.grad`` gets NaN, as ``loss.backward()`` would leave it: a
-    gradient scaler then skips the step. The weigher stays where it was.
+    A loss that is NaN while others are not belongs to a task without labels in this batch, which gets weight zero.
+    ``torch.stack`` must then be the last operation that made ``losses``: the graphs before it are kept apart, NaN and
+    all. If all losses are NaN, or one is infinite, or a gradient is not finite, then ``.grad`` gets NaN, as
+    ``loss.backward()`` would leave it: a gradient scaler then skips the step. The weigher stays where it was.
 
     Args:
         losses: ``[m]``, attached to the graph. The graph is freed.
@@ -37,7 +37,8 @@ def backward(
         shared: take the Gramian over these alone, and weigh only their gradients; every other parameter belongs to a
             head and gets :math:`\sum_i \nabla L_i`, each task's own gradient with weight 1.
         last: False adds losses and gradients up for a later call, which weighs the sums once. Divide the losses by the
-            number of calls, as for ``loss.backward()``.
+            number of calls, as for ``loss.backward()``; a task without labels in some calls is averaged over the
+            others. ``weigher.pending = None`` drops what was added up.
         scaler: a gradient scaler; the losses are passed unscaled. ``.grad`` then holds scaled gradients, and the
             weights are those of the unscaled problem.
 
@@ -54,7 +55,7 @@ def backward(
         torch.Size([2, 3])
     """
     _check_losses(losses, weigher)
-    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    trained = _trained("parameters", parameters)
     in_trunk = _in_trunk(trained, shared)
     scale = torch.ones((), device=losses.device)
     if scaler is not None:
@@ -66,19 +67,26 @@ def backward(
         updates = _one_backward(losses, weights, trained, in_trunk, scale)
         usable = values.isfinite().all()
     else:
-        summed = _Sums(values, present, task_gradients(losses, trained, scale))
+        gradients = task_gradients(losses, trained, scale)
+        _check_attached(losses, present, gradients)
+        summed = _Sums(values, present.long(), 1, gradients)
+        if not last or weigher.pending is not None:
+            summed = summed.cleaned()
         if weigher.pending is not None:
             summed = weigher.pending.plus(summed)
         if not last:
-            weigher.pending = summed.plus(None)
+            weigher.pending = summed
             return torch.zeros_like(values)
         weigher.pending = None
+        if summed.calls > 1:
+            summed = summed.over_labelled_calls()
+        present = summed.labelled > 0
         trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in summed.gradients]
         c = gramian(trunk, 1)[0] / scale.double().square()
-        weights, state = weigher.peek(summed.losses, c if weigher.method.needs_gramian else None, summed.present)
-        updates = _weigh_rows(weights, summed, in_trunk)
-        seen = torch.where(summed.present[:, None] & summed.present, c, 0.0)
-        usable = summed.present.any() & ~summed.losses.isinf().any() & seen.isfinite().all()
+        weights, state = weigher.peek(summed.losses, c if weigher.method.needs_gramian else None, present)
+        updates = _weigh_rows(weights, present, summed.gradients, in_trunk)
+        seen = torch.where(present[:, None] & present, c, 0.0)
+        usable = present.any() & ~summed.losses.isinf().any() & seen.isfinite().all()
 
     usable = usable & torch.stack([update.isfinite().all() for update in updates if update is not None]).all()
     weigher.advance(state, usable)
@@ -91,37 +99,59 @@ def backward(
 
 @dataclass(frozen=True)
 class _Sums:
-    """Losses and task gradients of one or more calls."""
+    """Losses and task gradients of one or more calls.
+
+    Attributes:
+        losses: ``[m]``, added up.
+        labelled: ``[m]``, in how many calls each task had labels.
+        calls: how many there were.
+        gradients: added up.
+    """
 
     losses: Tensor
-    present: Tensor
+    labelled: Tensor
+    calls: int
     gradients: TaskGradients
 
-    def plus(self, other: _Sums | None) -> _Sums:
-        """The sums of both; what an absent task left behind, which may be NaN, does not count."""
-        mine = self._cleaned()
-        if other is None:
-            return mine
-        theirs = other._cleaned()
+    def cleaned(self) -> _Sums:
+        """Zeros in place of what absent tasks left behind, which may be NaN."""
+        here = self.labelled > 0
         rows: TaskGradients = [
-            tuple(a if b is None else b if a is None else a + b for a, b in zip(x, y, strict=True))
-            for x, y in zip(mine.gradients, theirs.gradients, strict=True)
+            tuple(None if g is None else torch.where(present, g, 0.0) for g in row)
+            for present, row in zip(here, self.gradients, strict=True)
         ]
-        return _Sums(mine.losses + theirs.losses, mine.present | theirs.present, rows)
+        return _Sums(torch.where(here, self.losses, 0.0), self.labelled, self.calls, rows)
 
-    def _cleaned(self) -> _Sums:
+    def plus(self, other: _Sums) -> _Sums:
+        """The sums of both."""
+        if len(self.gradients[0]) != len(other.gradients[0]):
+            raise ValueError(
+                f"'parameters' must be the same in all calls of one step. Got {len(other.gradients[0])} tensors after "
+                f"{len(self.gradients[0])}; weigher.pending = None drops what was added up."
+            )
         rows: TaskGradients = [
-            tuple(None if g is None else torch.where(here, g, 0.0) for g in row)
-            for here, row in zip(self.present, self.gradients, strict=True)
+            tuple(a if b is None else b if a is None else a + b for a, b in zip(mine, theirs, strict=True))
+            for mine, theirs in zip(self.gradients, other.gradients, strict=True)
         ]
-        return _Sums(torch.where(self.present, self.losses, 0.0), self.present, rows)
+        return _Sums(self.losses + other.losses, self.labelled + other.labelled, self.calls + other.calls, rows)
+
+    def over_labelled_calls(self) -> _Sums:
+        """A task without labels in some calls is averaged over the others."""
+        factor = self.calls / self.labelled.clamp_min(1).to(self.losses.dtype)
+        rows: TaskGradients = [
+            tuple(None if g is None else g * f.to(g.dtype) for g in row)
+            for f, row in zip(factor, self.gradients, strict=True)
+        ]
+        return _Sums(self.losses * factor, self.labelled, self.calls, rows)
 
 
-def _weigh_rows(weights: Tensor, summed: _Sums, in_trunk: list[bool]) -> list[Tensor | None]:
+def _weigh_rows(
+    weights: Tensor, present: Tensor, gradients: TaskGradients, in_trunk: list[bool]
+) -> list[Tensor | None]:
     """The trunk's gradients by the weights, the heads' gradients by one."""
-    ones = summed.present.to(weights.dtype)
+    ones = present.to(weights.dtype)
     updates: list[Tensor | None] = []
-    for parts, inside in zip(zip(*summed.gradients, strict=True), in_trunk, strict=True):
+    for parts, inside in zip(zip(*gradients, strict=True), in_trunk, strict=True):
         updates += combine(weights if inside else ones, [(part,) for part in parts])
     return updates
 
@@ -139,21 +169,54 @@ def _one_backward(
     return [next(weighted) if inside else next(plain) for inside in in_trunk]
 
 
+def _trained(name: str, parameters: Iterable[Tensor]) -> list[Tensor]:
+    """Those that require a gradient, each once."""
+    if isinstance(parameters, torch.nn.Module):
+        raise TypeError(f"'{name}' must be tensors: write model.parameters(). Got {type(parameters).__name__} instead.")
+    found: dict[int, Tensor] = {}
+    for parameter in parameters:
+        if not isinstance(parameter, Tensor):
+            raise TypeError(
+                f"'{name}' must be tensors: write model.parameters(). Got {type(parameter).__name__} instead."
+            )
+        if parameter.requires_grad:
+            check_floating(name, parameter)
+            found[id(parameter)] = parameter
+    if not found:
+        raise ValueError(f"'{name}' must hold at least one tensor that requires a gradient. Got none.")
+    return list(found.values())
+
+
 def _in_trunk(trained: list[Tensor], shared: Iterable[Tensor] | None) -> list[bool]:
-    if not trained:
-        raise ValueError("'parameters' must hold at least one tensor that requires a gradient. Got none.")
     if shared is None:
         return [True] * len(trained)
-    trunk = {id(parameter) for parameter in shared if parameter.requires_grad}
+    trunk = {id(parameter) for parameter in _trained("shared", shared)}
     strangers = trunk - {id(parameter) for parameter in trained}
-    if not trunk or strangers:
+    if strangers:
         raise ValueError(
             f"'shared' must be some of 'parameters'. Got {len(trunk)} tensors, {len(strangers)} of them strangers."
         )
     return [id(parameter) in trunk for parameter in trained]
 
 
+def _check_attached(losses: Tensor, present: Tensor, gradients: TaskGradients) -> None:
+    """Find a present task that cannot be trained, and an absent one that would spoil the others."""
+    for i, row in enumerate(gradients):
+        if all(part is None for part in row) and bool(present[i]):
+            raise ValueError(
+                f"'losses' must depend on the parameters, each of them. Got a loss {i} that reaches none; "
+                "a task without labels is NaN."
+            )
+    if before_stack(losses) is None and bool(present.any() & ~present.all()):
+        raise ValueError(
+            "'losses' must come straight from torch.stack when a task has no labels (NaN), so that its graph is kept "
+            f"apart: divide or scale before stacking. Got {type(losses.grad_fn).__name__} instead."
+        )
+
+
 def _check_losses(losses: Tensor, weigher: Weigher) -> None:
+    if not isinstance(weigher, Weigher):
+        raise TypeError(f"'weigher' must be a method bound to a subproblem: see bind(). Got {weigher!r} instead.")
     if not isinstance(losses, Tensor):
         raise TypeError(
             f"'losses' must be a tensor of one loss per task: see torch.stack. Got {type(losses).__name__} instead."

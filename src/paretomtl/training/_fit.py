@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.core import preferences as vector_sets
-from paretomtl.core._shapes import check_count
+from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.front import Front
 from paretomtl.methods import Method, resolve_method, slice_state
 from paretomtl.problems import Problem
@@ -27,7 +28,7 @@ _PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
 def fit(
     problem: Problem,
     method: str | Method = "pareto-mtl",
-    preferences: int | Tensor | Sequence[Sequence[float]] = 5,
+    preferences: int | Tensor | Sequence[Sequence[float]] | None = None,
     *,
     epochs: int,
     seed: int = 0,
@@ -39,12 +40,13 @@ def fit(
     """Train one model per preference, all at once (paper, algorithm 1).
 
     Args:
-        problem: the model factory and its losses; for a problem without data an epoch is one step.
+        problem: the model factory and its losses; for a problem without data an epoch is one step. All models run at
+            once under ``torch.vmap``, cast to ``precision``; what the losses refer to is not cast.
         method: a name such as "pareto-mtl", or a configured :class:`~paretomtl.methods.Method`.
-        preferences: how many, spread as the method does by default; or the rows ``[K, m]`` themselves: directions of
-            the loss vector for Pareto MTL, importances for linear scalarization.
+        preferences: how many, spread as the method does by default (5, or one per task for "single-task"); or the rows
+            ``[K, m]`` themselves: directions of the loss vector for Pareto MTL, importances for linear scalarization.
         epochs: how long to train.
-        seed: model k starts from (seed, k).
+        seed: model k starts from (seed, k); dropout draws from it too.
         optimizer: makes an optimizer from named parameters; Adam with its defaults when left out.
         device: where to train; the GPU if there is one.
         precision: "float32" or "float64".
@@ -73,7 +75,7 @@ def fit(
 def fit_seeds(
     problem: Problem,
     method: str | Method = "pareto-mtl",
-    preferences: int | Tensor | Sequence[Sequence[float]] = 5,
+    preferences: int | Tensor | Sequence[Sequence[float]] | None = None,
     *,
     epochs: int,
     seeds: Sequence[int],
@@ -85,8 +87,10 @@ def fit_seeds(
     """:func:`fit` for several seeds in one stack: the same fronts, in little more than the time of one."""
     method = resolve_method(method)
     check_count("epochs", epochs)
-    if not seeds or any(seed < 0 for seed in seeds):
-        raise ValueError(f"'seeds' must be one or more numbers that are not negative. Got {list(seeds)} instead.")
+    if not seeds:
+        raise ValueError("'seeds' must be one or more numbers. Got none.")
+    for seed in seeds:
+        check_not_negative("seed", seed)
     if precision not in _PRECISIONS:
         raise ValueError(f"'precision' must be one of {sorted(_PRECISIONS)}. Got {precision!r} instead.")
     device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -95,19 +99,21 @@ def fit_seeds(
     chosen = _chosen(only, len(vectors[0]))
     states = [slice_state(method.init(rows), chosen) for rows in vectors]
     state = {name: torch.cat([part[name] for part in states]).to(device) for name in states[0]}
-    stack = Stack(problem.model, [seed * 2**20 + k for seed in seeds for k in chosen], device, _PRECISIONS[precision])
-    _check_losses(stack, problem)
+    stack = Stack(problem.model, [_start(seed, k) for seed in seeds for k in chosen], device, _PRECISIONS[precision])
     alive = torch.ones(len(seeds) * len(chosen), dtype=torch.bool, device=device)
     training = Training(problem, method, stack, _optimizer(optimizer, stack), state, alive, stack.copy())
+    _check_losses(training)
 
     began = time.perf_counter()
     kept = method.snapshots(epochs)
     stages = []
     trace = []
-    for number in range(epochs):
-        if number in kept:
-            stages.append(_stage(training))
-        trace.append(train_step(training, number=number, total=epochs))
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seeds[0])
+        for number in range(epochs):
+            if number in kept:
+                stages.append(_stage(training))
+            trace.append(train_step(training, number=number, total=epochs))
     stages.append(_stage(training))
     seconds = time.perf_counter() - began
     losses, weights = (torch.stack(part).cpu() for part in zip(*trace, strict=True))
@@ -151,21 +157,29 @@ class _Stage:
 
 @torch.no_grad()
 def _stage(training: Training) -> _Stage:
-    losses = training.stack.losses(training.problem.losses)
+    """Evaluate all models, in eval mode; one whose losses are no longer finite goes back to its last step."""
+    stack = training.stack
+    stack.template.eval()
+    losses = stack.losses(training.problem.losses)
     training.alive = training.alive & losses.isfinite().all(-1)
-    training.stack.restore(~training.alive, training.previous)
-    losses = training.stack.losses(training.problem.losses)
+    stack.restore(~training.alive, training.previous)
+    losses = stack.losses(training.problem.losses)
+    stack.template.train()
     status = [
         status if alive else "non-finite"
         for status, alive in zip(training.method.status(training.state), training.alive.tolist(), strict=True)
     ]
     scale = training.method.scale_of(training.state)
-    parameters = {name: tensor.cpu() for name, tensor in training.stack.copy().items()}
+    parameters = {name: tensor.cpu() for name, tensor in stack.copy().items()}
     return _Stage(losses.cpu(), status, None if scale is None else scale.cpu(), parameters)
 
 
-def _rows(method: Method, preferences: int | Tensor | Sequence[Sequence[float]], tasks: int, seed: int) -> Tensor:
+def _rows(
+    method: Method, preferences: int | Tensor | Sequence[Sequence[float]] | None, tasks: int, seed: int
+) -> Tensor:
     """The rows ``[K, m]`` that the user gave or asked for."""
+    if preferences is None:
+        preferences = method.usual_count(tasks)
     if isinstance(preferences, int):
         check_count("preferences", preferences)
         return method.spread(preferences, tasks, seed=seed)
@@ -183,7 +197,7 @@ def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
 
 
 def _optimizer(factory: OptimizerFactory | None, stack: Stack) -> torch.optim.Optimizer:
-    optimizer = (factory or torch.optim.Adam)(list(stack.parameters.items()))
+    optimizer = (factory or torch.optim.Adam)(list(stack.trained.items()))
     if type(optimizer).__name__ not in ELEMENTWISE:
         raise ValueError(
             f"'optimizer' must treat each number on its own to train stacked models: one of {', '.join(ELEMENTWISE)}. "
@@ -192,16 +206,33 @@ def _optimizer(factory: OptimizerFactory | None, stack: Stack) -> torch.optim.Op
     return optimizer
 
 
-def _check_losses(stack: Stack, problem: Problem) -> None:
-    """Find a wrong ``losses`` before anything is trained."""
-    found = stack.losses(problem.losses)
-    if found.shape[1:] != (len(problem.tasks),):
-        raise ValueError(
-            f"'losses' must return shape [{len(problem.tasks)}], one per task. Got {list(found.shape[1:])} instead."
+def _start(seed: int, k: int) -> int:
+    """The random state from which model k of a seed is made."""
+    return seed * 2**20 + k
+
+
+def _check_losses(training: Training) -> None:
+    """Find a wrong model or wrong ``losses`` before anything is trained; leave the models as they were."""
+    stack, tasks = training.stack, len(training.problem.tasks)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            found = stack.losses(training.problem.losses)
+    except Exception as error:
+        error.add_note(
+            "paretomtl.fit calls model() without arguments, for all models at once under torch.vmap. A model that "
+            "takes batches, or that vmap cannot run, trains through paretomtl.backward."
         )
+        raise
+    stack.restore(torch.ones_like(training.alive), training.previous)
+    if found.shape[1:] != (tasks,):
+        raise ValueError(f"'losses' must return shape [{tasks}], one per task. Got {list(found.shape[1:])} instead.")
     if not found.is_floating_point():
         raise TypeError(f"'losses' must return a floating-point tensor. Got {found.dtype} instead.")
     if not found.requires_grad:
-        raise ValueError(
-            "'losses' must depend on the model's parameters. Got losses that are attached to none of them."
+        raise ValueError("'losses' must depend on the model's parameters. Got losses attached to none of them.")
+    if training.method.reading == "direction" and bool((found < 0).any()):
+        warnings.warn(
+            f"losses are negative at the start ({found.min().item():.3g}): preferences are directions of non-negative "
+            "losses. Add a constant, or subtract each loss's lower bound.",
+            stacklevel=4,
         )

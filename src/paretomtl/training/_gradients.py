@@ -35,7 +35,9 @@ class Stack:
         self.template = models[0]
         self.parameters: dict[str, Tensor]
         self.parameters, self.buffers = stack_module_state(models)
-        if not self.parameters:
+        wanted = {name for name, parameter in self.template.named_parameters() if parameter.requires_grad}
+        self.trained = {name: tensor for name, tensor in self.parameters.items() if name in wanted}
+        if not self.trained:
             raise ValueError("'model' must have parameters to train. Got none.")
 
     def losses(self, losses: Callable[[Any], Tensor]) -> Tensor:
@@ -51,13 +53,13 @@ class Stack:
         return found
 
     def copy(self) -> dict[str, Tensor]:
-        """The values of all parameters, by name."""
-        return {name: tensor.detach().clone() for name, tensor in self.parameters.items()}
+        """The values of all parameters and buffers, by name."""
+        return {name: tensor.detach().clone() for name, tensor in (self.parameters | self.buffers).items()}
 
     @torch.no_grad()
     def restore(self, rows: Tensor, values: dict[str, Tensor]) -> None:
         """Put the models in ``rows [K]`` bool back to earlier values."""
-        for name, tensor in self.parameters.items():
+        for name, tensor in (self.parameters | self.buffers).items():
             tensor.copy_(torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor))
 
 
@@ -70,29 +72,30 @@ def task_gradients(losses: Tensor, parameters: Sequence[Tensor], scale: Tensor |
         scale: a factor for all gradients.
     """
     seed = torch.ones_like(losses[..., 0]) if scale is None else scale.to(losses.dtype).expand(losses.shape[:-1])
-    outputs = _separate(losses)
-    return [
-        torch.autograd.grad(output, parameters, seed, retain_graph=i < len(outputs) - 1, allow_unused=True)
-        for i, output in enumerate(outputs)
-    ]
+    outputs: Sequence[Tensor | GradientEdge | None] = before_stack(losses) or losses.unbind(-1)
+    rows: TaskGradients = []
+    for i, output in enumerate(outputs):
+        if output is None:
+            rows.append((None,) * len(parameters))
+        else:
+            again = any(later is not None for later in outputs[i + 1 :])
+            rows.append(torch.autograd.grad(output, parameters, seed, retain_graph=again, allow_unused=True))
+    return rows
 
 
-def _separate(losses: Tensor) -> list[Tensor | GradientEdge]:
-    """The tasks as outputs of their own, taken from before the losses were stacked where they were.
+def before_stack(losses: Tensor) -> list[GradientEdge | None] | None:
+    """The tasks as they were before ``torch.stack`` made the loss vector of them; None if something else made it.
 
     Through the stack, each task would send zeros into the graphs of all others: work for nothing, and NaN where the
-    other loss is 0/0 for want of labels.
+    other loss is 0/0 for want of labels. A task that is attached to nothing is None.
     """
     node = losses.grad_fn
-    if type(node).__name__ == "StackBackward0" and _last(node._saved_dim, losses.ndim):  # type: ignore[union-attr]
-        edges = [GradientEdge(*edge) for edge in node.next_functions]  # type: ignore[union-attr]
-        if all(edge.node is not None and type(edge.node).__name__ != "AccumulateGrad" for edge in edges):
-            return list(edges)
-    return list(losses.unbind(-1))
-
-
-def _last(dim: int, ndim: int) -> bool:
-    return dim in (ndim - 1, 2**64 - 1)  # autograd stores −1 as an unsigned number
+    if node is None or type(node).__name__ != "StackBackward0":
+        return None
+    last = node._saved_dim in (losses.ndim - 1, 2**64 - 1)  # type: ignore[attr-defined]  # −1, stored as unsigned
+    if not last or any(type(before).__name__ == "AccumulateGrad" for before, _ in node.next_functions):
+        return None
+    return [None if before is None else GradientEdge(before, number) for before, number in node.next_functions]
 
 
 def gramian(gradients: TaskGradients, count: int) -> Tensor:

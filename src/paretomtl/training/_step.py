@@ -21,7 +21,7 @@ class Training:
         optimizer: over the stacked parameters.
         state: what the method remembers.
         alive: ``[K]`` bool; a model whose losses were once not finite is out.
-        previous: the parameters one step ago, which still had finite losses.
+        previous: parameters and buffers one step ago, which still had finite losses.
     """
 
     problem: Problem
@@ -41,7 +41,7 @@ def train_step(training: Training, *, number: int, total: int) -> tuple[Tensor, 
     """
     stack, method = training.stack, training.method
     losses = stack.losses(training.problem.losses)
-    parameters = list(stack.parameters.values())
+    parameters = list(stack.trained.values())
     if method.needs_gramian:
         gradients = task_gradients(losses, parameters)
         step = Step(losses.detach(), gramian(gradients, len(losses)), number=number, total=total)

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 @pytest.fixture
 def no_waiting() -> Iterator[None]:
     """Any synchronisation with the host is an error."""
-    torch.cuda.set_sync_debug_mode("error")
     try:
+        torch.cuda.set_sync_debug_mode("error")
         yield
     finally:
         torch.cuda.set_sync_debug_mode("default")
@@ -66,6 +66,26 @@ def test_core_functions_do_not_wait(request: pytest.FixtureRequest) -> None:
     core.constraint_values(rows, losses)
 
 
+def test_training_leaves_the_global_random_state_alone() -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(1, device="cuda")
+    torch.manual_seed(0)
+    pm.fit(pm.problems.synthetic(), preferences=2, epochs=2, device="cuda").model(0)
+    assert torch.equal(torch.rand(1, device="cuda"), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_the_gramian_keeps_its_precision_inside_autocast(dtype: torch.dtype) -> None:
+    x = torch.nn.Parameter(torch.zeros(10_000, device="cuda"))
+    towards = torch.stack([torch.full_like(x, 100.0), torch.linspace(99.0, 102.0, 10_000, device="cuda")]).detach()
+    weigher = pm.MGDA().bind(torch.ones(1, 2), index=0)
+    losses = [(t * x).sum() + 1 for t in towards]
+    expected = pm.backward(torch.stack(losses), weigher, [x])
+    with torch.autocast("cuda", dtype=dtype):
+        found = pm.backward(torch.stack([(t * x).sum() + 1 for t in towards]), weigher, [x])
+    torch.testing.assert_close(found, expected)
+
+
 def test_a_solve_can_be_captured_and_replayed() -> None:
     losses, gramian, rows = situation()
     phase = torch.zeros(15, dtype=torch.long, device="cuda")
@@ -91,8 +111,8 @@ def test_training_steps_do_not_wait(method: str) -> None:
     original = _fit.train_step
 
     def watched(*args: object, **kwargs: object) -> object:
-        torch.cuda.set_sync_debug_mode("error" if waited else "default")
         try:
+            torch.cuda.set_sync_debug_mode("error" if waited else "default")
             return original(*args, **kwargs)  # type: ignore[arg-type]
         finally:
             torch.cuda.set_sync_debug_mode("default")

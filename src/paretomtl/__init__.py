@@ -1,7 +1,6 @@
 """Pareto multi-task learning: train a set of models, one per trade-off, spread over the Pareto front."""
 
-from paretomtl import core, methods, problems
-from paretomtl.core import preferences
+from paretomtl import core, methods, preferences, problems
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, TorchJD, Uncertainty, Weigher
 from paretomtl.problems import Problem

@@ -26,6 +26,7 @@ class Front:
         losses: by split, ``[K, m]``.
         scale: the factors ``[K, m]`` by which losses were multiplied before regions were decided; None for none.
         status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite".
+        since: the step since which each solution had the status of its last step; None for methods without regions.
         parameters: the trained parameters and buffers, stacked ``[K, ...]``, by name.
         history: "losses" and "weights" before each step, ``[T, K, m]``.
         seed: model k started from (seed, k).
@@ -42,6 +43,7 @@ class Front:
     losses: Mapping[str, Tensor]
     scale: Tensor | None
     status: Sequence[str]
+    since: Sequence[int] | None
     parameters: Mapping[str, Tensor]
     history: Mapping[str, Tensor]
     seed: int
@@ -57,7 +59,7 @@ class Front:
         if k not in self.subproblems:
             raise IndexError(f"'k' must be one of the subproblems trained, {list(self.subproblems)}. Got {k} instead.")
         row = self.subproblems.index(k)
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
             model = self.model_factory()
         model.to(next(iter(self.parameters.values())).dtype)
         model.load_state_dict({name: tensor[row] for name, tensor in self.parameters.items()}, strict=False)

@@ -100,6 +100,17 @@ def test_both_neighbours_active_give_a_zero_step_for_any_gradients() -> None:
     assert found.dual.status == core.Solve.ZERO
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_loss_that_is_not_finite_keeps_its_phase_and_gets_no_weight(bad: float) -> None:
+    vectors, losses, _, gramian = situation(3, 4, 0)
+    losses[1, 2] = bad
+    initial = torch.zeros(4, dtype=torch.long)
+    found = core.direction(losses, gramian, core.region_rows(vectors), initial)
+    assert found.phase[1] == Phase.INITIAL
+    assert found.dual.status[1] == core.Solve.FAILED
+    assert (found.weights[1] == 0).all()
+
+
 def test_absent_tasks_take_no_part() -> None:
     gramian = torch.diag_embed(torch.tensor([[1.0, 0.0, 4.0]]))
     rows = core.region_rows(preferences.even(1, 3))

@@ -121,6 +121,51 @@ def test_uncertainty_follows_autograd() -> None:
     torch.testing.assert_close(state["log_variance"][0], s.detach(), rtol=0, atol=1e-12)
 
 
+def test_mgda_weights_sum_to_one_or_to_the_number_of_tasks() -> None:
+    step = Step(torch.ones(1, 3), torch.diag_embed(torch.tensor([[1.0, 2.0, 3.0]])))
+    for rescale, total in ((False, 1.0), (True, 3.0)):
+        method = Mgda(rescale=rescale)
+        weights, _ = method.weigh(step, method.init(torch.ones(1, 3)))
+        torch.testing.assert_close(weights.sum(), torch.tensor(total))
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [(GradNorm(), "weights"), (GradNorm(), "first"), (Uncertainty(), "log_variance")]
+)
+def test_an_absent_task_is_not_learned_from(method: GradNorm | Uncertainty, name: str) -> None:
+    state = method.init(torch.ones(1, 2))
+    present = torch.tensor([[True, False]])
+    losses = torch.tensor([[3.0, torch.nan]])
+    _, after = method.weigh(Step(losses, torch.eye(2)[None], present), state)
+    if name == "weights":
+        ratio = after[name] / after[name].sum()
+        assert ratio.isfinite().all()
+        alone, _ = method.weigh(Step(losses, torch.eye(2)[None], present), state)
+        assert alone[0, 1] == 0
+    else:
+        assert after[name][0, 1] == state[name][0, 1]
+    assert after[name][0, 0] != state[name][0, 0] or name == "weights"
+
+
+@pytest.mark.parametrize("losses", [torch.ones(3, 1), torch.ones(3, 4)])
+@pytest.mark.parametrize("method", [Linear(), GradNorm(), Uncertainty(), resolve_method("pareto-mtl")], ids=repr)
+def test_a_wrong_number_of_tasks_is_named(method: Linear, losses: torch.Tensor) -> None:
+    state = method.init(method.spread(3, 3))
+    gramian = torch.eye(losses.shape[1]).expand(3, -1, -1)
+    with pytest.raises(ValueError, match=r"'losses.*' must"):
+        method.weigh(Step(losses, gramian), state)
+
+
+def test_what_a_scalarizer_learns_takes_its_step() -> None:
+    """TorchJD's uncertainty weighting: the stationary log-variance is log L."""
+    method = TorchJD("UW", learning_rate=0.5)
+    state = method.init(ONE)
+    losses = torch.tensor([[0.5, 3.0]], dtype=torch.float64)
+    for _ in range(200):
+        weights, state = method.weigh(Step(losses), state)
+    torch.testing.assert_close(weights, 0.5 / losses, rtol=1e-4, atol=0)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -92,22 +92,49 @@ def test_release_drops_the_constraints_at_the_end_of_the_plan() -> None:
 def test_rescaling_is_safe() -> None:
     """Σ|α| = m in the main phase, not in the initial one, and no noise is blown up."""
     method = ParetoMTL(rescale=True)
-    weights, state = weigh(method, AWAY, method.init(VECTORS))
+    weights, _ = weigh(method, AWAY, method.init(VECTORS))
     plain, _ = weigh(ParetoMTL(), AWAY, method.init(VECTORS))
     assert torch.equal(weights[[0, 2]], plain[[0, 2]])
     torch.testing.assert_close(weights[1].abs().sum(), torch.tensor(2.0, dtype=torch.float64))
 
-    # Two vectors on either side of the middle one, and losses on both boundaries at once: α is a difference of rows.
-    narrow = preferences.validate([[1.0, 0.999], [1.0, 1.0], [0.999, 1.0]])
-    rows = core.region_rows(narrow)
-    state = method.init(narrow)
-    state["phase"] = torch.full((3,), int(core.Phase.MAIN))
-    far = ParetoMTL(rescale=True, epsilon=0.0)
-    gramian = torch.full((3, 2, 2), 1.0, dtype=torch.float64)  # identical gradients: W C Wᵀ is rounding
-    weights, _ = far.weigh(Step(torch.ones(3, 2, dtype=torch.float64), gramian), state)
-    assert rows.shape == (3, 2, 2)
-    assert (weights.abs().sum(-1) <= 2 + 1e-9).all()
-    assert weights.isfinite().all()
+
+def test_weights_that_are_rounding_are_not_blown_up() -> None:
+    """Losses on both boundaries of a region at once, with opposite rows: α is what is left of their sum."""
+    state = ParetoMTL().init(VECTORS)
+    opposite = torch.tensor([[0.3, -0.3], [-0.3, 0.3]], dtype=torch.float64)
+    state["rows"] = opposite.expand(3, 2, 2).clone()
+    state["phase"] = torch.full((3,), core.Phase.MAIN.value)
+    step = Step(torch.ones(3, 2, dtype=torch.float64), torch.tensor([[2.0, -0.7], [-0.7, 1.0]]).expand(3, 2, 2))
+    plain, _ = ParetoMTL().weigh(step, state)
+    assert (plain.abs().sum(-1) < 1e-12).all()
+    rescaled, _ = ParetoMTL(rescale=True).weigh(step, state)
+    assert (rescaled == 0).all()
+
+
+def test_rescaling_does_not_depend_on_the_scale_of_the_losses() -> None:
+    method = ParetoMTL(rescale=True, scale="first")
+    huge = [[1e13 * value for value in row] for row in [[0.5, 0.5]] * 3]
+    weights, _ = weigh(method, huge, method.init(VECTORS))
+    torch.testing.assert_close(weights.abs().sum(-1)[1], torch.tensor(2.0, dtype=torch.float64))
+
+
+def test_a_first_loss_of_zero_does_not_settle_the_scale() -> None:
+    method = ParetoMTL(scale="first")
+    _, state = weigh(method, [[0.0, 2.0]] * 3, method.init(VECTORS))
+    _, state = weigh(method, [[4.0, 1.0]] * 3, state, number=1)
+    assert state["scale"].tolist() == [[0.25, 0.5]] * 3
+
+
+def test_epsilon_and_unit_rows_change_the_step() -> None:
+    """Inside its region but near a boundary: the constraint counts only with a wide threshold."""
+    near = [[0.9, 0.36]] * 3  # 21.8 degrees; the boundary between the first two vectors is at 22.5
+    skewed = torch.tensor([[1.0, 0.9], [0.9, 4.0]], dtype=torch.float64).expand(3, 2, 2)
+    step = Step(torch.tensor(near, dtype=torch.float64), skewed)
+    found = [m.weigh(step, m.init(VECTORS))[0][0] for m in (ParetoMTL(epsilon=0.0), ParetoMTL(epsilon=0.2))]
+    assert not torch.allclose(found[0], found[1])
+    outside = Step(torch.tensor([[0.1, 0.9]] * 3, dtype=torch.float64), skewed)
+    plain, unit = (m.weigh(outside, m.init(VECTORS))[0][0] for m in (ParetoMTL(), ParetoMTL(unit_rows=True)))
+    assert unit.norm() > plain.norm(), "unit rows make longer steps in the initial phase"
 
 
 def test_scaling_solves_the_problem_in_other_units() -> None:

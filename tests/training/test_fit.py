@@ -217,6 +217,45 @@ def test_buffers_dropout_and_frozen_layers(method: str) -> None:
         assert not torch.equal(model.head.weight, start.head.weight)
 
 
+def test_a_gradient_that_is_not_finite_freezes_its_model() -> None:
+    """The square root has slope 1/0 at the start of every model; the loss itself is finite."""
+    problem = pm.Problem(SYNTHETIC.model, lambda x: SYNTHETIC.losses(x) + torch.sqrt((0 * x).sum()), ["a", "b"])
+    for method in ("mgda", "pareto-mtl", "linear"):
+        assert fit(method, 3, epochs=5, problem=problem).status == ["non-finite"] * 3
+
+
+def test_status_is_that_of_the_reported_losses() -> None:
+    for seed in range(5):
+        front = fit(preferences=10, epochs=5, seed=seed)
+        assert [word != "infeasible" for word in front.status] == front.in_region().tolist()
+        assert front.since is not None
+        assert all(0 <= step < 5 for step in front.since)
+    assert fit("linear", epochs=2).since is None
+
+
+def test_regions_of_scaled_losses() -> None:
+    problem = pm.problems.synthetic(difficulties=[50.0, 1.0])
+    front = fit(pm.ParetoMTL(initial_steps=200, scale=(0.02, 1.0)), 5, epochs=300, problem=problem)
+    assert front.in_region().all()
+    assert not pm.core.in_region(front.preferences, front.losses["train"]).all()
+
+
+class Fixed(Normed):
+    """Its normalisation was put in eval mode by the factory, and keeps its statistics."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm.eval()
+
+
+def test_a_module_in_eval_mode_stays_so() -> None:
+    """Also after the evaluation in mid-run that a snapshot takes."""
+    problem = pm.Problem(Fixed, normed_losses, ["a", "b"])
+    front = fit(pm.ParetoMTL(release_steps=3), 2, epochs=6, problem=problem, precision="float32", optimizer=None)
+    assert front.snapshot is not None
+    assert torch.equal(front.parameters["norm.running_mean"], torch.zeros(2, 8))
+
+
 def test_training_leaves_the_global_random_state_alone() -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
@@ -286,6 +325,7 @@ def lbfgs(parameters: Any) -> torch.optim.Optimizer:
             {"method": pm.ParetoMTL(release_steps=60)},
             r"'release_steps' must be fewer than the steps planned.* Got 60 of 60",
         ),
+        ({"seed": 2**50}, r"'seed' must be under 2\*\*40"),
         ({"precision": "half"}, r"'precision' must be one of \['float32', 'float64'\]. Got 'half'"),
         ({"optimizer": lbfgs}, r"'optimizer' must treat each number on its own.* Got LBFGS"),
         ({"problem": pm.Problem(Empty, lambda x: x, ["a", "b"])}, "'model' must have parameters to train. Got none"),

@@ -6,7 +6,6 @@ task gradients. Preference vectors (``paretomtl.preferences``) cut the loss spac
 through the :func:`min_norm` point of a convex hull; :func:`nondominated` says which results are worth keeping.
 """
 
-from paretomtl.core import _preferences as preferences
 from paretomtl.core._directions import (
     Direction,
     Phase,
@@ -43,7 +42,6 @@ __all__ = [
     "main_direction",
     "min_norm",
     "nondominated",
-    "preferences",
     "region_rows",
     "released_direction",
     "slack",

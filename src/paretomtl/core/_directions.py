@@ -49,6 +49,7 @@ def direction(
     epsilon: float = 0.0,
     unit_rows: bool = False,
     present: Tensor | None = None,
+    precision: float | None = None,
 ) -> Direction:
     r"""Solve the dual of each subproblem in its own phase (paper, equations 9, 10, 13 and 14).
 
@@ -66,13 +67,18 @@ def direction(
         epsilon: the relative threshold of the main phase, see :func:`~paretomtl.core.active_main`.
         unit_rows: scale the constraint rows to unit length before the dual; with many close vectors the plain ones are
             short.
-        present: tasks with a gradient in this step, ``[..., m]`` bool; the others take no part in the dual.
+        present: tasks with a gradient in this step, ``[..., m]`` bool; the others have no point of their own in the
+            dual.
+        precision: of the Gramian, see :func:`~paretomtl.core.min_norm`.
+
+    A subproblem with a loss that is not finite keeps its phase and gets zero weights; its dual has failed.
     """
     tasks = check_gramian("gramian", gramian)
     check_trailing("rows", rows, "J", tasks)
     values = constraint_values(rows, losses)
     violated = active_initial(values)
-    phase = torch.where((phase == Phase.INITIAL.value) & ~violated.any(-1), Phase.MAIN.value, phase)
+    finite = losses.isfinite().all(-1)
+    phase = torch.where((phase == Phase.INITIAL.value) & ~violated.any(-1) & finite, Phase.MAIN.value, phase)
     initial = (phase == Phase.INITIAL.value)[..., None]
     constraints = torch.where(initial, violated, active_main(values, rows, epsilon))
     constraints = constraints & (phase != Phase.RELEASED.value)[..., None]
@@ -82,7 +88,7 @@ def direction(
         w = torch.nn.functional.normalize(w, dim=-1)
     eye = torch.eye(tasks, dtype=w.dtype, device=w.device).expand(*w.shape[:-2], tasks, tasks)
     allowed = torch.cat([own.expand(*constraints.shape[:-1], tasks), constraints], -1)
-    dual = min_norm(gramian, torch.cat([eye, w], -2), allowed)
+    dual = min_norm(gramian, torch.cat([eye, w], -2), allowed & finite[..., None], precision=precision)
     return Direction(dual.combination, phase, values, dual)
 
 
@@ -108,9 +114,9 @@ def main_direction(losses: Tensor, gramian: Tensor, rows: Tensor, *, epsilon: fl
     return direction(losses, gramian, rows, _everywhere(Phase.MAIN, losses), epsilon=epsilon)
 
 
-def released_direction(gramian: Tensor, *, present: Tensor | None = None) -> MinNorm:
+def released_direction(gramian: Tensor, *, present: Tensor | None = None, precision: float | None = None) -> MinNorm:
     """The released phase, MGDA: the min-norm point of the present tasks' gradients (paper, equation 16)."""
-    return min_norm(gramian, allowed=present)
+    return min_norm(gramian, allowed=present, precision=precision)
 
 
 def _everywhere(phase: Phase, losses: Tensor) -> Tensor:

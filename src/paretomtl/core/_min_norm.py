@@ -44,7 +44,9 @@ class MinNorm(NamedTuple):
     status: Tensor
 
 
-def min_norm(gramian: Tensor, rows: Tensor | None = None, allowed: Tensor | None = None) -> MinNorm:
+def min_norm(
+    gramian: Tensor, rows: Tensor | None = None, allowed: Tensor | None = None, *, precision: float | None = None
+) -> MinNorm:
     r"""The dual of Pareto MTL (paper, equation 14): the point of least norm in a convex hull.
 
     The m vectors behind the Gramian :math:`C = J J^\top` are never seen. The N points of the hull are the rows of
@@ -64,6 +66,8 @@ def min_norm(gramian: Tensor, rows: Tensor | None = None, allowed: Tensor | None
         gramian: ``C [..., m, m]``, symmetric positive semi-definite, possibly singular.
         rows: ``A [..., N, m]``; the identity when left out (MGDA).
         allowed: ``[..., N]`` bool, the points that take part; all when left out.
+        precision: the relative error of the Gramian's entries, which decides what counts as zero; that of its dtype
+            when left out.
 
     Example:
         >>> import torch
@@ -82,6 +86,8 @@ def min_norm(gramian: Tensor, rows: Tensor | None = None, allowed: Tensor | None
     check_trailing("rows", rows, "N", tasks)
     if allowed is None:
         allowed = torch.ones(rows.shape[:-1], dtype=torch.bool, device=gramian.device)
+    if allowed.dtype != torch.bool:
+        raise TypeError(f"'allowed' must be a bool tensor. Got {allowed.dtype} instead.")
     check_trailing("allowed", allowed, rows.shape[-2])
     batch = gramian.shape[:-2]
     if not batch == rows.shape[:-2] == allowed.shape[:-1]:
@@ -103,9 +109,11 @@ def min_norm(gramian: Tensor, rows: Tensor | None = None, allowed: Tensor | None
     weights, x, gap = _lawson_hanson(points, mask)
 
     # A Gramian in precision eps knows a squared norm only up to eps times the terms that cancelled in it.
-    terms = (weights * points.norm(dim=-1)).sum(-1)
+    lengths = c.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt()
+    terms = (weights * (a.abs() @ lengths[..., None]).squeeze(-1)).sum(-1)
     squared_norm = x.square().sum(-1)
-    zero = squared_norm <= 8 * tasks * torch.finfo(gramian.dtype).eps * terms.square()
+    eps = torch.finfo(gramian.dtype).eps if precision is None else precision
+    zero = squared_norm <= 8 * tasks * eps * terms.square()
     status = torch.where(usable, zero.long(), Solve.FAILED.value)
     combination = (weights[:, None, :] @ a).squeeze(-2)
     dtype = gramian.dtype
@@ -171,7 +179,7 @@ def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor
         point = lifted.gather(1, entering.expand(-1, 1, tasks + 1))
         share = inverse.bmm(point.mT)
         left = torch.baddbmm(point.mT, support.mT, share, alpha=-1)
-        # A second pass of orthogonalisation: without it nearly parallel points lose all digits.
+        # A second pass of orthogonalisation: without it tasks of very different scales lose two digits.
         correction = inverse.bmm(left)
         share = share + correction
         left = torch.baddbmm(left, support.mT, correction, alpha=-1).mT

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from paretomtl.core._shapes import check_count, check_tasks
 
-_DUPLICATE = 1e-6  # vectors closer than this bound an empty region
+_DUPLICATE = 1e-4  # vectors closer than this share a region up to rounding
 
 
 def even(count: int, tasks: int) -> Tensor:

@@ -19,7 +19,8 @@ class GradNorm(Method):
     The norms are the square roots of the Gramian's diagonal, so that no second-order pass is needed.
 
     The slope :math:`\pm\|\nabla L_i\|` is divided by the mean norm: the original leaves that to Adam, and without it
-    the learning rate would depend on the scale of the losses.
+    the learning rate would depend on the scale of the losses. The weights are used in the step that moves them, where
+    the original uses them in the next.
 
     Args:
         asymmetry: the strength of the pull towards equal training rates, the paper's α.

@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl.core import preferences as vectors
+from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_count, check_tasks
 from paretomtl.methods._method import Method, Reading, Seen, State
 

@@ -40,7 +40,7 @@ class Step:
 class Seen:
     """A :class:`Step` made safe, in float64: absent tasks have loss 0 and gradient 0, broken subproblems losses of 1.
 
-    The Gramian is zero for methods that do not need one.
+    The Gramian is zero for methods that do not need one; ``precision`` is the relative error that it came with.
     """
 
     losses: Tensor
@@ -48,6 +48,7 @@ class Seen:
     present: Tensor
     number: int | Tensor
     total: int
+    precision: float
 
 
 class Method(ABC):
@@ -94,6 +95,9 @@ class Method(ABC):
         check_floating("losses", step.losses)
         check_trailing("losses", step.losses, _count(state), "m")
         tasks = step.losses.shape[-1]
+        check_tasks("losses.shape[-1]", tasks)
+        known = next((tensor.shape[1] for tensor in state.values() if tensor.ndim == 2), tasks)
+        check_trailing("losses", step.losses, _count(state), known)
         if self.needs_gramian and step.gramian is None:
             raise ValueError(f"'gramian' must be given: the method '{self.name}' weighs by it. Got None instead.")
         present = torch.ones_like(step.losses, dtype=torch.bool) if step.present is None else step.present
@@ -110,13 +114,18 @@ class Method(ABC):
             valid = valid & gramian.isfinite().flatten(1).all(-1, keepdim=True)
             gramian = torch.where(valid[..., None], gramian, 0.0)
         losses = torch.where(valid, losses, 1.0)
-        weights, after = self._weigh(Seen(losses, gramian, present, step.number, step.total), state)
+        precision = torch.finfo((step.losses if step.gramian is None else step.gramian).dtype).eps
+        weights, after = self._weigh(Seen(losses, gramian, present, step.number, step.total, precision), state)
         after = {name: torch.where(_against(valid, new), new, state[name]) for name, new in after.items()}
         return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
 
-    def status(self, state: State) -> list[str]:
-        """One word per subproblem on how it stands."""
+    def status(self, state: State, losses: Tensor | None = None) -> list[str]:
+        """One word per subproblem on how it stands, by its last step, or by ``losses [K, m]`` measured since."""
         return ["trained"] * _count(state)
+
+    def since(self, state: State) -> list[int] | None:
+        """The step since which each subproblem has had the status of its last step; None for methods without one."""
+        return None
 
     def scale_of(self, state: State) -> Tensor | None:
         """The factors ``[K, m]`` that this method multiplies the losses by before it decides; None for none."""
@@ -161,6 +170,12 @@ class Weigher:
     def status(self) -> str:
         """One word on how the subproblem stood at its last step, such as "feasible"."""
         return self.method.status(self.state)[0]
+
+    @property
+    def since(self) -> int | None:
+        """The step since which it has stood so."""
+        steps = self.method.since(self.state)
+        return None if steps is None else steps[0]
 
     def __repr__(self) -> str:
         return f"Weigher({self.method!r}, index={self.index}, step {int(self.number)}, {self.status})"

@@ -42,9 +42,9 @@ class MGDA(Method):
         return {"critical": torch.zeros(len(preferences), dtype=torch.bool)}
 
     def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
-        found = released_direction(step.gramian, present=step.present)
+        found = released_direction(step.gramian, present=step.present, precision=step.precision)
         weights = found.combination * step.losses.shape[-1] if self.rescale else found.combination
         return weights, {"critical": found.status == Solve.ZERO.value}
 
-    def status(self, state: State) -> list[str]:
+    def status(self, state: State, losses: Tensor | None = None) -> list[str]:
         return ["critical" if critical else "trained" for critical in state["critical"].tolist()]

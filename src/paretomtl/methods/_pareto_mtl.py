@@ -7,10 +7,12 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, direction, region_rows
-from paretomtl.core import preferences as vectors
+from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
+from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_not_negative
 from paretomtl.methods._method import Method, Reading, Seen, State
+
+_ROUNDING = 1e-12  # weights that sum to less than this are what is left of a sum of opposite rows
 
 
 class Status(IntEnum):
@@ -114,10 +116,9 @@ class ParetoMTL(Method):
         }
 
     def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
-        tasks = step.losses.shape[-1]
         losses = torch.where(step.present, step.losses, state["losses"])
-        known = state["scale"] > 0
-        scale = torch.where(known | ~step.present, state["scale"], 1.0 / losses.abs().clamp_min(1e-12))
+        settled = (state["scale"] > 0) | ~step.present | (losses == 0)
+        scale = torch.where(settled, state["scale"], 1.0 / losses.abs().clamp_min(1e-300))
         c = torch.where(scale > 0, scale, 1.0)
 
         found = direction(
@@ -128,10 +129,14 @@ class ParetoMTL(Method):
             epsilon=self.epsilon,
             unit_rows=self.unit_rows,
             present=step.present,
+            precision=step.precision,
         )
         weights = c * found.weights
         if self.rescale:
-            weights = torch.where((found.phase != Phase.INITIAL.value)[..., None], _rescaled(weights, tasks), weights)
+            meant = found.weights.abs().sum(-1, keepdim=True) > _ROUNDING
+            scaled = weights * (weights.shape[-1] / weights.abs().sum(-1, keepdim=True).clamp_min(1e-300))
+            in_initial = (found.phase == Phase.INITIAL.value)[..., None]
+            weights = torch.where(in_initial, weights, torch.where(meant, scaled, 0.0))
 
         feasible = (found.values <= FEASIBLE_TOLERANCE).all(-1)
         critical = feasible & (found.dual.status == Solve.ZERO.value)
@@ -153,7 +158,7 @@ class ParetoMTL(Method):
                 found = f"{self.release_steps} of {step.total}"
                 raise ValueError(f"'release_steps' must be fewer than the steps planned ('total'). Got {found}.")
             released = step.number >= step.total - self.release_steps
-            phase = torch.where((phase >= 0) & released, Phase.RELEASED.value, phase)
+            phase = phase + (Phase.RELEASED.value - phase) * released  # a number or a tensor: no branch on it
         return phase
 
     def scale_of(self, state: State) -> Tensor | None:
@@ -162,11 +167,16 @@ class ParetoMTL(Method):
     def snapshots(self, total: int) -> tuple[int, ...]:
         return (total - self.release_steps,) if self.release_steps else ()
 
-    def status(self, state: State) -> list[str]:
-        return [Status(code).name.lower() for code in state["status"].tolist()]
+    def status(self, state: State, losses: Tensor | None = None) -> list[str]:
+        codes = state["status"]
+        if losses is not None:
+            c = torch.where(state["scale"] > 0, state["scale"], 1.0)
+            inside = (constraint_values(state["rows"], c * losses.double()) <= FEASIBLE_TOLERANCE).all(-1)
+            codes = torch.where(inside, codes.clamp_min(Status.FEASIBLE.value), Status.INFEASIBLE.value)
+            negative = (losses < 0).any(-1)
+            codes = torch.where(negative, Status.NEGATIVE.value, codes.clamp_max(Status.CRITICAL.value))
+        return [Status(code).name.lower() for code in codes.tolist()]
 
-
-def _rescaled(weights: Tensor, tasks: int) -> Tensor:
-    """Weights with ``Σ|α| = m``; weights that are rounding of zero stay out of the step."""
-    total = weights.abs().sum(-1, keepdim=True)
-    return torch.where(total > 1e-12, weights * (tasks / total.clamp_min(1e-12)), 0.0)
+    def since(self, state: State) -> list[int]:
+        steps: list[int] = state["since"].tolist()
+        return steps

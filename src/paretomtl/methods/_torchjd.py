@@ -24,7 +24,7 @@ _NEEDS_MORE = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TorchJD(Method):
     r"""A weighting or scalarizer of TorchJD (extra ``torchjd``) as a method of this library.
 

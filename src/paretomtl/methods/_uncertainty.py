@@ -18,7 +18,8 @@ class Uncertainty(Method):
     With :math:`s_i = \log \sigma_i^2`, the total loss is :math:`\sum_i b_i e^{-s_i} L_i + \tfrac12 s_i`, where b is ½
     for a regression (a Gaussian likelihood) and 1 for a classification (a scaled softmax). Its slope :math:`\tfrac12 -
     b_i e^{-s_i} L_i` is known in closed form, so the log-variances take their gradient step here, without autograd and
-    without a place in the user's optimizer. The weights are :math:`b_i e^{-s_i}`.
+    without a place in the user's optimizer. The weights
+    are :math:`b_i e^{-s_i}`, used in the step that moves them.
 
     Args:
         kinds: "classification" or "regression", for all tasks or one per task.

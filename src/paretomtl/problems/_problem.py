@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from paretomtl.core import preferences
+from paretomtl.core._preferences import lattice
 from paretomtl.core._shapes import check_count, check_tasks, check_trailing
 
 
@@ -39,28 +39,39 @@ class Truth:
         divisions = 1
         while math.comb(divisions + self.tasks - 1, self.tasks - 1) < count:
             divisions += 1
-        return self.point(preferences.lattice(divisions, self.tasks))
+        return self.point(lattice(divisions, self.tasks))
 
     def distance(self, losses: Tensor) -> Tensor:
         """Euclidean distance of each loss vector ``[n, m]`` to the front, ``[n]``, from above.
 
-        The nearest point is searched in the weights: the best of a lattice, then of ever smaller lattices around the
-        best so far. Beyond three tasks the lattices are coarse, and shrink slowly instead.
+        The nearest point is found by pattern search in the weights, which starts at the best of a lattice: of all moves
+        from one weight to another, and of a small lattice around it, the best is taken; where none is better, the
+        moves are halved.
         """
         check_trailing("losses", losses, self.tasks)
         wanted = losses.double()[:, None, :]
-        divisions, shrink = {2: (40, 0.5), 3: (10, 0.6)}.get(self.tasks, (3, 0.93))
-        lattice = preferences.lattice(divisions, self.tasks)
-        best = torch.full((len(losses), 1, self.tasks), 1.0 / self.tasks, dtype=torch.float64)
-        least = torch.full((len(losses),), torch.inf, dtype=torch.float64)
-        size = 2.0  # the first lattice covers the simplex from wherever the search starts
-        while size > 1e-9:
-            weights = (best + size * (lattice - 1.0 / self.tasks)).clamp_min(0.0)
-            weights = torch.cat([weights / weights.sum(-1, keepdim=True), best], 1)
-            points = self.point(weights.reshape(-1, self.tasks)).reshape(weights.shape)
-            least, index = (points - wanted).norm(dim=-1).min(-1)
-            best = weights[torch.arange(len(losses)), index][:, None, :]
-            size *= shrink
+        row = torch.arange(len(losses))
+        grid = lattice({2: 40, 3: 10}.get(self.tasks, 3), self.tasks)
+        around = grid - 1.0 / self.tasks
+        eye = torch.eye(self.tasks, dtype=torch.float64)
+        giver = eye.repeat_interleave(self.tasks, 0)
+        moves = eye.repeat(self.tasks, 1) - giver
+        least: Tensor
+        least, start = (self.point(grid) - wanted).norm(dim=-1).min(-1)
+        best = grid[start][:, None, :]
+        size = torch.full((len(losses), 1, 1), 0.5, dtype=torch.float64)
+        for _ in range(600):
+            shifted = (best + size * around).clamp_min(0.0)
+            moved = best + moves * torch.minimum((best @ giver.T).mT, size)
+            weights = torch.cat([shifted / shifted.sum(-1, keepdim=True), moved], 1)
+            distance = (self.point(weights.reshape(-1, self.tasks)).reshape(weights.shape) - wanted).norm(dim=-1)
+            nearest, index = distance.min(-1)
+            better = nearest < least
+            best = torch.where(better[:, None, None], weights[row, index][:, None, :], best)
+            least = torch.minimum(least, nearest)
+            size = torch.where(better[:, None, None], size, size / 2)
+            if bool((size < 1e-10).all()):
+                break
         return least
 
 

@@ -88,6 +88,7 @@ def _three_objectives(rows: Sequence[Row]) -> Figure:
     pyplot = require("matplotlib.pyplot", "figures")
     chosen = [row for row in rows if row["tasks"] == 3 and row["seed"] == 0 and row["stage"] == "final"]
     titles = ("15 even vectors", "15 vectors gathered in the middle", "15 even vectors, then released")
+    caption = "crosses: outside their own region"
     figure: Figure = pyplot.figure(figsize=(10.5, 3.7))
     truth = synthetic(tasks=3).truth
     assert truth is not None
@@ -104,7 +105,7 @@ def _three_objectives(rows: Sequence[Row]) -> Figure:
         axis.set_title(f"({'abc'[i]}) {title}", y=-0.19)
         for set_ticks in (axis.set_xticks, axis.set_yticks, axis.set_zticks):
             set_ticks([0, 0.5, 1])
-    figure.text(0.5, -0.02, "crosses: outside their region when the constraints last held", ha="center", fontsize=9)
+    figure.text(0.5, -0.02, caption, ha="center", fontsize=9)
     return figure
 
 

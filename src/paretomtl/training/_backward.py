@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -65,11 +66,14 @@ def backward(
     if last and weigher.pending is None and not weigher.method.needs_gramian and bool(present.all()):
         weights, state = weigher.peek(values, None)
         updates = _one_backward(losses, weights, trained, in_trunk, scale)
+        if all(update is None for update in updates):
+            raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
         usable = values.isfinite().all()
     else:
+        apart = _kept_apart(losses, present)
         gradients = task_gradients(losses, trained, scale)
-        _check_attached(losses, present, gradients)
-        summed = _Sums(values, present.long(), 1, gradients)
+        _check_attached(present, gradients)
+        summed = _Sums(values, present.long(), 1, present.any() & apart, gradients)
         if not last or weigher.pending is not None:
             summed = summed.cleaned()
         if weigher.pending is not None:
@@ -86,7 +90,7 @@ def backward(
         weights, state = weigher.peek(summed.losses, c if weigher.method.needs_gramian else None, present)
         updates = _weigh_rows(weights, present, summed.gradients, in_trunk)
         seen = torch.where(present[:, None] & present, c, 0.0)
-        usable = present.any() & ~summed.losses.isinf().any() & seen.isfinite().all()
+        usable = summed.whole & ~summed.losses.isinf().any() & seen.isfinite().all()
 
     usable = usable & torch.stack([update.isfinite().all() for update in updates if update is not None]).all()
     weigher.advance(state, usable)
@@ -105,12 +109,14 @@ class _Sums:
         losses: ``[m]``, added up.
         labelled: ``[m]``, in how many calls each task had labels.
         calls: how many there were.
+        whole: whether every call had a task with labels, bool without dimensions.
         gradients: added up.
     """
 
     losses: Tensor
     labelled: Tensor
     calls: int
+    whole: Tensor
     gradients: TaskGradients
 
     def cleaned(self) -> _Sums:
@@ -120,7 +126,7 @@ class _Sums:
             tuple(None if g is None else torch.where(present, g, 0.0) for g in row)
             for present, row in zip(here, self.gradients, strict=True)
         ]
-        return _Sums(torch.where(here, self.losses, 0.0), self.labelled, self.calls, rows)
+        return replace(self, losses=torch.where(here, self.losses, 0.0), gradients=rows)
 
     def plus(self, other: _Sums) -> _Sums:
         """The sums of both."""
@@ -133,7 +139,13 @@ class _Sums:
             tuple(a if b is None else b if a is None else a + b for a, b in zip(mine, theirs, strict=True))
             for mine, theirs in zip(self.gradients, other.gradients, strict=True)
         ]
-        return _Sums(self.losses + other.losses, self.labelled + other.labelled, self.calls + other.calls, rows)
+        return _Sums(
+            self.losses + other.losses,
+            self.labelled + other.labelled,
+            self.calls + other.calls,
+            self.whole & other.whole,
+            rows,
+        )
 
     def over_labelled_calls(self) -> _Sums:
         """A task without labels in some calls is averaged over the others."""
@@ -142,7 +154,7 @@ class _Sums:
             tuple(None if g is None else g * f.to(g.dtype) for g in row)
             for f, row in zip(factor, self.gradients, strict=True)
         ]
-        return _Sums(self.losses * factor, self.labelled, self.calls, rows)
+        return replace(self, losses=self.losses * factor, gradients=rows)
 
 
 def _weigh_rows(
@@ -199,19 +211,26 @@ def _in_trunk(trained: list[Tensor], shared: Iterable[Tensor] | None) -> list[bo
     return [id(parameter) in trunk for parameter in trained]
 
 
-def _check_attached(losses: Tensor, present: Tensor, gradients: TaskGradients) -> None:
-    """Find a present task that cannot be trained, and an absent one that would spoil the others."""
+def _check_attached(present: Tensor, gradients: TaskGradients) -> None:
+    """Find a task that cannot be trained although it has labels."""
     for i, row in enumerate(gradients):
         if all(part is None for part in row) and bool(present[i]):
             raise ValueError(
                 f"'losses' must depend on the parameters, each of them. Got a loss {i} that reaches none; "
                 "a task without labels is NaN."
             )
-    if before_stack(losses) is None and bool(present.any() & ~present.all()):
-        raise ValueError(
-            "'losses' must come straight from torch.stack when a task has no labels (NaN), so that its graph is kept "
-            f"apart: divide or scale before stacking. Got {type(losses.grad_fn).__name__} instead."
-        )
+
+
+def _kept_apart(losses: Tensor, present: Tensor) -> bool:
+    """Whether the NaN of a task without labels stays out of the gradients of the others."""
+    if before_stack(losses) is not None or not bool(present.any() & ~present.all()):
+        return True
+    warnings.warn(
+        "a loss is NaN, and torch.stack was not the last operation that made 'losses': its NaN is in every gradient. "
+        "If that task has no labels in this batch, divide or scale before stacking.",
+        stacklevel=3,
+    )
+    return False
 
 
 def _check_losses(losses: Tensor, weigher: Weigher) -> None:

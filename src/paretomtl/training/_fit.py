@@ -9,17 +9,28 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl.core import preferences as vector_sets
+from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.front import Front
 from paretomtl.methods import Method, resolve_method, slice_state
 from paretomtl.problems import Problem
-from paretomtl.training._gradients import Stack
+from paretomtl.training._gradients import Stack, isolated_randomness
 from paretomtl.training._step import Training, train_step
 
 OptimizerFactory: TypeAlias = Callable[[Iterable[tuple[str, Tensor]]], torch.optim.Optimizer]
 
-ELEMENTWISE = ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "Rprop")
+ELEMENTWISE = (
+    torch.optim.SGD,
+    torch.optim.Adam,
+    torch.optim.AdamW,
+    torch.optim.Adamax,
+    torch.optim.NAdam,
+    torch.optim.RAdam,
+    torch.optim.RMSprop,
+    torch.optim.Adagrad,
+    torch.optim.Adadelta,
+    torch.optim.Rprop,
+)
 """Optimizers of torch.optim that treat each number on its own: a stack of models trains as the models would alone."""
 
 _PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
@@ -84,13 +95,15 @@ def fit_seeds(
     precision: str = "float32",
     only: Sequence[int] | None = None,
 ) -> list[Front]:
-    """:func:`fit` for several seeds in one stack: the same fronts, in little more than the time of one."""
+    """:func:`fit` for several seeds in one stack: the same fronts, dropout draws aside, in not much more time."""
     method = resolve_method(method)
     check_count("epochs", epochs)
     if not seeds:
         raise ValueError("'seeds' must be one or more numbers. Got none.")
     for seed in seeds:
         check_not_negative("seed", seed)
+        if seed >= 2**40:
+            raise ValueError(f"'seed' must be under 2**40. Got {seed} instead.")
     if precision not in _PRECISIONS:
         raise ValueError(f"'precision' must be one of {sorted(_PRECISIONS)}. Got {precision!r} instead.")
     device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -108,7 +121,7 @@ def fit_seeds(
     kept = method.snapshots(epochs)
     stages = []
     trace = []
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    with isolated_randomness():
         torch.manual_seed(seeds[0])
         for number in range(epochs):
             if number in kept:
@@ -132,6 +145,7 @@ def fit_seeds(
                 subproblems=tuple(chosen),
                 losses={"train": stage.losses[part]},
                 status=stage.status[part],
+                since=None if stage.since is None else stage.since[part],
                 scale=None if stage.scale is None else stage.scale[part],
                 parameters={name: tensor[part] for name, tensor in stage.parameters.items()},
                 history={"losses": losses[:, part], "weights": weights[:, part]},
@@ -151,6 +165,7 @@ class _Stage:
 
     losses: Tensor
     status: list[str]
+    since: list[int] | None
     scale: Tensor | None
     parameters: dict[str, Tensor]
 
@@ -158,20 +173,20 @@ class _Stage:
 @torch.no_grad()
 def _stage(training: Training) -> _Stage:
     """Evaluate all models, in eval mode; one whose losses are no longer finite goes back to its last step."""
-    stack = training.stack
+    stack, method, state = training.stack, training.method, training.state
+    modes = {module: module.training for module in stack.template.modules()}
     stack.template.eval()
     losses = stack.losses(training.problem.losses)
     training.alive = training.alive & losses.isfinite().all(-1)
     stack.restore(~training.alive, training.previous)
     losses = stack.losses(training.problem.losses)
-    stack.template.train()
-    status = [
-        status if alive else "non-finite"
-        for status, alive in zip(training.method.status(training.state), training.alive.tolist(), strict=True)
-    ]
-    scale = training.method.scale_of(training.state)
+    for module, mode in modes.items():
+        module.training = mode
+    words = method.status(state, losses)
+    status = [word if alive else "non-finite" for word, alive in zip(words, training.alive.tolist(), strict=True)]
+    scale = method.scale_of(state)
     parameters = {name: tensor.cpu() for name, tensor in stack.copy().items()}
-    return _Stage(losses.cpu(), status, None if scale is None else scale.cpu(), parameters)
+    return _Stage(losses.cpu(), status, method.since(state), None if scale is None else scale.cpu(), parameters)
 
 
 def _rows(
@@ -198,9 +213,10 @@ def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
 
 def _optimizer(factory: OptimizerFactory | None, stack: Stack) -> torch.optim.Optimizer:
     optimizer = (factory or torch.optim.Adam)(list(stack.trained.items()))
-    if type(optimizer).__name__ not in ELEMENTWISE:
+    if type(optimizer) not in ELEMENTWISE:
+        names = ", ".join(kind.__name__ for kind in ELEMENTWISE)
         raise ValueError(
-            f"'optimizer' must treat each number on its own to train stacked models: one of {', '.join(ELEMENTWISE)}. "
+            f"'optimizer' must treat each number on its own to train stacked models: one of {names}. "
             f"Got {type(optimizer).__name__} instead."
         )
     return optimizer
@@ -215,7 +231,7 @@ def _check_losses(training: Training) -> None:
     """Find a wrong model or wrong ``losses`` before anything is trained; leave the models as they were."""
     stack, tasks = training.stack, len(training.problem.tasks)
     try:
-        with torch.random.fork_rng(devices=[]):
+        with isolated_randomness():
             found = stack.losses(training.problem.losses)
     except Exception as error:
         error.add_note(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 import torch
@@ -12,6 +13,11 @@ from torch.func import functional_call, stack_module_state, vmap
 
 TaskGradients: TypeAlias = list[tuple[Tensor | None, ...]]
 """One tuple per task: its gradient for each parameter ``[K, ...]``, or None where the task does not use it."""
+
+
+def isolated_randomness() -> AbstractContextManager[None]:
+    """Random draws and seeds within leave the global random state as it was, on every device."""
+    return torch.random.fork_rng(devices=list(range(torch.cuda.device_count())))
 
 
 class Stack:
@@ -28,8 +34,8 @@ class Stack:
         self, model: Callable[[], nn.Module], seeds: Iterable[int], device: torch.device | str, dtype: torch.dtype
     ) -> None:
         models = []
-        for seed in seeds:
-            with torch.random.fork_rng(devices=[]):
+        with isolated_randomness():
+            for seed in seeds:
                 torch.manual_seed(seed)
                 models.append(model().to(device=device, dtype=dtype))
         self.template = models[0]
@@ -99,9 +105,14 @@ def before_stack(losses: Tensor) -> list[GradientEdge | None] | None:
 
 
 def gramian(gradients: TaskGradients, count: int) -> Tensor:
-    """``C [K, m, m]`` in float64, added up over parameter tensors; no flat copy of all gradients is ever made."""
+    """``C [K, m, m]``, added up over parameter tensors; no flat copy of all gradients is ever made.
+
+    Products are in float32 or better, also inside autocast, and their sums in float64. The result has the precision of
+    the products, so that what reads it knows how far to trust it.
+    """
     tasks = len(gradients)
     total: Tensor | None = None
+    precision = torch.float64
     for parts in zip(*gradients, strict=True):
         known = next((part for part in parts if part is not None), None)
         if known is None:
@@ -109,12 +120,14 @@ def gramian(gradients: TaskGradients, count: int) -> Tensor:
         wide = known.dtype if known.dtype.itemsize >= 4 else torch.float32
         rows = [torch.zeros_like(known) if part is None else part for part in parts]
         j = torch.stack([row.reshape(count, -1).to(wide) for row in rows], 1)
-        c = torch.bmm(j, j.mT).double()
+        with torch.autocast(j.device.type, enabled=False):
+            c = torch.bmm(j, j.mT).double()
         total = c if total is None else total + c
+        precision = min(precision, wide, key=lambda dtype: dtype.itemsize)
     if total is None:
         raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
     assert total.shape == (count, tasks, tasks)
-    return total
+    return total.to(precision)
 
 
 def combine(weights: Tensor, gradients: TaskGradients) -> list[Tensor | None]:

@@ -92,21 +92,21 @@ def training_situation(device: str) -> tuple[Tensor, Tensor, Tensor]:
 
 def speed(device: str) -> list[Row]:
     gramian, rows, allowed = training_situation(device)
-    todo: dict[str, Callable[[], Any]] = {"paretomtl": lambda: core.min_norm(gramian, rows, allowed)}
+    calls: dict[str, Callable[[], Any]] = {"paretomtl": lambda: core.min_norm(gramian, rows, allowed)}
     if device == "cuda":
-        todo["paretomtl, captured in a CUDA graph"] = captured(todo["paretomtl"])
+        calls["paretomtl, captured in a CUDA graph"] = captured(calls["paretomtl"])
     points = [(rows[k] @ _factor(gramian)[k])[allowed[k]].cpu() for k in range(SUBPROBLEMS)]
     hessians = [np.ascontiguousarray((p @ p.T).numpy()) for p in points]
     if daqp is not None:
-        todo["daqp, simplex form, 25 calls"] = lambda: [daqp_simplex(h) for h in hessians]
+        calls["daqp, simplex form, 25 calls"] = lambda: [daqp_simplex(h) for h in hessians]
         lifted = [daqp_lifted_arguments(p) for p in points]
-        todo["daqp, lifted form, 25 calls"] = lambda: [daqp.solve(*arguments) for arguments in lifted]
+        calls["daqp, lifted form, 25 calls"] = lambda: [daqp.solve(*arguments) for arguments in lifted]
     if MGDAWeighting is not None:
         weighting = MGDAWeighting()
-        todo["torchjd MGDA, 25 calls"] = lambda: [weighting(torch.from_numpy(h)) for h in hessians]
+        calls["torchjd MGDA, 25 calls"] = lambda: [weighting(torch.from_numpy(h)) for h in hessians]
     step = {"LeNet step, one model": lenet_step(device)}
-    times = {**take_turns(todo, device), **take_turns(step, device)}
-    todo |= step
+    times = {**take_turns(calls, device), **take_turns(step, device)}
+    calls |= step
     medians = {name: statistics.median(values) for name, values in times.items()}
     mine = medians["paretomtl"]
     return [
@@ -124,18 +124,18 @@ def speed(device: str) -> list[Row]:
             **({"operations": operations(call, device)} if name == "paretomtl" else {}),
             **({"paretomtl_over_25_steps": round(mine / (25 * medians[name]), 5)} if "LeNet" in name else {}),
         }
-        for name, call in todo.items()
+        for name, call in calls.items()
     ]
 
 
-def take_turns(todo: dict[str, Callable[[], Any]], device: str) -> dict[str, list[float]]:
+def take_turns(calls: dict[str, Callable[[], Any]], device: str) -> dict[str, list[float]]:
     """Milliseconds of every call in every round; who goes first changes from round to round."""
-    times: dict[str, list[float]] = {name: [] for name in todo}
-    names = list(todo)
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    names = list(calls)
     for turn in range(WARM_UP + ROUNDS):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             began = time.perf_counter()
-            todo[name]()
+            calls[name]()
             if device == "cuda":
                 torch.cuda.synchronize()
             if turn >= WARM_UP:

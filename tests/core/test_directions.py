@@ -93,6 +93,15 @@ def test_a_subproblem_does_not_see_the_phase_of_another(tasks: int, count: int, 
         assert alone.phase == together.phase[k]
 
 
+def test_on_a_boundary_a_subproblem_is_still_in_its_initial_phase() -> None:
+    """The paper's I holds constraints with G = 0 too."""
+    rows = core.region_rows(torch.eye(2, dtype=torch.float64))
+    found = core.initial_direction(torch.ones(2, 2), torch.eye(2).expand(2, 2, 2), rows)
+    assert (found.phase == Phase.INITIAL).all()
+    assert torch.equal(found.values, torch.zeros(2, 1, dtype=torch.float64))
+    torch.testing.assert_close(found.weights, torch.tensor([[-1.0, 1.0], [1.0, -1.0]]))
+
+
 def test_both_neighbours_active_give_a_zero_step_for_any_gradients() -> None:
     """Why the threshold is relative: opposite rows put the origin into the hull."""
     rows = torch.tensor([[-0.1, 0.1], [0.1, -0.1]], dtype=torch.float64)

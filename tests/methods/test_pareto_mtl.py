@@ -74,6 +74,16 @@ def test_status_says_how_and_since_when() -> None:
     assert [Status(code) for code in state["status"].tolist()] == [Status.CRITICAL] * 3
 
 
+def test_status_can_be_judged_by_losses_measured_since() -> None:
+    method = ParetoMTL()
+    _, state = weigh(method, INSIDE, method.init(VECTORS))
+    now = torch.tensor([INSIDE[0], OUTSIDE[1], [-0.1, 1.0]], dtype=torch.float64)
+    assert method.status(state, now) == ["feasible", "infeasible", "negative"]
+    state["status"] = torch.tensor([Status.CRITICAL, Status.CRITICAL, Status.NEGATIVE])
+    assert method.status(state, torch.tensor(INSIDE)) == ["critical", "critical", "feasible"]
+    assert method.since(state) == [0, 0, 0]
+
+
 def test_release_drops_the_constraints_at_the_end_of_the_plan() -> None:
     method = ParetoMTL(release_steps=3)
     assert method.snapshots(10) == (7,)

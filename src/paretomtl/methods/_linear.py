@@ -34,15 +34,11 @@ class Linear(Method):
     reading: ClassVar[Reading] = "importance"
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        if tasks == 2 and count > 1:
+            share = torch.linspace(1.0, 0.0, count, dtype=torch.float64)
+            return torch.stack([share, 1 - share], -1)
         directions = vectors.even(count, tasks)
-        if tasks > 2:
-            return directions / directions.sum(-1, keepdim=True)
-        share = (
-            torch.linspace(1.0, 0.0, count, dtype=torch.float64)
-            if count > 1
-            else torch.tensor([0.5], dtype=torch.float64)
-        )
-        return torch.stack([share, 1 - share], -1)
+        return directions / directions.sum(-1, keepdim=True)
 
     def init(self, preferences: Tensor) -> State:
         return {"weights": importances(preferences)}

@@ -172,9 +172,9 @@ class ParetoMTL(Method):
         if losses is not None:
             c = torch.where(state["scale"] > 0, state["scale"], 1.0)
             inside = (constraint_values(state["rows"], c * losses.double()) <= FEASIBLE_TOLERANCE).all(-1)
-            codes = torch.where(inside, codes.clamp_min(Status.FEASIBLE.value), Status.INFEASIBLE.value)
-            negative = (losses < 0).any(-1)
-            codes = torch.where(negative, Status.NEGATIVE.value, codes.clamp_max(Status.CRITICAL.value))
+            still_critical = inside & (codes == Status.CRITICAL.value)
+            codes = inside.long() * Status.FEASIBLE.value + still_critical.long()
+            codes = torch.where((losses < 0).any(-1), Status.NEGATIVE.value, codes)
         return [Status(code).name.lower() for code in codes.tolist()]
 
     def since(self, state: State) -> list[int]:

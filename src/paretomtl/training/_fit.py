@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -129,32 +129,26 @@ def fit_seeds(
             trace.append(train_step(training, number=number, total=epochs))
     stages.append(_stage(training))
     seconds = time.perf_counter() - began
-    losses, weights = (torch.stack(part).cpu() for part in zip(*trace, strict=True))
+    history = [torch.stack(part).cpu() for part in zip(*trace, strict=True)]
 
     fronts = []
     for i, seed in enumerate(seeds):
         part = slice(i * len(chosen), (i + 1) * len(chosen))
-        front: Front | None = None
-        for stage in stages:
-            front = Front(
-                problem=problem.name,
-                tasks=tuple(problem.tasks),
-                method=method.name,
-                reading=method.reading,
-                preferences=vectors[i],
-                subproblems=tuple(chosen),
-                losses={"train": stage.losses[part]},
-                status=stage.status[part],
-                since=None if stage.since is None else stage.since[part],
-                scale=None if stage.scale is None else stage.scale[part],
-                parameters={name: tensor[part] for name, tensor in stage.parameters.items()},
-                history={"losses": losses[:, part], "weights": weights[:, part]},
-                seed=seed,
-                seconds=seconds,
-                snapshot=front,
-                model_factory=problem.model,
-            )
-        assert front is not None
+        common: dict[str, Any] = {
+            "problem": problem.name,
+            "tasks": tuple(problem.tasks),
+            "method": method.name,
+            "reading": method.reading,
+            "preferences": vectors[i],
+            "subproblems": tuple(chosen),
+            "history": {"losses": history[0][:, part], "weights": history[1][:, part]},
+            "seed": seed,
+            "seconds": seconds,
+            "model_factory": problem.model,
+        }
+        front = stages[0].front(part, snapshot=None, **common)
+        for stage in stages[1:]:
+            front = stage.front(part, snapshot=front, **common)
         fronts.append(front)
     return fronts
 
@@ -168,6 +162,17 @@ class _Stage:
     since: list[int] | None
     scale: Tensor | None
     parameters: dict[str, Tensor]
+
+    def front(self, part: slice, **common: Any) -> Front:
+        """The front of some rows of the stack at this moment."""
+        return Front(
+            losses={"train": self.losses[part]},
+            status=self.status[part],
+            since=None if self.since is None else self.since[part],
+            scale=None if self.scale is None else self.scale[part],
+            parameters={name: tensor[part] for name, tensor in self.parameters.items()},
+            **common,
+        )
 
 
 @torch.no_grad()

@@ -126,11 +126,17 @@ def test_opposed_gradients_are_zero_and_others_are_not(tasks: int, dtype: torch.
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_points_that_cancel_within_themselves_are_zero(dtype: torch.dtype) -> None:
-    """Identical gradients and rows that sum to zero: every point is the origin up to rounding."""
+    """Parallel gradients, and rows that undo their factor: every point is the origin up to rounding."""
     g = torch.Generator().manual_seed(0)
-    gradient = torch.randn(200, 1, 30, generator=g, dtype=dtype).expand(200, 2, 30)
-    rows = torch.tensor([[1.0, -1.0], [-0.3, 0.3]], dtype=dtype)
-    assert (min_norm(gradient @ gradient.mT, rows).status == Solve.ZERO).all()
+    factor = torch.rand(200, 1, 1, generator=g, dtype=dtype) + 0.1
+    gradient = torch.randn(200, 1, 30, generator=g, dtype=dtype)
+    jacobian = torch.cat([gradient, factor * gradient], 1)
+    row = torch.cat([factor, -torch.ones_like(factor)], -1)
+    found = min_norm(jacobian @ jacobian.mT, torch.cat([row, -0.3 * row], 1))
+    assert (found.status == Solve.ZERO).all()
+    alone = min_norm(jacobian @ jacobian.mT, row)
+    assert (alone.squared_norm > 0).any(), "rounding is left"
+    assert (alone.status == Solve.ZERO).all()
 
 
 def test_the_precision_of_a_gramian_can_be_told() -> None:

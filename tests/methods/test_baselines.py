@@ -129,22 +129,25 @@ def test_mgda_weights_sum_to_one_or_to_the_number_of_tasks() -> None:
         torch.testing.assert_close(weights.sum(), torch.tensor(total))
 
 
-@pytest.mark.parametrize(
-    ("method", "name"), [(GradNorm(), "weights"), (GradNorm(), "first"), (Uncertainty(), "log_variance")]
-)
+@pytest.mark.parametrize(("method", "name"), [(GradNorm(), "first"), (Uncertainty(), "log_variance")])
 def test_an_absent_task_is_not_learned_from(method: GradNorm | Uncertainty, name: str) -> None:
     state = method.init(torch.ones(1, 2))
-    present = torch.tensor([[True, False]])
-    losses = torch.tensor([[3.0, torch.nan]])
-    _, after = method.weigh(Step(losses, torch.eye(2)[None], present), state)
-    if name == "weights":
-        ratio = after[name] / after[name].sum()
-        assert ratio.isfinite().all()
-        alone, _ = method.weigh(Step(losses, torch.eye(2)[None], present), state)
-        assert alone[0, 1] == 0
-    else:
-        assert after[name][0, 1] == state[name][0, 1]
-    assert after[name][0, 0] != state[name][0, 0] or name == "weights"
+    step = Step(torch.tensor([[3.0, torch.nan]]), torch.eye(2)[None], torch.tensor([[True, False]]))
+    _, after = method.weigh(step, state)
+    assert after[name][0, 1] == state[name][0, 1]
+    assert after[name][0, 0] != state[name][0, 0]
+
+
+def test_gradnorm_keeps_the_share_of_an_absent_task() -> None:
+    """Of three tasks the last is absent: the other two trade weight, and its share stays a third."""
+    method = GradNorm(learning_rate=0.1)
+    gramian = torch.diag_embed(torch.tensor([[4.0, 1.0, torch.nan]]))
+    step = Step(torch.tensor([[1.0, 1.0, torch.nan]]), gramian, torch.tensor([[True, True, False]]))
+    weights, after = method.weigh(step, method.init(torch.ones(1, 3)))
+    assert weights[0, 2] == 0
+    assert after["weights"][0, 0] < 1 < after["weights"][0, 1]
+    moved = torch.tensor([1 - 0.1 * 4 / 3, 1 + 0.1 * 2 / 3, 1.0], dtype=torch.float64)
+    torch.testing.assert_close(after["weights"][0], moved * 3 / moved.sum())
 
 
 @pytest.mark.parametrize("losses", [torch.ones(3, 1), torch.ones(3, 4)])
@@ -217,6 +220,20 @@ def test_torchjd_memory_travels_in_the_state() -> None:
         state = {name: tensor.clone() for name, tensor in state.items()}
         torch.testing.assert_close(weights[0], theirs(gramian))
     assert "_phi_t" in state
+
+
+def test_torchjd_starts_afresh() -> None:
+    """The first step is that of a module never called before, also where memory starts at something else than zero."""
+    import torchjd.aggregation
+
+    gramian = torch.tensor([[1.0, -0.9], [-0.9, 2.0]], dtype=torch.float64)
+    for name in ("GradVac", "PCD"):
+        method = TorchJD(name)
+        weights, state = method.weigh(Step(ONE.double(), gramian[None]), method.init(ONE))
+        theirs = getattr(torchjd.aggregation, f"{name}Weighting")()
+        torch.testing.assert_close(weights[0], theirs(gramian))
+        weights, _ = method.weigh(Step(ONE.double(), 4 * gramian[None]), state)
+        torch.testing.assert_close(weights[0], theirs(4 * gramian))
 
 
 def test_torchjd_rows_are_importances_where_it_takes_them() -> None:

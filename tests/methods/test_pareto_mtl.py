@@ -111,12 +111,14 @@ def test_rescaling_is_safe() -> None:
 def test_weights_that_are_rounding_are_not_blown_up() -> None:
     """Losses on both boundaries of a region at once, with opposite rows: α is what is left of their sum."""
     state = ParetoMTL().init(VECTORS)
-    opposite = torch.tensor([[0.3, -0.3], [-0.3, 0.3]], dtype=torch.float64)
-    state["rows"] = opposite.expand(3, 2, 2).clone()
+    lengths = torch.tensor([[0.3, -0.111], [0.9, -0.37], [0.77, -0.013]], dtype=torch.float64)
+    state["rows"] = lengths[..., None] * torch.tensor([1.0, -1.0], dtype=torch.float64)
     state["phase"] = torch.full((3,), core.Phase.MAIN.value)
-    step = Step(torch.ones(3, 2, dtype=torch.float64), torch.tensor([[2.0, -0.7], [-0.7, 1.0]]).expand(3, 2, 2))
+    gramian = torch.tensor([[2.0, -0.7], [-0.7, 1.0]], dtype=torch.float64).expand(3, 2, 2)
+    step = Step(torch.ones(3, 2, dtype=torch.float64), gramian)
     plain, _ = ParetoMTL().weigh(step, state)
     assert (plain.abs().sum(-1) < 1e-12).all()
+    assert (plain != 0).any()
     rescaled, _ = ParetoMTL(rescale=True).weigh(step, state)
     assert (rescaled == 0).all()
 

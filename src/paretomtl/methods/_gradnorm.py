@@ -63,7 +63,7 @@ class GradNorm(Method):
         weighted = weights * norms
         target = _mean(weighted, present) * rate**self.asymmetry
         slope = torch.sign(weighted - target) * norms / _mean(norms, present).clamp_min(1e-150)
-        moved = torch.where(present, (weights - self.learning_rate * slope).clamp_min(1e-3), weights)
+        moved = (weights - self.learning_rate * slope).clamp_min(1e-3)  # an absent task has norm 0, hence slope 0
         moved = moved * (weights.shape[-1] / moved.sum(-1, keepdim=True))
         return moved, {"weights": moved, "first": first}
 

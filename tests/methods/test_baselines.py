@@ -222,18 +222,25 @@ def test_torchjd_memory_travels_in_the_state() -> None:
     assert "_phi_t" in state
 
 
-def test_torchjd_starts_afresh() -> None:
-    """The first step is that of a module never called before, also where memory starts at something else than zero."""
+def test_torchjd_starts_afresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first step is that of a module never called before, whatever its memory starts with."""
     import torchjd.aggregation
 
-    gramian = torch.tensor([[1.0, -0.9], [-0.9, 2.0]], dtype=torch.float64)
-    for name in ("GradVac", "PCD"):
-        method = TorchJD(name)
-        weights, state = method.weigh(Step(ONE.double(), gramian[None]), method.init(ONE))
-        theirs = getattr(torchjd.aggregation, f"{name}Weighting")()
-        torch.testing.assert_close(weights[0], theirs(gramian))
-        weights, _ = method.weigh(Step(ONE.double(), 4 * gramian[None]), state)
-        torch.testing.assert_close(weights[0], theirs(4 * gramian))
+    class CountingWeighting(torchjd.aggregation.Weighting):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", None)
+
+        def forward(self, gramian: torch.Tensor) -> torch.Tensor:
+            self.count = torch.tensor(5.0) if self.count is None else self.count + 1
+            return self.count.expand(len(gramian))
+
+    monkeypatch.setattr(torchjd.aggregation, "CountingWeighting", CountingWeighting, raising=False)
+    method = TorchJD("Counting")
+    state = method.init(ONE)
+    for expected in (5.0, 6.0, 7.0):
+        weights, state = method.weigh(Step(ONE, torch.eye(2)[None]), state)
+        assert weights.tolist() == [[expected, expected]]
 
 
 def test_torchjd_rows_are_importances_where_it_takes_them() -> None:

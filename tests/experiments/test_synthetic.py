@@ -63,7 +63,10 @@ def test_claims_and_facts_are_judged_from_rows_alone(smoke: list[Row]) -> None:
     claims = STUDIES["synthetic"].claims(smoke)
     assert len(claims) == 8
     assert all(claim.measured and claim.verdict for claim in claims)
-    assert len(STUDIES["synthetic"].facts(smoke)) == 8
+    facts = dict(STUDIES["synthetic"].facts(smoke))
+    assert len(facts) == 9
+    assert facts["ten points of the true front"] == "hypervolume 0.2948 on the rays, 0.2998 at best"
+    assert "Pareto MTL, 100 steps, 20 of them initial, 2 seeds" in facts
     with pytest.raises(ValueError, match="'rows' must hold the part 'convergence'"):
         STUDIES["synthetic"].claims([])
 

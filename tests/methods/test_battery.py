@@ -60,9 +60,9 @@ def start(method: Method) -> State:
     return method.init(method.spread(3, TASKS, seed=0))
 
 
-def run(method: Method, todo: list[Step], state: State) -> tuple[list[Tensor], State]:
+def run(method: Method, planned: list[Step], state: State) -> tuple[list[Tensor], State]:
     weights = []
-    for step in todo:
+    for step in planned:
         found, state = method.weigh(step, state)
         weights.append(found)
     return weights, state
@@ -102,10 +102,10 @@ def test_shapes_types_and_devices(method: Method, dtype: torch.dtype, device: st
 @every_deterministic_method
 def test_a_batch_is_a_loop_over_its_subproblems(method: Method) -> None:
     """The state sliced by k, and each step's part for k, give what the whole gives."""
-    todo = steps(method)
-    together, whole = run(method, todo, start(method))
+    planned = steps(method)
+    together, whole = run(method, planned, start(method))
     for k in range(3):
-        alone, state = run(method, [part(step, [k]) for step in todo], slice_state(start(method), [k]))
+        alone, state = run(method, [part(step, [k]) for step in planned], slice_state(start(method), [k]))
         for mine, ours in zip(alone, together, strict=True):
             torch.testing.assert_close(mine[0], ours[k], rtol=0, atol=1e-9)
         for name, tensor in slice_state(whole, [k]).items():
@@ -116,7 +116,7 @@ def test_a_batch_is_a_loop_over_its_subproblems(method: Method) -> None:
 def test_permuting_the_tasks_permutes_the_weights(method: Method) -> None:
     order = torch.tensor([2, 0, 1])
     rows = method.spread(3, TASKS, seed=0)
-    todo = steps(method)
+    planned = steps(method)
     permuted = [
         Step(
             step.losses[:, order],
@@ -124,9 +124,9 @@ def test_permuting_the_tasks_permutes_the_weights(method: Method) -> None:
             number=step.number,
             total=step.total,
         )
-        for step in todo
+        for step in planned
     ]
-    before, _ = run(method, todo, method.init(rows))
+    before, _ = run(method, planned, method.init(rows))
     after, _ = run(method, permuted, method.init(rows[:, order]))
     for one, other in zip(before, after, strict=True):
         torch.testing.assert_close(

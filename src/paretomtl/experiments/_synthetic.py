@@ -256,8 +256,8 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
             (
                 f"three objectives, {name}, {len(runs)} seeds",
                 f"the front meets {runs[0]['reachable']} of {runs[0]['preferences']} regions; "
-                f"{_mean(runs, 'in_region'):.1f} solutions in their own region, {_mean(runs, 'near_front'):.1f} at most "
-                "1e-3 from the front; "
+                f"{_mean(runs, 'in_region'):.1f} solutions in their own region, "
+                f"{_mean(runs, 'near_front'):.1f} at most 1e-3 from the front; "
                 f"hypervolume {_mean(runs, 'hypervolume'):.3f} of the front's {whole:.3f}",
             )
         )
@@ -272,8 +272,8 @@ def _coverage(runs: Sequence[Row]) -> str:
     near = sum(distance <= 1e-3 for distance in distances)
     whole = sum(row["in_region"] == row["preferences"] and row["distance"] <= 1e-3 for row in runs)
     return (
-        f"{min(inside)} to {max(inside)} of {runs[0]['preferences']} in their own region, {_share(runs)} in all; farthest "
-        f"from the front at most {distances[near - 1] if near else distances[0]:.0e} in {near} seeds, "
+        f"{min(inside)} to {max(inside)} of {runs[0]['preferences']} in their own region, {_share(runs)} in all; "
+        f"farthest from the front at most {distances[near - 1] if near else distances[0]:.0e} in {near} seeds, "
         f"{distances[-1]:.2g} in the worst; both as wanted in {whole} seeds; "
         f"hypervolume {volumes.mean():.4f} ± {volumes.std():.4f} [{volumes.min():.4f}, {volumes.max():.4f}]"
     )

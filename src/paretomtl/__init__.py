@@ -1,20 +1,25 @@
 """Pareto multi-task learning: train a set of models, one per trade-off, spread over the Pareto front."""
 
 from paretomtl import core, methods, preferences, problems
+from paretomtl._selection import Choice
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, TorchJD, Uncertainty, Weigher
-from paretomtl.problems import Problem
-from paretomtl.training import backward, fit, fit_seeds
+from paretomtl.problems import Metric, Problem, Recipe
+from paretomtl.training import TensorBoard, backward, fit, fit_seeds
 
 __all__ = [
     "MGDA",
+    "Choice",
     "Front",
     "GradNorm",
     "Linear",
+    "Metric",
     "ParetoMTL",
     "Problem",
     "RandomSearch",
+    "Recipe",
     "SingleTask",
+    "TensorBoard",
     "TorchJD",
     "Uncertainty",
     "Weigher",

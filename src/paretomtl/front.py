@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
+from paretomtl import _selection
 from paretomtl._extras import require
+from paretomtl._files import from_lists, read_json, read_tensors, sweep, to_lists, write_tensors, write_text
+from paretomtl._selection import Choice
 from paretomtl.core import in_region, nondominated
+
+if TYPE_CHECKING:
+    from paretomtl.problems import Problem
+
+FORMAT = 1
+"""The version of what :meth:`Front.save` writes."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -23,15 +36,23 @@ class Front:
         reading: what the rows of ``preferences`` mean: "direction", "importance" or "start".
         preferences: all rows ``[K, m]``.
         subproblems: which of them were trained, in the order of everything below.
-        losses: by split, ``[K, m]``.
+        losses: by split, ``[K, m]``, of the models in eval mode on the whole split.
         scale: the factors ``[K, m]`` by which losses were multiplied before regions were decided; None for none.
         status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite".
         since: the step since which each solution had the status of its last step; None for methods without regions.
         parameters: the trained parameters and buffers, stacked ``[K, ...]``, by name.
-        history: "losses" and "weights" before each step, ``[T, K, m]``.
+        history: "losses" and "weights", means over the steps of each epoch, and "val" losses where there is such a
+            split, ``[T, K, m]``.
         seed: model k started from (seed, k).
         seconds: how long training took; solutions of several seeds trained together share it.
+        model_factory: makes a model; None for a front that was loaded without its problem.
         snapshot: the front right before the constraints were dropped, where the method drops them.
+        metrics: by split and name, ``[K]``.
+        better: for each metric, whether "higher" or "lower" is better.
+        epochs: the epoch that each solution is from.
+        complete: False where training was stopped early.
+        strategy: how the models were trained, and why so.
+        reference: the default of :meth:`hypervolume`.
     """
 
     problem: str
@@ -48,21 +69,43 @@ class Front:
     history: Mapping[str, Tensor]
     seed: int
     seconds: float
-    model_factory: Callable[[], nn.Module]
+    model_factory: Callable[[], nn.Module] | None = None
     snapshot: Front | None = None
+    metrics: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
+    better: Mapping[str, str] = field(default_factory=dict)
+    epochs: Sequence[int] = ()
+    complete: bool = True
+    strategy: str = ""
+    reference: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.subproblems)
 
+    @property
+    def shown_split(self) -> str:
+        """The split that tables show: test, or validation, or training."""
+        return next(split for split in ("test", "val", "train") if split in self.losses)
+
+    def state_dict(self, k: int) -> dict[str, Tensor]:
+        """Parameters and buffers of subproblem k, by name."""
+        row = self._row(k)
+        return {name: tensor[row] for name, tensor in self.parameters.items()}
+
     def model(self, k: int) -> nn.Module:
-        """The trained model of subproblem k, in eval mode."""
-        if k not in self.subproblems:
-            raise IndexError(f"'k' must be one of the subproblems trained, {list(self.subproblems)}. Got {k} instead.")
-        row = self.subproblems.index(k)
+        """The trained model of subproblem k, in eval mode, on the CPU."""
+        state = self.state_dict(k)
+        if self.model_factory is None:
+            raise ValueError(
+                "'problem' must be given to Front.load for models to be made. Got None; state_dict(k) has the weights."
+            )
         with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
             model = self.model_factory()
-        model.to(next(iter(self.parameters.values())).dtype)
-        model.load_state_dict({name: tensor[row] for name, tensor in self.parameters.items()}, strict=False)
+        model.to(next(t.dtype for t in self.parameters.values() if t.is_floating_point()))
+        left = model.load_state_dict(state, strict=False)
+        own = {name for name, _ in [*model.named_parameters(), *model.named_buffers()]}
+        if left.unexpected_keys or own & set(left.missing_keys):
+            names = [*left.unexpected_keys, *sorted(own & set(left.missing_keys))]
+            raise ValueError(f"'problem' must make the model that was trained. Got one that differs in {names[:5]}.")
         return model.eval()
 
     def nondominated(self, split: str = "train") -> Tensor:
@@ -71,34 +114,275 @@ class Front:
 
     def in_region(self, split: str = "train") -> Tensor:
         """Which solutions lie in the region of their own preference vector, ``[K]`` bool, scaled as in training."""
-        if self.reading != "direction":
-            raise ValueError(f"regions need preferences that are directions; those of '{self.method}' are not.")
+        self._check_directions("regions")
         everyone = torch.full((len(self.preferences), len(self.tasks)), torch.nan, dtype=torch.float64)
-        everyone[list(self.subproblems)] = self._losses(split).double() * (1.0 if self.scale is None else self.scale)
+        everyone[list(self.subproblems)] = self._scaled(split)
         return in_region(self.preferences, everyone)[list(self.subproblems)]
 
-    def hypervolume(self, reference: Sequence[float], split: str = "train") -> float:
-        """The volume between the solutions and a reference point that they should dominate (extra ``indicators``)."""
-        if len(reference) != len(self.tasks):
+    def region_hits(self, split: str = "train") -> int:
+        """How many solutions lie in the region of their own preference vector."""
+        return int(self.in_region(split).sum())
+
+    def angle(self, split: str = "train") -> Tensor:
+        """The angle in degrees between each loss vector, scaled as in training, and its preference vector, ``[K]``."""
+        self._check_directions("angles")
+        return _selection.angles(self._scaled(split), self.preferences[list(self.subproblems)])
+
+    def hypervolume(self, reference: Sequence[float] | None = None, split: str = "train") -> float:
+        """The volume between the solutions and a reference point that they should dominate (extra ``indicators``).
+
+        Args:
+            reference: larger is worse in every task. By default the problem's own, or else, for each task, the largest
+                loss of the untrained models on the first batch. Hypervolumes compare only for the same reference.
+            split: whose losses.
+        """
+        reference = self.reference if reference is None else tuple(reference)
+        if reference is None:
+            raise ValueError("'reference' must be given: this front has no default. Got None instead.")
+        if len(reference) != len(self.tasks) or not all(math.isfinite(value) for value in reference):
             raise ValueError(
-                f"'reference' must have one number per task ({len(self.tasks)}). Got {len(reference)} instead."
+                f"'reference' must have one finite number per task ({len(self.tasks)}). Got {list(reference)} instead."
             )
-        moocore = require("moocore", "indicators")
-        losses = self._losses(split).double()
-        return float(moocore.hypervolume(losses[losses.isfinite().all(-1)].numpy(), ref=list(reference)))
+        losses = self._finite(split)
+        if not bool((losses < torch.tensor(reference, dtype=torch.float64)).all(-1).any()):
+            raise ValueError(
+                f"'reference' must be above the losses of at least one solution in every task. Got {list(reference)}; "
+                f"the largest losses on '{split}' are {[round(v, 4) for v in losses.amax(0).tolist()]}."
+                if len(losses)
+                else f"'split' must have a solution with finite losses. Got none on {split!r}."
+            )
+        return float(require("moocore", "indicators").hypervolume(losses.numpy(), ref=list(reference)))
+
+    def igd_plus(self, points: Tensor, split: str = "train") -> float:
+        """IGD+ (Ishibuchi et al. 2015): by how much the solutions fall short of points of a front, on average.
+
+        Args:
+            points: ``[n, m]``, of the true front (``problem.truth.front(1000)``) or the best that is known.
+            split: whose losses.
+        """
+        points = torch.as_tensor(points).double()
+        if points.ndim != 2 or points.shape[1] != len(self.tasks) or not len(points):
+            raise ValueError(f"'points' must have shape [n, {len(self.tasks)}]. Got {list(points.shape)} instead.")
+        return float(require("moocore", "indicators").igd_plus(self._finite(split).numpy(), ref=points.numpy()))
+
+    def spread(self, split: str = "train") -> float:
+        """The diagonal of the smallest box around the solutions that no other one dominates (Zitzler 1999)."""
+        losses = self._finite(split)
+        kept = losses[nondominated(losses)]
+        return float((kept.amax(0) - kept.amin(0)).norm()) if len(kept) else 0.0
+
+    def select(
+        self,
+        *,
+        direction: Sequence[float] | None = None,
+        importance: Sequence[float] | None = None,
+        knee: bool = False,
+        bounds: Mapping[str, float] | None = None,
+        best: str | None = None,
+        split: str | None = None,
+    ) -> Choice:
+        """Choose a solution, and say why. Give one of the first four.
+
+        Args:
+            direction: the solution whose loss vector is nearest to this direction, by angle. A large entry allows a
+                large loss: (0, 1) favours the first task.
+            importance: the least sum of the losses, weighted by these. A large entry asks for a small loss.
+            knee: the solution farthest below the chord through the best of each task, where giving up a little of one
+                task gains most of another. A concave front has none.
+            bounds: by name of a task's loss or of a metric, what a solution must reach: at most for losses and metrics
+                where lower is better, at least for others.
+            best: the task or metric by which to choose among those within the bounds.
+            split: what to look at: validation by default, training where there is none.
+
+        Example:
+            >>> import paretomtl as pm
+            >>> front = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, progress="quiet", device="cpu")
+            >>> front.select(direction=[1.0, 1.0]).k
+            2
+            >>> front.select(knee=True).k
+            2
+        """
+        given = {"direction": direction, "importance": importance, "knee": knee or None, "bounds": bounds}
+        chosen = [name for name, value in given.items() if value is not None]
+        if len(chosen) != 1:
+            raise ValueError(f"one of {', '.join(given)} must be given. Got {chosen or 'none'} instead.")
+        split = split or ("val" if "val" in self.losses else "train")
+        table = _selection.Table(
+            split, self.tasks, self.subproblems, self._losses(split).double(), self.metrics.get(split, {}), self.better
+        )
+        if bounds is not None:
+            return _selection.within_bounds(table, bounds, best)
+        if best is not None:
+            raise ValueError(f"'best' must come with 'bounds'. Got {best!r} with '{chosen[0]}' instead.")
+        if direction is not None:
+            scaled = self._scaled(split)
+            return _selection.by_direction(table, scaled, direction)
+        if importance is not None:
+            return _selection.by_importance(table, importance)
+        return _selection.knee(table)
+
+    def to_frame(self) -> Any:
+        """A pandas table (extra ``frames``), one row per solution: preference, losses and metrics by split, status."""
+        columns: dict[str, Any] = {"subproblem": list(self.subproblems)}
+        chosen = self.preferences[list(self.subproblems)]
+        columns |= {f"{self.reading} {task}": chosen[:, i].tolist() for i, task in enumerate(self.tasks)}
+        for split, losses in self.losses.items():
+            columns |= {f"{split} {task}": losses[:, i].tolist() for i, task in enumerate(self.tasks)}
+            columns |= {f"{split} {name}": values.tolist() for name, values in self.metrics.get(split, {}).items()}
+            columns[f"{split} nondominated"] = self.nondominated(split).tolist()
+        columns |= {"status": list(self.status), "epoch": list(self.epochs) or None}
+        return require("pandas", "frames").DataFrame(columns).set_index("subproblem")
+
+    def save(self, path: str | Path) -> None:
+        """Write the front into a folder: ``front.json`` and a file of tensors. A crash leaves the old one, or this."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        sweep(folder)
+        tensors = self._tensors()
+        unfinished = folder / "models.safetensors"
+        checksum = write_tensors(unfinished, tensors, {"kind": "front", "format": str(FORMAT)})
+        final = folder / f"models-{checksum[:16]}.safetensors"
+        unfinished.replace(final)
+        words = {"format": FORMAT, "models": final.name, **self._words()}
+        write_text(folder / "front.json", json.dumps(words, indent=2, ensure_ascii=False))
+        for other in folder.glob("models-*.safetensors"):
+            if other != final:
+                other.unlink()
+
+    @classmethod
+    def load(cls, path: str | Path, problem: Problem | None = None) -> Front:
+        """Read a front that :meth:`save` wrote, or a run's folder.
+
+        Args:
+            path: the folder.
+            problem: whose models :meth:`model` makes; without it the weights are still there.
+        """
+        folder = Path(path)
+        if not (folder / "front.json").exists() and (folder / "front" / "front.json").exists():
+            folder = folder / "front"
+        if not (folder / "front.json").exists():
+            raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has no front.json.")
+        words = read_json(folder / "front.json")
+        if not isinstance(words, dict) or words.get("format") != FORMAT:
+            raise ValueError(f"'{folder / 'front.json'}' must have the format {FORMAT}. Got another one.")
+        if problem is not None and tuple(problem.tasks) != tuple(words["tasks"]):
+            raise ValueError(f"'problem' must have the tasks {words['tasks']}. Got {list(problem.tasks)} instead.")
+        try:
+            tensors, _ = read_tensors(folder / Path(str(words["models"])).name)
+            return cls._assemble(words, tensors, "", None if problem is None else problem.model)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {error!r}.") from None
+
+    def _tensors(self, prefix: str = "") -> dict[str, Tensor]:
+        found = {f"{prefix}parameters/{name}": tensor for name, tensor in self.parameters.items()}
+        found |= {f"{prefix}history/{name}": tensor for name, tensor in self.history.items()}
+        return found if self.snapshot is None else found | self.snapshot._tensors(f"{prefix}snapshot/")
+
+    def _words(self) -> dict[str, Any]:
+        return {
+            "problem": self.problem,
+            "method": self.method,
+            "tasks": list(self.tasks),
+            "reading": self.reading,
+            "preferences": to_lists(self.preferences),
+            "subproblems": list(self.subproblems),
+            "dtype": str(next(iter(self.losses.values())).dtype).removeprefix("torch."),
+            "losses": {split: to_lists(losses) for split, losses in self.losses.items()},
+            "metrics": {
+                split: {name: to_lists(values) for name, values in metrics.items()}
+                for split, metrics in self.metrics.items()
+            },
+            "better": dict(self.better),
+            "status": list(self.status),
+            "since": None if self.since is None else list(self.since),
+            "scale": None if self.scale is None else to_lists(self.scale),
+            "epochs": list(self.epochs),
+            "complete": self.complete,
+            "strategy": self.strategy,
+            "reference": self.reference,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "snapshot": None if self.snapshot is None else self.snapshot._words(),
+        }
+
+    @classmethod
+    def _assemble(
+        cls,
+        words: Mapping[str, Any],
+        tensors: Mapping[str, Tensor],
+        prefix: str,
+        factory: Callable[[], nn.Module] | None,
+    ) -> Front:
+        def under(name: str) -> dict[str, Tensor]:
+            start = f"{prefix}{name}/"
+            return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
+
+        dtype = getattr(torch, words["dtype"])
+        inner = words["snapshot"]
+        return cls(
+            problem=words["problem"],
+            method=words["method"],
+            tasks=tuple(words["tasks"]),
+            reading=words["reading"],
+            preferences=from_lists(words["preferences"], torch.float64),
+            subproblems=tuple(words["subproblems"]),
+            losses={split: from_lists(losses, dtype) for split, losses in words["losses"].items()},
+            scale=None if words["scale"] is None else from_lists(words["scale"], torch.float64),
+            status=words["status"],
+            since=words["since"],
+            parameters=under("parameters"),
+            history=under("history"),
+            seed=words["seed"],
+            seconds=words["seconds"],
+            model_factory=factory,
+            snapshot=None if inner is None else cls._assemble(inner, tensors, f"{prefix}snapshot/", factory),
+            metrics={
+                split: {name: from_lists(values, torch.float64) for name, values in metrics.items()}
+                for split, metrics in words["metrics"].items()
+            },
+            better=words["better"],
+            epochs=words["epochs"],
+            complete=words["complete"],
+            strategy=words["strategy"],
+            reference=None if words["reference"] is None else tuple(words["reference"]),
+        )
+
+    def _row(self, k: int) -> int:
+        if k not in self.subproblems:
+            raise IndexError(f"'k' must be one of the subproblems trained, {list(self.subproblems)}. Got {k} instead.")
+        return self.subproblems.index(k)
 
     def _losses(self, split: str) -> Tensor:
         if split not in self.losses:
             raise ValueError(f"'split' must be one of {list(self.losses)}. Got {split!r} instead.")
         return self.losses[split]
 
+    def _finite(self, split: str) -> Tensor:
+        losses = self._losses(split).double()
+        return losses[losses.isfinite().all(-1)]
+
+    def _scaled(self, split: str) -> Tensor:
+        return self._losses(split).double() * (1.0 if self.scale is None else self.scale)
+
+    def _check_directions(self, what: str) -> None:
+        if self.reading != "direction":
+            raise ValueError(f"{what} need preferences that are directions; those of '{self.method}' are not.")
+
     def __repr__(self) -> str:
-        names = " ".join(f"{task if len(task) < 10 else task[:8] + '…':>9}" for task in self.tasks)
-        lines = [f"Front of {len(self)} solutions: {self.problem}, {self.method}, seed {self.seed}"]
+        split = self.shown_split
+        metrics = self.metrics.get(split, {})
+        columns = [*self.tasks, *metrics]
+        names = " ".join(f"{name if len(name) < 10 else name[:8] + '…':>9}" for name in columns)
+        stopped = "" if self.complete else ", stopped early"
+        lines = [
+            f"Front of {len(self)} solutions: {self.problem}, {self.method}, seed {self.seed}{stopped}; "
+            f"{'losses and metrics' if metrics else 'losses'} on {split}"
+        ]
         lines.append(f"  k  {self.reading:<{8 * len(self.tasks)}} {names}  status")
-        kept = self.nondominated()
+        kept = self.nondominated(split)
         for i, k in enumerate(self.subproblems):
             row = " ".join(f"{value:7.3f}" for value in self.preferences[k].tolist())
-            losses = " ".join(f"{value:9.4g}" for value in self.losses["train"][i].tolist())
-            lines.append(f"{k:3d}  {row}  {losses}  {self.status[i]}{'' if kept[i] else ', dominated'}")
+            values = [*self.losses[split][i].tolist(), *[float(values[i]) for values in metrics.values()]]
+            shown = " ".join(f"{value:9.4g}" for value in values)
+            lines.append(f"{k:3d}  {row}  {shown}  {self.status[i]}{'' if kept[i] else ', dominated'}")
         return "\n".join(lines)

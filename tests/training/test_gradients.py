@@ -3,7 +3,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from paretomtl.training._gradients import Stack, combine, gramian, task_gradients
+import paretomtl as pm
+from paretomtl.training._gradients import combine, gramian, task_gradients
+from paretomtl.training._models import Stack, make_modules
 
 
 class Net(nn.Module):
@@ -19,9 +21,14 @@ class Net(nn.Module):
         return torch.stack([head(hidden).square().sum() for head in self.heads])
 
 
+def make_stack(dtype: torch.dtype) -> Stack:
+    problem = pm.Problem(Net, lambda outputs: outputs, ["a", "b"])
+    return Stack(problem, make_modules(problem, range(3), torch.device("cpu"), dtype))
+
+
 def test_a_stack_gives_what_its_models_give_alone() -> None:
-    stack = Stack(Net, range(3), "cpu", torch.float64)
-    losses = stack.losses(lambda outputs: outputs)
+    stack = make_stack(torch.float64)
+    losses = stack.losses(None)
     parameters = list(stack.parameters.values())
     gradients = task_gradients(losses, parameters)
     c = gramian(gradients, 3)
@@ -62,7 +69,7 @@ def test_a_weight_of_zero_leaves_nan_out() -> None:
 
 
 def test_restore_puts_back_some_models() -> None:
-    stack = Stack(Net, range(3), "cpu", torch.float32)
+    stack = make_stack(torch.float32)
     before = stack.copy()
     with torch.no_grad():
         for tensor in stack.parameters.values():

@@ -1,12 +1,30 @@
-"""What to train on: models, losses, and the true front where it is known."""
+"""What to train on: models, losses, data, and the true front where it is known."""
 
 from collections.abc import Callable
 
-from paretomtl.problems._problem import Problem, Truth
+from paretomtl.problems._multi_digits import multi_digits
+from paretomtl.problems._problem import Data, Metric, OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.problems._quadratic import quadratic
 from paretomtl.problems._synthetic import synthetic
+from paretomtl.problems._truth import Truth
 
-PROBLEMS: dict[str, Callable[..., Problem]] = {"synthetic": synthetic, "quadratic": quadratic}
+PROBLEMS: dict[str, Callable[..., Problem]] = {
+    "synthetic": synthetic,
+    "quadratic": quadratic,
+    "multi-digits": multi_digits,
+}
 """The built-in problems by name."""
 
-__all__ = ["PROBLEMS", "Problem", "Truth", "quadratic", "synthetic"]
+__all__ = [
+    "PROBLEMS",
+    "Data",
+    "Metric",
+    "OptimizerFactory",
+    "Problem",
+    "Recipe",
+    "SchedulerFactory",
+    "Truth",
+    "multi_digits",
+    "quadratic",
+    "synthetic",
+]

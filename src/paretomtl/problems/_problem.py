@@ -1,112 +1,115 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
-from paretomtl.core._preferences import lattice
-from paretomtl.core._shapes import check_count, check_tasks, check_trailing
+from paretomtl.core._shapes import check_count, check_tasks
+from paretomtl.methods import Method
+from paretomtl.problems._truth import Truth
+
+Data: TypeAlias = Tensor | Sequence[Tensor] | Mapping[str, Tensor] | Dataset[Any] | DataLoader[Any]
+"""A split: tensors that share their first dimension, a Dataset, or a DataLoader."""
+
+OptimizerFactory: TypeAlias = Callable[[Iterable[tuple[str, Tensor]]], torch.optim.Optimizer]
+SchedulerFactory: TypeAlias = Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler]
 
 
 @dataclass(frozen=True)
-class Truth:
-    """The true front of a problem whose Pareto set is the image of the simplex.
+class Metric:
+    """A number that people care about, measured on a whole split.
 
     Attributes:
-        tasks: the number of tasks m.
-        point: maps weights on the simplex ``[n, m]`` to the losses ``[n, m]`` of Pareto optimal points, and all of the
-            simplex onto the whole front.
+        function: ``function(outputs, targets)`` for losses of that form, with the outputs and targets of the whole
+            split; ``function(model, batches)`` for losses of the form ``losses(model, batch)``. Returns one number.
+        better: whether "higher" or "lower" values are better.
     """
 
-    tasks: int
-    point: Callable[[Tensor], Tensor]
+    function: Callable[[Any, Any], Any]
+    better: Literal["higher", "lower"] = "higher"
 
-    def front(self, count: int) -> Tensor:
-        """At least ``count`` points of the front, ``[n, m]``, from a lattice on the simplex.
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"'function' must be callable. Got {type(self.function).__name__} instead.")
+        if self.better not in ("higher", "lower"):
+            raise ValueError(f'\'better\' must be "higher" or "lower". Got {self.better!r} instead.')
 
-        Example:
-            >>> from paretomtl.problems import quadratic
-            >>> quadratic().truth.front(3)  # two parabolas, one unit apart from the origin each
-            tensor([[0.0000, 2.0000],
-                    [0.5000, 0.5000],
-                    [2.0000, 0.0000]], dtype=torch.float64)
-        """
-        check_count("count", count)
-        divisions = 1
-        while math.comb(divisions + self.tasks - 1, self.tasks - 1) < count:
-            divisions += 1
-        return self.point(lattice(divisions, self.tasks))
 
-    def distance(self, losses: Tensor) -> Tensor:
-        """Euclidean distance of each loss vector ``[n, m]`` to the front, ``[n]``, from above.
+@dataclass(frozen=True)
+class Recipe:
+    """How a problem is usually trained: what :func:`paretomtl.fit` takes for arguments that are left out.
 
-        The nearest point is found by pattern search in the weights, which starts at the best of a lattice: of all moves
-        from one weight to another, and of a small lattice around it, the best is taken; where none is better, the
-        moves are halved.
-        """
-        check_trailing("losses", losses, self.tasks)
-        wanted = losses.double()[:, None, :]
-        row = torch.arange(len(losses))
-        grid = lattice({2: 40, 3: 10}.get(self.tasks, 3), self.tasks)
-        around = grid - 1.0 / self.tasks
-        eye = torch.eye(self.tasks, dtype=torch.float64)
-        giver = eye.repeat_interleave(self.tasks, 0)
-        moves = eye.repeat(self.tasks, 1) - giver
-        least: Tensor
-        least, start = (self.point(grid) - wanted).norm(dim=-1).min(-1)
-        best = grid[start][:, None, :]
-        size = torch.full((len(losses), 1, 1), 0.5, dtype=torch.float64)
-        for _ in range(600):
-            shifted = (best + size * around).clamp_min(0.0)
-            moved = best + moves * torch.minimum((best @ giver.T).mT, size)
-            weights = torch.cat([shifted / shifted.sum(-1, keepdim=True), moved], 1)
-            distance = (self.point(weights.reshape(-1, self.tasks)).reshape(weights.shape) - wanted).norm(dim=-1)
-            nearest, index = distance.min(-1)
-            better = nearest < least
-            best = torch.where(better[:, None, None], weights[row, index][:, None, :], best)
-            least = torch.minimum(least, nearest)
-            size = torch.where(better[:, None, None], size, size / 2)
-            if bool((size < 1e-10).all()):
-                break
-        return least
+    Attributes:
+        epochs: how long; None asks the user.
+        batch_size: for tensors and Datasets.
+        optimizer: a factory; None is Adam with its defaults.
+        scheduler: a factory; None keeps the learning rate.
+        methods: configured methods in place of those of the same name.
+    """
+
+    epochs: int | None = None
+    batch_size: int = 256
+    optimizer: OptimizerFactory | None = None
+    scheduler: SchedulerFactory | None = None
+    methods: Mapping[str, Method] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What to train: an ordinary model and its losses.
+    """What to train: an ordinary model, its losses, and the data.
 
     Attributes:
         model: a factory of ``nn.Module``; called once per subproblem, each time from its own random state.
-        losses: maps the model's output to the m losses ``[m]``.
+        losses: ``losses(outputs, targets)``, where a batch is ``(inputs, targets)`` or ``(inputs, first, second, ...)``
+            and outputs are ``model(inputs)``; or, when its first parameter is called ``model``, the general
+            ``losses(model, batch)`` for batches of any structure. Returns the m losses ``[m]``, or a dictionary by task
+            name; each a mean over samples. A task without labels in the batch returns NaN, and is left out of that
+            step.
         tasks: their names.
+        train: tensors with a common first dimension (a tuple, or a dictionary for the general form), a ``Dataset``, or
+            a ``DataLoader``. None for a problem without data, such as a function to minimise: then ``model()`` takes no
+            argument and ``losses(outputs)`` one.
+        val: the split that ``keep="best"`` looks at.
+        test: only ever measured at the end.
+        metrics: by name, what to measure on each split besides the losses.
+        shared: takes the Gramian over these parameters alone: a filter of their names, or prefixes of them. All others
+            belong to heads, and take their own tasks' gradients with weight 1.
+        representation: the name of the submodule whose output all heads share; the Gramian is then that of the
+            gradients for this output, an upper bound (Sener and Koltun 2018), and the encoder costs one backward pass
+            instead of m. Parameters outside of it belong to heads.
         name: what stored results call the problem.
+        reference: the point that hypervolumes are measured against by default.
+        recipe: how it is usually trained.
         truth: the true front, where it is known.
 
-    A problem without data, such as a function to minimise, has a model whose ``forward()`` takes no argument and
-    returns the point where it stands.
-
     Example:
-        >>> class Point(torch.nn.Module):
-        ...     def __init__(self):
-        ...         super().__init__()
-        ...         self.x = torch.nn.Parameter(torch.randn(3))
-        ...     def forward(self):
-        ...         return self.x
-        >>> def losses(x):
-        ...     return torch.stack([(x - 1).square().sum(), (x + 1).square().sum()])
-        >>> problem = Problem(Point, losses, ["left", "right"])
+        >>> x, y = torch.randn(100, 3), torch.randn(100, 2)
+        >>> def losses(outputs, targets):
+        ...     return (outputs - targets).square().mean(0)
+        >>> problem = Problem(lambda: nn.Linear(3, 2), losses, ["left", "right"], train=(x, y))
         >>> problem.tasks
         ('left', 'right')
     """
 
     model: Callable[[], nn.Module]
-    losses: Callable[[Tensor], Tensor]
+    losses: Callable[..., Tensor | Mapping[str, Tensor]]
     tasks: Sequence[str]
+    train: Data | None = None
+    val: Data | None = None
+    test: Data | None = None
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    shared: Callable[[str], bool] | Sequence[str] | None = None
+    representation: str | None = None
     name: str = "problem"
+    reference: Sequence[float] | None = None
+    recipe: Recipe = Recipe()
     truth: Truth | None = None
 
     def __post_init__(self) -> None:
@@ -114,23 +117,106 @@ class Problem:
             raise TypeError(
                 f"'model' must be a function or class that makes a module. Got {type(self.model).__name__} instead."
             )
+        if not callable(self.losses):
+            raise TypeError(f"'losses' must be a function. Got {type(self.losses).__name__} instead.")
+        if isinstance(self.tasks, str):
+            raise TypeError(f"'tasks' must be a list of names. Got the string {self.tasks!r} instead.")
         object.__setattr__(self, "tasks", tuple(self.tasks))
         check_tasks("len(tasks)", len(self.tasks))
         if len(set(self.tasks)) < len(self.tasks):
             raise ValueError(f"'tasks' must be distinct names. Got {list(self.tasks)} instead.")
+        for name, metric in (self.metrics or {}).items():
+            if not isinstance(metric, Metric):
+                raise TypeError(f"'metrics' must be Metric objects. Got {type(metric).__name__} for {name!r} instead.")
+            if name in self.tasks:
+                raise ValueError(f"'metrics' must not have names of tasks, which stand for losses. Got {name!r}.")
+        object.__setattr__(self, "metrics", dict(self.metrics or {}))
+        if self.train is None and (self.val is not None or self.test is not None):
+            raise ValueError("'val' and 'test' must come with 'train'. Got None for 'train'.")
+        if self.shared is not None and self.representation is not None:
+            raise ValueError("'shared' and 'representation' must not both be given: each says where the heads begin.")
+        if isinstance(self.shared, str):
+            object.__setattr__(self, "shared", (self.shared,))
+        if self.reference is not None:
+            object.__setattr__(self, "reference", tuple(float(value) for value in self.reference))
+            if len(self.reference) != len(self.tasks) or not all(map(math.isfinite, self.reference)):
+                raise ValueError(f"'reference' must be {len(self.tasks)} finite numbers. Got {self.reference} instead.")
+        if self.recipe.epochs is not None:
+            check_count("recipe.epochs", self.recipe.epochs)
+
+    @functools.cached_property
+    def takes_model(self) -> bool:
+        """Whether ``losses`` has the general form ``losses(model, batch)``."""
+        try:
+            names = list(inspect.signature(self.losses).parameters)
+        except (TypeError, ValueError):
+            return False
+        return names[:1] == ["model"]
+
+    def run(self, model: Callable[..., Any], batch: Any = None) -> tuple[Tensor, Any]:
+        """The losses ``[m]`` of a model on a batch, and its outputs (None in the general form)."""
+        outputs = None
+        if self.takes_model:
+            found = self.losses(model, batch)
+        elif self.train is None:
+            outputs = model()
+            found = self.losses(outputs)
+        else:
+            inputs, targets = self.split_batch(batch)
+            outputs = model(inputs)
+            found = self.losses(outputs, targets)
+        return self._as_vector(found), outputs
+
+    def split_batch(self, batch: Any) -> tuple[Any, Any]:
+        """Inputs and targets of a batch, for losses of the form ``losses(outputs, targets)``."""
+        if not isinstance(batch, (tuple, list)) or len(batch) < 2:
+            raise TypeError(
+                "a batch must be (inputs, targets) for losses(outputs, targets); for others write "
+                f"losses(model, batch). Got {_describe(batch)} instead."
+            )
+        inputs, *targets = batch
+        return inputs, targets[0] if len(targets) == 1 else tuple(targets)
+
+    def is_shared(self, name: str) -> bool:
+        """Whether the parameter of this name counts for the Gramian, rather than belonging to a head."""
+        if self.representation is not None:
+            return name.startswith(f"{self.representation}.")
+        if self.shared is None:
+            return True
+        if callable(self.shared):
+            return bool(self.shared(name))
+        return any(name == prefix or name.startswith(f"{prefix.rstrip('.')}.") for prefix in self.shared)
+
+    def _as_vector(self, found: Any) -> Tensor:
+        tasks = len(self.tasks)
+        if isinstance(found, Mapping):
+            if set(found) != set(self.tasks):
+                raise ValueError(
+                    f"'losses' must return one loss for each of the tasks {list(self.tasks)}, NaN where a task has no "
+                    f"labels. Got {list(found)} instead."
+                )
+            for task in self.tasks:
+                if not isinstance(found[task], Tensor) or found[task].numel() != 1:
+                    raise TypeError(
+                        f"'losses' must return tensors of one number each. Got {_describe(found[task])} for {task!r}."
+                    )
+            found = torch.stack([found[task].reshape(()) for task in self.tasks])
+        if not isinstance(found, Tensor):
+            raise TypeError(
+                f"'losses' must return a tensor of shape [{tasks}] or a dictionary by task name. "
+                f"Got {_describe(found)} instead."
+            )
+        if found.shape != (tasks,):
+            raise ValueError(f"'losses' must return shape [{tasks}], one per task. Got {list(found.shape)} instead.")
+        if not found.is_floating_point():
+            raise TypeError(f"'losses' must return a floating-point tensor. Got {found.dtype} instead.")
+        return found
 
 
-class Point(nn.Module):
-    """A point of R^d as a model: starts uniformly in ``[−half, half]^d``, and its output is where it stands."""
-
-    def __init__(self, dimension: int, half: float = 0.5) -> None:
-        super().__init__()
-        self.x = nn.Parameter((2 * torch.rand(dimension) - 1) * half)
-
-    def forward(self) -> Tensor:
-        return self.x
-
-
-def per_device(*constants: Tensor) -> Callable[[torch.device, torch.dtype], tuple[Tensor, ...]]:
-    """Constants of a problem's losses, moved once to each device and precision: a copy at every step would wait."""
-    return functools.cache(lambda device, dtype: tuple(c.to(device=device, dtype=dtype) for c in constants))
+def _describe(found: Any) -> str:
+    """What was found, in few words."""
+    if isinstance(found, Tensor):
+        return f"a tensor of shape {list(found.shape)}"
+    if isinstance(found, (tuple, list)):
+        return f"a {type(found).__name__} of {len(found)}"
+    return type(found).__name__

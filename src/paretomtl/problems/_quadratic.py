@@ -3,8 +3,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretomtl.problems._problem import Point, Problem, Truth, per_device
+from paretomtl.problems._problem import Problem
 from paretomtl.problems._synthetic import simplex_centres
+from paretomtl.problems._truth import Point, Truth, per_device
 
 
 def quadratic(dimension: int = 2, tasks: int = 2, *, condition: float = 1.0) -> Problem:

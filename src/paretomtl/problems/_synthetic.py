@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from paretomtl.core._shapes import check_count, check_tasks
-from paretomtl.problems._problem import Point, Problem, Truth, per_device
+from paretomtl.problems._problem import Problem
+from paretomtl.problems._truth import Point, Truth, per_device
 
 
 def synthetic(

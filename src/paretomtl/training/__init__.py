@@ -1,6 +1,8 @@
 """From a problem and a method to a front: the loop, and the pieces for a loop of one's own."""
 
 from paretomtl.training._backward import backward
-from paretomtl.training._fit import OptimizerFactory, fit, fit_seeds
+from paretomtl.training._fit import fit, fit_seeds
+from paretomtl.training._progress import Callback, Report, TensorBoard
+from paretomtl.training._run import read_log
 
-__all__ = ["OptimizerFactory", "backward", "fit", "fit_seeds"]
+__all__ = ["Callback", "Report", "TensorBoard", "backward", "fit", "fit_seeds", "read_log"]

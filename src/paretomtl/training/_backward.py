@@ -9,7 +9,14 @@ from torch import Tensor
 
 from paretomtl.core._shapes import check_floating
 from paretomtl.methods import Weigher
-from paretomtl.training._gradients import TaskGradients, before_stack, combine, gramian, task_gradients
+from paretomtl.training._gradients import (
+    TaskGradients,
+    before_stack,
+    gramian,
+    one_backward,
+    task_gradients,
+    weigh_rows,
+)
 
 
 def backward(
@@ -65,7 +72,7 @@ def backward(
 
     if last and weigher.pending is None and not weigher.method.needs_gramian and bool(present.all()):
         weights, state = weigher.peek(values, None)
-        updates = _one_backward(losses, weights, trained, in_trunk, scale)
+        updates = one_backward(losses, weights, trained, in_trunk, scale)
         if all(update is None for update in updates):
             raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
         usable = values.isfinite().all()
@@ -88,7 +95,7 @@ def backward(
         trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in summed.gradients]
         c = gramian(trunk, 1)[0] / scale.double().square()
         weights, state = weigher.peek(summed.losses, c if weigher.method.needs_gramian else None, present)
-        updates = _weigh_rows(weights, present, summed.gradients, in_trunk)
+        updates = weigh_rows(weights, present, summed.gradients, in_trunk)
         seen = torch.where(present[:, None] & present, c, 0.0)
         usable = summed.whole & ~summed.losses.isinf().any() & seen.isfinite().all()
 
@@ -155,30 +162,6 @@ class _Sums:
             for f, row in zip(factor, self.gradients, strict=True)
         ]
         return replace(self, losses=self.losses * factor, gradients=rows)
-
-
-def _weigh_rows(
-    weights: Tensor, present: Tensor, gradients: TaskGradients, in_trunk: list[bool]
-) -> list[Tensor | None]:
-    """The trunk's gradients by the weights, the heads' gradients by one."""
-    ones = present.to(weights.dtype)
-    updates: list[Tensor | None] = []
-    for parts, inside in zip(zip(*gradients, strict=True), in_trunk, strict=True):
-        updates += combine(weights if inside else ones, [(part,) for part in parts])
-    return updates
-
-
-def _one_backward(
-    losses: Tensor, weights: Tensor, trained: list[Tensor], in_trunk: list[bool], scale: Tensor
-) -> list[Tensor | None]:
-    """For weights that are known before any gradient is: one backward pass, and one more for heads."""
-    if all(in_trunk):
-        return list(torch.autograd.grad(losses, trained, weights * scale, allow_unused=True))
-    heads = [p for p, inside in zip(trained, in_trunk, strict=True) if not inside]
-    trunk = [p for p, inside in zip(trained, in_trunk, strict=True) if inside]
-    plain = iter(torch.autograd.grad(losses, heads, scale.expand_as(losses), retain_graph=True, allow_unused=True))
-    weighted = iter(torch.autograd.grad(losses, trunk, weights * scale, allow_unused=True))
-    return [next(weighted) if inside else next(plain) for inside in in_trunk]
 
 
 def _trained(name: str, parameters: Iterable[Tensor]) -> list[Tensor]:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,28 +10,20 @@ from torch import Tensor
 from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.front import Front
-from paretomtl.methods import Method, resolve_method, slice_state
-from paretomtl.problems import Problem
-from paretomtl.training._gradients import Stack, isolated_randomness
-from paretomtl.training._step import Training, train_step
+from paretomtl.methods import Method, resolve_method
+from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
+from paretomtl.training._course import Course, Settings
+from paretomtl.training._progress import Callback, ProgressStyle, make_progress
+from paretomtl.training._random import isolated_randomness, seed_everything
+from paretomtl.training._run import RunFolder
+from paretomtl.training._step import train_step
+from paretomtl.training._strategies import STRATEGIES, Strategy
 
-OptimizerFactory: TypeAlias = Callable[[Iterable[tuple[str, Tensor]]], torch.optim.Optimizer]
-
-ELEMENTWISE = (
-    torch.optim.SGD,
-    torch.optim.Adam,
-    torch.optim.AdamW,
-    torch.optim.Adamax,
-    torch.optim.NAdam,
-    torch.optim.RAdam,
-    torch.optim.RMSprop,
-    torch.optim.Adagrad,
-    torch.optim.Adadelta,
-    torch.optim.Rprop,
-)
-"""Optimizers of torch.optim that treat each number on its own: a stack of models trains as the models would alone."""
-
-_PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
+_PRECISIONS = {
+    "float32": (torch.float32, None),
+    "float64": (torch.float64, None),
+    "bfloat16": (torch.float32, torch.bfloat16),
+}
 
 
 def fit(
@@ -41,27 +31,63 @@ def fit(
     method: str | Method = "pareto-mtl",
     preferences: int | Tensor | Sequence[Sequence[float]] | None = None,
     *,
-    epochs: int,
+    epochs: int | None = None,
+    batch_size: int | None = None,
     seed: int = 0,
     optimizer: OptimizerFactory | None = None,
+    scheduler: SchedulerFactory | None = None,
+    schedule: str = "epoch",
+    strategy: Strategy = "auto",
     device: torch.device | str | None = None,
     precision: str = "float32",
+    clip_norm: float | None = None,
+    compile: bool | Mapping[str, Any] = False,
+    keep: str = "last",
     only: Sequence[int] | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 30.0,
+    progress: ProgressStyle = "auto",
+    callbacks: Sequence[Callback] = (),
 ) -> Front:
-    """Train one model per preference, all at once (paper, algorithm 1).
+    """Train one model per preference (paper, algorithm 1).
+
+    Model k starts from (seed, k). Each step, all models see the same batch; each takes its losses, its task gradients
+    and their Gramian, asks the method for weights, and steps along the weighted gradients. One forward pass and m
+    backward passes a step, or one backward pass for methods that need no Gramian.
 
     Args:
-        problem: the model factory and its losses; for a problem without data an epoch is one step. All models run at
-            once under ``torch.vmap``, cast to ``precision``; what the losses refer to is not cast.
+        problem: models, losses and data; for a problem without data an epoch is one step.
         method: a name such as "pareto-mtl", or a configured :class:`~paretomtl.methods.Method`.
         preferences: how many, spread as the method does by default (5, or one per task for "single-task"); or the rows
             ``[K, m]`` themselves: directions of the loss vector for Pareto MTL, importances for linear scalarization.
-        epochs: how long to train.
-        seed: model k starts from (seed, k); dropout draws from it too.
+        epochs: how long to train. This, ``batch_size``, ``optimizer`` and ``scheduler`` come from the problem's recipe
+            where they are left out.
+        batch_size: for tensors and Datasets; a DataLoader has its own.
+        seed: of the starts, the order of the data, and dropout.
         optimizer: makes an optimizer from named parameters; Adam with its defaults when left out.
+        scheduler: makes a learning rate scheduler of ``torch.optim`` from an optimizer.
+        schedule: whether the scheduler steps each "epoch" or each "step".
+        strategy: "sequential" trains one model after another, batch by batch; "batched" stacks them and runs them under
+            ``torch.vmap``, after checking that one step agrees with the models alone; "auto" measures both, and takes
+            models that cannot be stacked one after another. The front says what was taken, and why.
         device: where to train; the GPU if there is one.
-        precision: "float32" or "float64".
+        precision: of parameters and floating-point data, "float32" or "float64"; "bfloat16" keeps float32 parameters
+            and runs forward passes under autocast.
+        clip_norm: the longest update of each model that the optimizer sees.
+        compile: run the models through ``torch.compile``; a mapping is passed on to it.
+        keep: "last", or "best": each model as it was at the end of the epoch when, on validation, it was in its own
+            region, and then had the least sum of losses weighted by its preference. Never by the test split.
         only: train some of the subproblems, against the regions of all.
+        out: a folder for configuration, log, checkpoints and the front.
+        resume: go on from the last checkpoint in ``out``, if there is one, to the same result as without the
+            interruption: bit by bit on the same machine. With a DataLoader, from the last whole epoch.
+        checkpoint_seconds: the least time between two checkpoints; with a DataLoader they come at the end of epochs.
+        progress: "rich", "plain" or "quiet"; "auto" draws a bar on a terminal, and prints a line now and then
+            elsewhere, on standard error.
+        callbacks: functions of a :class:`~paretomtl.training.Report`, called at the end of epochs.
+
+    Interrupting it (Ctrl-C) ends after the current step, with a checkpoint and a front of what there is.
 
     Example:
         >>> import torch, paretomtl as pm
@@ -70,17 +96,20 @@ def fit(
         >>> front.in_region()
         tensor([True, True, True])
     """
-    return fit_seeds(
-        problem,
-        method,
-        preferences,
-        epochs=epochs,
-        seeds=[seed],
-        optimizer=optimizer,
-        device=device,
-        precision=precision,
-        only=only,
-    )[0]
+    settings = _settings(
+        problem, method, preferences, epochs, batch_size, [seed], optimizer, scheduler, schedule, strategy, device,
+        precision, clip_norm, compile, keep, only,
+    )  # fmt: skip
+    if resume and out is None:
+        raise ValueError("'resume' must come with 'out', the folder of the run. Got None for 'out'.")
+    if not checkpoint_seconds >= 0:
+        raise ValueError(f"'checkpoint_seconds' must not be negative. Got {checkpoint_seconds} instead.")
+    for callback in callbacks:
+        if not callable(callback):
+            raise TypeError(f"'callbacks' must be functions of a report. Got {type(callback).__name__} instead.")
+    listeners = [*make_progress(progress), *callbacks]
+    folder = None if out is None else RunFolder(Path(out))
+    return _train(settings, folder, resume, checkpoint_seconds, listeners)[0]
 
 
 def fit_seeds(
@@ -88,110 +117,122 @@ def fit_seeds(
     method: str | Method = "pareto-mtl",
     preferences: int | Tensor | Sequence[Sequence[float]] | None = None,
     *,
-    epochs: int,
     seeds: Sequence[int],
+    epochs: int | None = None,
+    batch_size: int | None = None,
     optimizer: OptimizerFactory | None = None,
+    scheduler: SchedulerFactory | None = None,
+    schedule: str = "epoch",
+    strategy: Strategy = "auto",
     device: torch.device | str | None = None,
     precision: str = "float32",
+    clip_norm: float | None = None,
+    compile: bool | Mapping[str, Any] = False,
+    keep: str = "last",
     only: Sequence[int] | None = None,
 ) -> list[Front]:
-    """:func:`fit` for several seeds in one stack: the same fronts, dropout draws aside, in not much more time."""
+    """:func:`fit` for several seeds at once, which makes one stack of all their models.
+
+    The fronts are those of :func:`fit`, except that dropout and the order of the data are those of the first seed for
+    all.
+    """
+    settings = _settings(
+        problem, method, preferences, epochs, batch_size, seeds, optimizer, scheduler, schedule, strategy, device,
+        precision, clip_norm, compile, keep, only,
+    )  # fmt: skip
+    return _train(settings, None, False, 0.0, [])
+
+
+def _train(
+    settings: Settings, folder: RunFolder | None, resume: bool, checkpoint_seconds: float, listeners: list[Callback]
+) -> list[Front]:
+    """The loop: every epoch, every batch, every model (paper, algorithm 1)."""
+    with isolated_randomness():
+        seed_everything(settings.seeds[0])
+        course = Course(settings, folder, resume, checkpoint_seconds, listeners)
+        if course.finished is not None:
+            return [course.finished]
+        with course:
+            for epoch in range(course.epoch, settings.epochs):
+                for batch in course.batches(epoch):
+                    course.before_step()
+                    taken = [
+                        train_step(group, batch, number=course.number, total=course.total) for group in course.groups
+                    ]
+                    course.after_step(taken)
+                    if course.stopping:
+                        return course.fronts()
+                course.after_epoch()
+            return course.fronts()
+
+
+def _settings(
+    problem: Problem,
+    method: str | Method,
+    preferences: int | Tensor | Sequence[Sequence[float]] | None,
+    epochs: int | None,
+    batch_size: int | None,
+    seeds: Sequence[int],
+    optimizer: OptimizerFactory | None,
+    scheduler: SchedulerFactory | None,
+    schedule: str,
+    strategy: str,
+    device: torch.device | str | None,
+    precision: str,
+    clip_norm: float | None,
+    compile: bool | Mapping[str, Any],
+    keep: str,
+    only: Sequence[int] | None,
+) -> Settings:
+    """What the user asked for, checked, with the problem's recipe where nothing was said."""
+    recipe = problem.recipe
+    if isinstance(method, str) and method in recipe.methods:
+        method = recipe.methods[method]
     method = resolve_method(method)
+    epochs = recipe.epochs if epochs is None else epochs
+    if epochs is None:
+        raise ValueError("'epochs' must be given: this problem has no recipe that says it. Got None instead.")
     check_count("epochs", epochs)
+    batch_size = recipe.batch_size if batch_size is None else batch_size
+    check_count("batch_size", batch_size)
     if not seeds:
         raise ValueError("'seeds' must be one or more numbers. Got none.")
     for seed in seeds:
         check_not_negative("seed", seed)
-        if seed >= 2**40:
-            raise ValueError(f"'seed' must be under 2**40. Got {seed} instead.")
-    if precision not in _PRECISIONS:
-        raise ValueError(f"'precision' must be one of {sorted(_PRECISIONS)}. Got {precision!r} instead.")
-    device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-
+        if seed >= 2**38:
+            raise ValueError(f"'seed' must be under 2**38. Got {seed} instead.")
+    if clip_norm is not None and not clip_norm > 0:
+        raise ValueError(f"'clip_norm' must be positive. Got {clip_norm} instead.")
+    _check_choice("precision", precision, sorted(_PRECISIONS))
+    _check_choice("strategy", strategy, STRATEGIES)
+    _check_choice("keep", keep, ("last", "best"))
+    _check_choice("schedule", schedule, ("epoch", "step"))
+    if keep == "best" and problem.val is None:
+        raise ValueError("'keep' must be \"last\" for a problem without a validation split. Got 'best' instead.")
+    if compile and problem.representation is not None:
+        raise ValueError("'compile' must be off for a problem with a 'representation', which is taken out in mid-pass.")
     vectors = [_rows(method, preferences, len(problem.tasks), seed) for seed in seeds]
-    chosen = _chosen(only, len(vectors[0]))
-    states = [slice_state(method.init(rows), chosen) for rows in vectors]
-    state = {name: torch.cat([part[name] for part in states]).to(device) for name in states[0]}
-    stack = Stack(problem.model, [_start(seed, k) for seed in seeds for k in chosen], device, _PRECISIONS[precision])
-    alive = torch.ones(len(seeds) * len(chosen), dtype=torch.bool, device=device)
-    training = Training(problem, method, stack, _optimizer(optimizer, stack), state, alive, stack.copy())
-    _check_losses(training)
-
-    began = time.perf_counter()
-    kept = method.snapshots(epochs)
-    stages = []
-    trace = []
-    with isolated_randomness():
-        torch.manual_seed(seeds[0])
-        for number in range(epochs):
-            if number in kept:
-                stages.append(_stage(training))
-            trace.append(train_step(training, number=number, total=epochs))
-    stages.append(_stage(training))
-    seconds = time.perf_counter() - began
-    history = [torch.stack(part).cpu() for part in zip(*trace, strict=True)]
-
-    fronts = []
-    for i, seed in enumerate(seeds):
-        part = slice(i * len(chosen), (i + 1) * len(chosen))
-        common: dict[str, Any] = {
-            "problem": problem.name,
-            "tasks": tuple(problem.tasks),
-            "method": method.name,
-            "reading": method.reading,
-            "preferences": vectors[i],
-            "subproblems": tuple(chosen),
-            "history": {"losses": history[0][:, part], "weights": history[1][:, part]},
-            "seed": seed,
-            "seconds": seconds,
-            "model_factory": problem.model,
-        }
-        front = stages[0].front(part, snapshot=None, **common)
-        for stage in stages[1:]:
-            front = stage.front(part, snapshot=front, **common)
-        fronts.append(front)
-    return fronts
-
-
-@dataclass(frozen=True)
-class _Stage:
-    """The stack at one moment: final, or right before the constraints are dropped."""
-
-    losses: Tensor
-    status: list[str]
-    since: list[int] | None
-    scale: Tensor | None
-    parameters: dict[str, Tensor]
-
-    def front(self, part: slice, **common: Any) -> Front:
-        """The front of some rows of the stack at this moment."""
-        return Front(
-            losses={"train": self.losses[part]},
-            status=self.status[part],
-            since=None if self.since is None else self.since[part],
-            scale=None if self.scale is None else self.scale[part],
-            parameters={name: tensor[part] for name, tensor in self.parameters.items()},
-            **common,
-        )
-
-
-@torch.no_grad()
-def _stage(training: Training) -> _Stage:
-    """Evaluate all models, in eval mode; one whose losses are no longer finite goes back to its last step."""
-    stack, method, state = training.stack, training.method, training.state
-    modes = {module: module.training for module in stack.template.modules()}
-    stack.template.eval()
-    losses = stack.losses(training.problem.losses)
-    training.alive = training.alive & losses.isfinite().all(-1)
-    stack.restore(~training.alive, training.previous)
-    losses = stack.losses(training.problem.losses)
-    for module, mode in modes.items():
-        module.training = mode
-    words = method.status(state, losses)
-    status = [word if alive else "non-finite" for word, alive in zip(words, training.alive.tolist(), strict=True)]
-    scale = method.scale_of(state)
-    parameters = {name: tensor.cpu() for name, tensor in stack.copy().items()}
-    return _Stage(losses.cpu(), status, method.since(state), None if scale is None else scale.cpu(), parameters)
+    dtype, autocast = _PRECISIONS[precision]
+    return Settings(
+        problem=problem,
+        method=method,
+        vectors=vectors,
+        subproblems=_chosen(only, len(vectors[0])),
+        seeds=list(seeds),
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=optimizer or recipe.optimizer,
+        scheduler=scheduler or recipe.scheduler,
+        schedule=schedule,
+        strategy=strategy,
+        device=torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")),
+        precision=precision,
+        dtype=dtype,
+        autocast=autocast,
+        clip_norm=clip_norm,
+        compiler=None if compile is False else {} if compile is True else dict(compile),
+        keep=keep,
+    )
 
 
 def _rows(
@@ -216,44 +257,6 @@ def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
     return chosen
 
 
-def _optimizer(factory: OptimizerFactory | None, stack: Stack) -> torch.optim.Optimizer:
-    optimizer = (factory or torch.optim.Adam)(list(stack.trained.items()))
-    if type(optimizer) not in ELEMENTWISE:
-        names = ", ".join(kind.__name__ for kind in ELEMENTWISE)
-        raise ValueError(
-            f"'optimizer' must treat each number on its own to train stacked models: one of {names}. "
-            f"Got {type(optimizer).__name__} instead."
-        )
-    return optimizer
-
-
-def _start(seed: int, k: int) -> int:
-    """The random state from which model k of a seed is made."""
-    return seed * 2**20 + k
-
-
-def _check_losses(training: Training) -> None:
-    """Find a wrong model or wrong ``losses`` before anything is trained; leave the models as they were."""
-    stack, tasks = training.stack, len(training.problem.tasks)
-    try:
-        with isolated_randomness():
-            found = stack.losses(training.problem.losses)
-    except Exception as error:
-        error.add_note(
-            "paretomtl.fit calls model() without arguments, for all models at once under torch.vmap. A model that "
-            "takes batches, or that vmap cannot run, trains through paretomtl.backward."
-        )
-        raise
-    stack.restore(torch.ones_like(training.alive), training.previous)
-    if found.shape[1:] != (tasks,):
-        raise ValueError(f"'losses' must return shape [{tasks}], one per task. Got {list(found.shape[1:])} instead.")
-    if not found.is_floating_point():
-        raise TypeError(f"'losses' must return a floating-point tensor. Got {found.dtype} instead.")
-    if not found.requires_grad:
-        raise ValueError("'losses' must depend on the model's parameters. Got losses attached to none of them.")
-    if training.method.reading == "direction" and bool((found < 0).any()):
-        warnings.warn(
-            f"losses are negative at the start ({found.min().item():.3g}): preferences are directions of non-negative "
-            "losses. Add a constant, or subtract each loss's lower bound.",
-            stacklevel=4,
-        )
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"'{name}' must be one of {list(choices)}. Got {value!r} instead.")

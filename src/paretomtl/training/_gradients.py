@@ -1,72 +1,16 @@
-"""From K models to losses, task gradients and Gramians. The only place that knows vmap."""
+"""From losses to task gradients, Gramians and updates. Everything works for one model, and for K stacked ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.graph import GradientEdge
-from torch.func import functional_call, stack_module_state, vmap
 
 TaskGradients: TypeAlias = list[tuple[Tensor | None, ...]]
 """One tuple per task: its gradient for each parameter ``[K, ...]``, or None where the task does not use it."""
-
-
-def isolated_randomness() -> AbstractContextManager[None]:
-    """Random draws and seeds within leave the global random state as it was, on every device."""
-    return torch.random.fork_rng(devices=list(range(torch.cuda.device_count())))
-
-
-class Stack:
-    """K models of one architecture as stacked parameters and buffers ``[K, ...]``.
-
-    Args:
-        model: the factory.
-        seeds: one random state per model.
-        device: where the stack lives.
-        dtype: the precision of floating-point parameters and buffers.
-    """
-
-    def __init__(
-        self, model: Callable[[], nn.Module], seeds: Iterable[int], device: torch.device | str, dtype: torch.dtype
-    ) -> None:
-        models = []
-        with isolated_randomness():
-            for seed in seeds:
-                torch.manual_seed(seed)
-                models.append(model().to(device=device, dtype=dtype))
-        self.template = models[0]
-        self.parameters: dict[str, Tensor]
-        self.parameters, self.buffers = stack_module_state(models)
-        wanted = {name for name, parameter in self.template.named_parameters() if parameter.requires_grad}
-        self.trained = {name: tensor for name, tensor in self.parameters.items() if name in wanted}
-        if not self.trained:
-            raise ValueError("'model' must have parameters to train. Got none.")
-
-    def losses(self, losses: Callable[[Any], Tensor]) -> Tensor:
-        """The losses of all models, ``[K, m]``, attached to the graph."""
-
-        def one(parameters: dict[str, Tensor], buffers: dict[str, Any]) -> Tensor:
-            found = losses(functional_call(self.template, (parameters, buffers), ()))
-            if not isinstance(found, Tensor):
-                raise TypeError(f"'losses' must return a tensor. Got {type(found).__name__} instead.")
-            return found
-
-        found: Tensor = vmap(one, randomness="different")(self.parameters, self.buffers)
-        return found
-
-    def copy(self) -> dict[str, Tensor]:
-        """The values of all parameters and buffers, by name."""
-        return {name: tensor.detach().clone() for name, tensor in (self.parameters | self.buffers).items()}
-
-    @torch.no_grad()
-    def restore(self, rows: Tensor, values: dict[str, Tensor]) -> None:
-        """Put the models in ``rows [K]`` bool back to earlier values."""
-        for name, tensor in (self.parameters | self.buffers).items():
-            tensor.copy_(torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor))
 
 
 def task_gradients(losses: Tensor, parameters: Sequence[Tensor], scale: Tensor | None = None) -> TaskGradients:
@@ -149,3 +93,28 @@ def combine(weights: Tensor, gradients: TaskGradients) -> list[Tensor | None]:
             total = term if total is None else total + term
         combined.append(total)
     return combined
+
+
+def weigh_rows(
+    weights: Tensor, present: Tensor, gradients: TaskGradients, in_trunk: Sequence[bool]
+) -> list[Tensor | None]:
+    """The trunk's gradients by the weights, the heads' gradients by one."""
+    ones = present.to(weights.dtype)
+    updates: list[Tensor | None] = []
+    for parts, inside in zip(zip(*gradients, strict=True), in_trunk, strict=True):
+        updates += combine(weights if inside else ones, [(part,) for part in parts])
+    return updates
+
+
+def one_backward(
+    losses: Tensor, weights: Tensor, parameters: Sequence[Tensor], in_trunk: Sequence[bool], scale: Tensor | None = None
+) -> list[Tensor | None]:
+    """For weights that are known before any gradient is: one backward pass, and one more for the heads alone."""
+    ones = torch.ones_like(losses) if scale is None else scale.to(losses.dtype).expand_as(losses)
+    if all(in_trunk):
+        return list(torch.autograd.grad(losses, parameters, weights * ones, allow_unused=True))
+    heads = [p for p, inside in zip(parameters, in_trunk, strict=True) if not inside]
+    trunk = [p for p, inside in zip(parameters, in_trunk, strict=True) if inside]
+    plain = iter(torch.autograd.grad(losses, heads, ones, retain_graph=True, allow_unused=True))
+    weighted = iter(torch.autograd.grad(losses, trunk, weights * ones, allow_unused=True))
+    return [next(weighted) if inside else next(plain) for inside in in_trunk]

@@ -2,62 +2,145 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from paretomtl.methods import Method, State, Step
-from paretomtl.problems import Problem
-from paretomtl.training._gradients import Stack, combine, gramian, task_gradients
+from paretomtl.training._gradients import gramian, one_backward, task_gradients, weigh_rows
+from paretomtl.training._models import Models
 
 
 @dataclass
-class Training:
-    """K models on their way.
+class Group:
+    """K models that step together, by one optimizer.
 
     Attributes:
-        stack: the models.
-        optimizer: over the stacked parameters.
+        models: one module, or a stack.
+        method: how their tasks are weighed.
+        optimizer: over the parameters of all K.
+        scheduler: of its learning rate.
         state: what the method remembers.
+        clip_norm: the longest update of a model that the optimizer sees.
+        autocast: the precision of forward passes, where it is lower than that of the parameters.
         alive: ``[K]`` bool; a model whose losses were once not finite is out.
         previous: parameters and buffers one step ago, which still had finite losses.
     """
 
-    problem: Problem
+    models: Models
     method: Method
-    stack: Stack
     optimizer: torch.optim.Optimizer
+    scheduler: torch.optim.lr_scheduler.LRScheduler | None
     state: State
-    alive: Tensor
-    previous: dict[str, Tensor]
+    clip_norm: float | None = None
+    autocast: torch.dtype | None = None
+    alive: Tensor = field(init=False)
+    previous: dict[str, Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.previous = self.models.copy()
+        device = next(iter(self.previous.values())).device
+        self.alive = torch.ones(self.models.count, dtype=torch.bool, device=device)
+
+    def settle(self) -> None:
+        """Put models that are out back to where they last had finite losses."""
+        if self.alive.device.type == "cpu" and bool(self.alive.all()):  # on a GPU, asking would wait
+            return
+        self.models.restore(~self.alive, self.previous)
+
+    def precision(self) -> contextlib.AbstractContextManager[Any]:
+        """The context of a forward pass."""
+        if self.autocast is None:
+            return contextlib.nullcontext()
+        return torch.autocast(self.alive.device.type, dtype=self.autocast)
 
 
-def train_step(training: Training, *, number: int, total: int) -> tuple[Tensor, Tensor]:
-    """Advance every living model by one step; return its losses and weights, ``[K, m]`` each, before the update.
+@dataclass(frozen=True)
+class Taken:
+    """What one step saw and did: losses and weights before the update, and which tasks had labels; ``[K, m]`` each."""
 
-    A model with a loss or a Gramian that is not finite goes back to the parameters one step ago and stays there.
-    Nothing waits for the device.
+    losses: Tensor
+    weights: Tensor
+    present: Tensor
+
+
+def train_step(group: Group, batch: Any = None, *, number: int, total: int) -> Taken:
+    """Advance every living model by one step: one forward pass, and m backward passes, or one without a Gramian.
+
+    A task whose loss is NaN while another's is not has no labels in this batch, and is left out of the step. A model
+    with losses or a Gramian that are not finite otherwise goes back to its parameters one step ago and stays there.
+    Nothing waits for the device, except for methods without a Gramian to know whether all tasks have labels.
     """
-    stack, method = training.stack, training.method
-    losses = stack.losses(training.problem.losses)
-    parameters = list(stack.trained.values())
-    finite = losses.detach().isfinite().all(-1)
-    if method.needs_gramian:
-        gradients = task_gradients(losses, parameters)
-        c = gramian(gradients, len(losses))
-        finite = finite & c.isfinite().flatten(1).all(-1)
-        step = Step(losses.detach(), c, number=number, total=total)
-        weights, training.state = method.weigh(step, training.state)
-        updates = combine(weights, gradients)
+    models, method = group.models, group.method
+    with group.precision():
+        losses = models.losses(batch)
+        losses = losses if losses.dtype.itemsize >= 4 else losses.float()
+    seen = losses.detach().reshape(models.count, -1)
+    present = ~seen.isnan() if batch is not None else torch.ones_like(seen, dtype=torch.bool)
+    finite = (seen.isfinite() | ~present).all(-1) & present.any(-1)
+    step = Step(seen, present=present, number=number, total=total)
+    if method.needs_gramian or not (batch is None or bool(present.all())):
+        weights, updates, c = _by_gradients(group, losses, step)
+        finite = finite & torch.where(present[:, :, None] & present[:, None, :], c, 0.0).isfinite().flatten(1).all(-1)
     else:
-        weights, training.state = method.weigh(Step(losses.detach(), number=number, total=total), training.state)
-        updates = list(torch.autograd.grad((weights * losses).sum(), parameters, allow_unused=True))
-    training.alive = training.alive & finite
-    stack.restore(~training.alive, training.previous)
-    training.previous = stack.copy()
-    for parameter, update in zip(parameters, updates, strict=True):
-        parameter.grad = update
-    training.optimizer.step()
-    stack.restore(~training.alive, training.previous)
-    return losses.detach(), torch.where(training.alive[:, None], weights, 0.0)
+        weights, group.state = method.weigh(step, group.state)
+        in_trunk = [models.problem.is_shared(name) for name in models.trained]
+        updates = one_backward(losses, weights.reshape(losses.shape), list(models.trained.values()), in_trunk)
+    group.alive = group.alive & finite
+    group.settle()
+    group.previous = models.copy()
+    if group.clip_norm is not None:
+        updates = _clipped(updates, models.count, group.clip_norm)
+    for parameter, update in zip(models.trained.values(), updates, strict=True):
+        parameter.grad = None if update is None else update.to(parameter.dtype)
+    group.optimizer.step()
+    group.settle()
+    return Taken(seen, torch.where(group.alive[:, None], weights, 0.0), present)
+
+
+def _by_gradients(group: Group, losses: Tensor, step: Step) -> tuple[Tensor, list[Tensor | None], Tensor]:
+    """Weights, updates and Gramian by the gradients of each task."""
+    models, method = group.models, group.method
+    in_trunk = [models.problem.is_shared(name) for name in models.trained]
+    parameters = list(models.trained.values())
+    encoder: list[Tensor] = []
+    if models.problem.representation is not None:
+        if not models.captured:
+            raise ValueError(
+                f"'representation' must name a submodule that the model calls. {models.problem.representation!r} was "
+                "not called."
+            )
+        encoder = [p for p, inside in zip(parameters, in_trunk, strict=True) if inside]
+        heads = [p for p, inside in zip(parameters, in_trunk, strict=True) if not inside]
+        parameters, in_trunk = [*models.captured, *heads], [True] * len(models.captured) + [False] * len(heads)
+
+    gradients = task_gradients(losses, parameters)
+    trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in gradients]
+    c = gramian(trunk, models.count)
+    weights, group.state = method.weigh(replace(step, gramian=c if method.needs_gramian else None), group.state)
+    assert step.present is not None
+    updates = weigh_rows(weights.reshape(losses.shape), step.present.reshape(losses.shape), gradients, in_trunk)
+    if models.problem.representation is None:
+        return weights, updates, c
+    count = len(models.captured)
+    reached = [(z, g) for z, g in zip(models.captured, updates[:count], strict=True) if g is not None]
+    back = torch.autograd.grad([z for z, _ in reached], encoder, [g for _, g in reached], allow_unused=True)
+    ours, theirs = iter(back), iter(updates[count:])
+    return weights, [next(ours) if models.problem.is_shared(name) else next(theirs) for name in models.trained], c
+
+
+def _clipped(updates: list[Tensor | None], count: int, longest: float) -> list[Tensor | None]:
+    """Each model's update, no longer than ``longest``."""
+    squares = [u.detach().reshape(count, -1).double().square().sum(-1) for u in updates if u is not None]
+    factor = (longest / (torch.stack(squares).sum(0).sqrt() + 1e-6)).clamp_max(1.0)
+    scaled: list[Tensor | None] = []
+    for update in updates:
+        if update is None:
+            scaled.append(None)
+            continue
+        mine = factor[0] if count == 1 else factor.reshape(-1, *[1] * (update.ndim - 1))
+        scaled.append(update * mine.to(update.dtype))
+    return scaled

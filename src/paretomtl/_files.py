@@ -1,0 +1,156 @@
+"""Files that are whole or absent: tensors as safetensors, everything else as JSON. Nothing is pickled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl._extras import require
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    unfinished = _unfinished(path)
+    try:
+        with unfinished.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:
+    """Write tensors and a few words about them, whole or not at all; return the checksum of both."""
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    checksum = _checksum(contiguous, meta)
+    unfinished = _unfinished(path)
+    try:
+        data = require("safetensors.torch", "all").save(contiguous, metadata={**meta, "sha256": checksum})
+        with unfinished.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+    return checksum
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """What :func:`write_tensors` wrote; an error for a file that is truncated or was changed."""
+    safetensors = require("safetensors", "all")
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            meta = dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"'{path}' must be a whole file of tensors. It is damaged: {error}.") from None
+    checksum = meta.pop("sha256", None)
+    if checksum != _checksum(tensors, meta):
+        raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was damaged or changed.")
+    return tensors, meta
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file; an error that names the file where it is none."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"'{path}' must be a JSON file. It is damaged: {error}.") from None
+
+
+def to_lists(tensor: Tensor) -> Any:
+    """A tensor as nested lists of numbers, exactly; what is not finite as a string, which JSON knows."""
+    if tensor.ndim:
+        return [to_lists(part) for part in tensor]
+    value = tensor.item()
+    return value if value - value == 0 else str(value)
+
+
+def from_lists(lists: Any, dtype: torch.dtype) -> Tensor:
+    """The tensor that :func:`to_lists` took apart."""
+    if isinstance(lists, list):
+        return torch.stack([from_lists(part, dtype) for part in lists]) if lists else torch.zeros(0, dtype=dtype)
+    return torch.tensor(float(lists), dtype=dtype)
+
+
+def pack(value: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
+    """A nested structure as JSON, with its tensors moved into ``tensors`` under names of their place.
+
+    Knows what state dictionaries of optimizers and schedulers hold: numbers, strings, tensors, lists, tuples,
+    dictionaries with keys of any such kind, and counters.
+    """
+    if isinstance(value, Tensor):
+        tensors[name] = value.detach()
+        return {"tensor": name}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return {"value": value}
+    if isinstance(value, (tuple, list)):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [pack(part, tensors, f"{name}/{i}") for i, part in enumerate(value)]}
+    if isinstance(value, dict):
+        kind = "counter" if isinstance(value, Counter) else "dict"
+        return {kind: [[pack(k, tensors), pack(part, tensors, f"{name}/{k}")] for k, part in value.items()]}
+    raise TypeError(f"'{name}' must be made of numbers, strings and tensors to be stored. Got {type(value).__name__}.")
+
+
+def unpack(packed: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
+    """The structure that :func:`pack` took apart."""
+    ((kind, content),) = packed.items()
+    if kind == "tensor":
+        return tensors[content]
+    if kind == "value":
+        return content
+    if kind in ("tuple", "list"):
+        parts = [unpack(part, tensors) for part in content]
+        return tuple(parts) if kind == "tuple" else parts
+    pairs = {unpack(key, tensors): unpack(part, tensors) for key, part in content}
+    return Counter(pairs) if kind == "counter" else pairs
+
+
+def _checksum(tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(dict(sorted(meta.items()))).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))  # type: ignore[arg-type]
+    return digest.hexdigest()
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writes that never ended left behind."""
+    for path in folder.glob(".*.unfinished-*"):
+        path.unlink(missing_ok=True)
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".{path.name}.unfinished-{os.getpid()}")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last through a loss of power, where the system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)

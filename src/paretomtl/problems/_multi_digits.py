@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._extras import require
+from paretomtl.core._shapes import check_count
+from paretomtl.methods import MGDA, ParetoMTL
+from paretomtl.problems._problem import Metric, Problem, Recipe
+
+_SIDE, _CANVAS = 8, 11
+_IMAGES = {"train": 1197, "val": 200, "test": 400}  # 1,797 in all
+
+
+class SmallLeNet(nn.Module):
+    """The paper's LeNet for images of 11 by 11: two convolutions, a shared layer, and a head for each digit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = nn.Sequential(
+            nn.Conv2d(1, 8, 3),
+            nn.ReLU(),
+            nn.MaxPool2d(2, ceil_mode=True),
+            nn.Conv2d(8, 16, 3),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(16 * 3 * 3, 24),
+            nn.ReLU(),
+        )
+        self.left = nn.Linear(24, 10)
+        self.right = nn.Linear(24, 10)
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        shared = self.trunk(images)
+        return self.left(shared), self.right(shared)
+
+
+def multi_digits(pairs: int = 4000) -> Problem:
+    """Two handwritten digits in one image, after MultiMNIST (paper, section 6.1): tell both.
+
+    The digits are scikit-learn's (extra ``digits``): 1,797 real images of 8 by 8, which come with its install. They are
+    cut into training, validation and test images first, then paired within each split: two images of different classes
+    on a canvas of 11 by 11, the first shifted by 0 or 1 along the diagonal, the second by 2 or 3, added and clipped.
+    The pairs are always the same.
+
+    Args:
+        pairs: how many there are for training; a quarter of that each for validation and test.
+    """
+    check_count("pairs", pairs)
+    digits = require("sklearn.datasets", "digits").load_digits()
+    images = torch.tensor(digits.images, dtype=torch.float32) / 16.0
+    labels = torch.tensor(digits.target)
+    generator = torch.Generator().manual_seed(0)
+    order = torch.randperm(len(images), generator=generator)
+    splits, start = {}, 0
+    for split, count in _IMAGES.items():
+        chosen = order[start : start + count]
+        start += count
+        number = pairs if split == "train" else max(1, pairs // 4)
+        splits[split] = _pairs(images[chosen], labels[chosen], number, generator)
+    return Problem(
+        model=SmallLeNet,
+        losses=_losses,
+        tasks=["top-left", "bottom-right"],
+        train=splits["train"],
+        val=splits["val"],
+        test=splits["test"],
+        metrics={"top-left accuracy": _accuracy(0), "bottom-right accuracy": _accuracy(1)},
+        name="multi-digits",
+        reference=[2.0, 2.0],
+        recipe=Recipe(
+            epochs=20,
+            batch_size=128,
+            optimizer=lambda parameters: torch.optim.Adam(parameters, lr=2e-3),
+            methods={"pareto-mtl": ParetoMTL(rescale=True), "mgda": MGDA(rescale=True)},
+        ),
+    )
+
+
+def _pairs(images: Tensor, labels: Tensor, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Overlapped images ``[n, 1, 11, 11]`` and both labels ``[n, 2]``."""
+    first = torch.arange(count) % len(images)
+    second = torch.randint(len(images), (count,), generator=generator)
+    while bool((same := labels[first] == labels[second]).any()):
+        second[same] = torch.randint(len(images), (int(same.sum()),), generator=generator)
+    shifts = torch.randint(2, (2, count), generator=generator)
+    canvas = torch.zeros(count, _CANVAS, _CANVAS)
+    for n in range(count):
+        for image, shift in ((images[first[n]], shifts[0, n]), (images[second[n]], 2 + shifts[1, n])):
+            canvas[n, shift : shift + _SIDE, shift : shift + _SIDE] += image
+    return canvas.clamp_max(1.0)[:, None], torch.stack([labels[first], labels[second]], -1)
+
+
+def _losses(outputs: tuple[Tensor, Tensor], targets: Tensor) -> Tensor:
+    return torch.stack([nn.functional.cross_entropy(y, targets[:, i]) for i, y in enumerate(outputs)])
+
+
+def _accuracy(task: int) -> Metric:
+    """The share of right answers of one task."""
+    return Metric(lambda outputs, targets: (outputs[task].argmax(-1) == targets[:, task]).double().mean())

@@ -1,0 +1,93 @@
+"""Problems whose true front is known."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl.core._preferences import lattice
+from paretomtl.core._shapes import check_count, check_trailing
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The true front of a problem whose Pareto set is the image of the simplex.
+
+    Attributes:
+        tasks: the number of tasks m.
+        point: maps weights on the simplex ``[n, m]`` to the losses ``[n, m]`` of Pareto optimal points, and all of the
+            simplex onto the whole front.
+    """
+
+    tasks: int
+    point: Callable[[Tensor], Tensor]
+
+    def front(self, count: int) -> Tensor:
+        """At least ``count`` points of the front, ``[n, m]``, from a lattice on the simplex.
+
+        Example:
+            >>> from paretomtl.problems import quadratic
+            >>> quadratic().truth.front(3)  # two parabolas, one unit apart from the origin each
+            tensor([[0.0000, 2.0000],
+                    [0.5000, 0.5000],
+                    [2.0000, 0.0000]], dtype=torch.float64)
+        """
+        check_count("count", count)
+        divisions = 1
+        while math.comb(divisions + self.tasks - 1, self.tasks - 1) < count:
+            divisions += 1
+        return self.point(lattice(divisions, self.tasks))
+
+    def distance(self, losses: Tensor) -> Tensor:
+        """Euclidean distance of each loss vector ``[n, m]`` to the front, ``[n]``, from above.
+
+        The nearest point is found by pattern search in the weights, which starts at the best of a lattice: of all moves
+        from one weight to another, and of a small lattice around it, the best is taken; where none is better, the
+        moves are halved.
+        """
+        check_trailing("losses", losses, self.tasks)
+        wanted = losses.double()[:, None, :]
+        row = torch.arange(len(losses))
+        grid = lattice({2: 40, 3: 10}.get(self.tasks, 3), self.tasks)
+        around = grid - 1.0 / self.tasks
+        eye = torch.eye(self.tasks, dtype=torch.float64)
+        giver = eye.repeat_interleave(self.tasks, 0)
+        moves = eye.repeat(self.tasks, 1) - giver
+        least: Tensor
+        least, start = (self.point(grid) - wanted).norm(dim=-1).min(-1)
+        best = grid[start][:, None, :]
+        size = torch.full((len(losses), 1, 1), 0.5, dtype=torch.float64)
+        for _ in range(600):
+            shifted = (best + size * around).clamp_min(0.0)
+            moved = best + moves * torch.minimum((best @ giver.T).mT, size)
+            weights = torch.cat([shifted / shifted.sum(-1, keepdim=True), moved], 1)
+            distance = (self.point(weights.reshape(-1, self.tasks)).reshape(weights.shape) - wanted).norm(dim=-1)
+            nearest, index = distance.min(-1)
+            better = nearest < least
+            best = torch.where(better[:, None, None], weights[row, index][:, None, :], best)
+            least = torch.minimum(least, nearest)
+            size = torch.where(better[:, None, None], size, size / 2)
+            if bool((size < 1e-10).all()):
+                break
+        return least
+
+
+class Point(nn.Module):
+    """A point of R^d as a model: starts uniformly in ``[−half, half]^d``, and its output is where it stands."""
+
+    def __init__(self, dimension: int, half: float = 0.5) -> None:
+        super().__init__()
+        self.x = nn.Parameter((2 * torch.rand(dimension) - 1) * half)
+
+    def forward(self) -> Tensor:
+        return self.x
+
+
+def per_device(*constants: Tensor) -> Callable[[torch.device, torch.dtype], tuple[Tensor, ...]]:
+    """Constants of a problem's losses, moved once to each device and precision: a copy at every step would wait."""
+    return functools.cache(lambda device, dtype: tuple(c.to(device=device, dtype=dtype) for c in constants))

@@ -1,0 +1,171 @@
+"""From tensors, Datasets and DataLoaders to batches on the device, in an order that (seed, epoch) decides."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
+
+from paretomtl.problems import Data
+from paretomtl.training._random import order_seed, seed_everything
+
+
+class Batches(ABC):
+    """One split, cut into batches.
+
+    Attributes:
+        steps: how many batches an epoch has; None when that is not known before the end.
+        samples: how many samples there are; None when that is not known.
+        resumes_inside: whether an epoch can be taken up in its middle.
+    """
+
+    steps: int | None
+    samples: int | None = None
+    resumes_inside: bool = True
+
+    @abstractmethod
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
+        """The batches of a training epoch, from number ``start`` on."""
+
+    @abstractmethod
+    def in_order(self) -> Iterator[Any]:
+        """All samples once, for evaluation."""
+
+
+class NoData(Batches):
+    """A problem without data: an epoch is one step without a batch."""
+
+    steps = 1
+
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
+        yield from [None][start:]
+
+    def in_order(self) -> Iterator[Any]:
+        yield None
+
+
+class _Indexed(Batches):
+    """Samples that can be had by number: a random order for each epoch, by (seed, epoch) alone."""
+
+    def __init__(self, samples: int, batch_size: int, fetch: Callable[[Tensor], Any]) -> None:
+        self.samples = samples
+        self._size = batch_size
+        self._fetch = fetch
+        # A last batch of one sample is left out of training: batch normalisation cannot take it.
+        self.steps = max(1, -(-(samples - 1) // batch_size)) if batch_size > 1 else samples
+
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
+        assert self.samples is not None
+        assert self.steps is not None
+        order = torch.randperm(self.samples, generator=torch.Generator().manual_seed(order_seed(seed, epoch)))
+        for number in range(start, self.steps):
+            yield self._fetch(order[number * self._size : (number + 1) * self._size])
+
+    def in_order(self) -> Iterator[Any]:
+        numbers = torch.arange(self.samples or 0)
+        for start in range(0, len(numbers), self._size):
+            yield self._fetch(numbers[start : start + self._size])
+
+
+class _Loaded(Batches):
+    """A DataLoader of the user's own. It starts each epoch from a random state that (seed, epoch) decides."""
+
+    resumes_inside = False
+
+    def __init__(self, loader: DataLoader[Any], move: Callable[[Any], Any]) -> None:
+        self._loader = loader
+        self._move = move
+        try:
+            self.steps = len(loader)
+        except TypeError:
+            self.steps = None
+
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
+        if start:
+            raise ValueError("a DataLoader starts at the beginning of an epoch, not inside of it.")
+        seed_everything(order_seed(seed, epoch))
+        for generator in {self._loader.generator, getattr(self._loader.sampler, "generator", None)} - {None}:
+            generator.manual_seed(order_seed(seed, epoch))
+        yield from self.in_order()
+
+    def in_order(self) -> Iterator[Any]:
+        for batch in self._loader:
+            yield self._move(batch)
+
+
+def make_batches(name: str, data: Data | None, *, batch_size: int, device: torch.device, dtype: torch.dtype) -> Batches:
+    """Batches of a split; floating-point tensors are cast to ``dtype``, like the models."""
+
+    def move(tensor: Tensor) -> Tensor:
+        return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None, non_blocking=True)
+
+    def moved(batch: Any) -> Any:
+        return map_tensors(move, batch)
+
+    if data is None:
+        return NoData()
+    if isinstance(data, DataLoader):
+        return _Loaded(data, moved)
+    if isinstance(data, IterableDataset):
+        return _Loaded(DataLoader(data, batch_size=batch_size), moved)
+    tensors = _tensors_of(data)
+    if tensors:
+        sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
+        if len(sizes) > 1 or 0 in sizes:
+            shapes = [list(tensor.shape) for tensor in tensors]
+            raise ValueError(
+                f"'{name}' must be tensors with the same first dimension, not empty. Got {shapes} instead."
+            )
+        there = moved(data)
+        return _Indexed(
+            sizes.pop(), batch_size, lambda part: map_tensors(lambda tensor: tensor[part.to(device)], there)
+        )
+    if isinstance(data, Dataset):
+        dataset: Any = data
+        if not hasattr(dataset, "__len__"):
+            raise TypeError(
+                f"'{name}' must be a Dataset with a length, or iterable. Got {type(data).__name__} instead."
+            )
+        if len(dataset) == 0:
+            raise ValueError(f"'{name}' must not be empty. Got a {type(data).__name__} of length 0.")
+        return _Indexed(
+            len(dataset), batch_size, lambda part: moved(default_collate([dataset[i] for i in part.tolist()]))
+        )
+    raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {type(data).__name__} instead.")
+
+
+def map_tensors(function: Callable[[Tensor], Tensor], batch: Any) -> Any:
+    """Apply a function to every tensor of a batch: in tuples, lists and dictionaries."""
+    if isinstance(batch, Tensor):
+        return function(batch)
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(map_tensors(function, part) for part in batch))
+    if isinstance(batch, (tuple, list)):
+        return type(batch)(map_tensors(function, part) for part in batch)
+    if isinstance(batch, Mapping):
+        return {name: map_tensors(function, part) for name, part in batch.items()}
+    return batch
+
+
+def count_samples(batch: Any) -> int:
+    """How many samples a batch has: the first dimension of its first tensor; 1 where there is none."""
+    if isinstance(batch, Tensor):
+        return len(batch) if batch.ndim else 1
+    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, (tuple, list)) else ()
+    return next((count_samples(part) for part in parts), 1)
+
+
+def _tensors_of(data: Any) -> list[Tensor]:
+    """The tensors of a split that was given as tensors; none for anything else."""
+    if isinstance(data, Tensor):
+        return [data]
+    parts: Sequence[Any] = ()
+    if isinstance(data, Mapping):
+        parts = list(data.values())
+    elif isinstance(data, (tuple, list)):
+        parts = data
+    return list(parts) if parts and all(isinstance(part, Tensor) for part in parts) else []

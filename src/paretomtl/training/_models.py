@@ -1,0 +1,236 @@
+"""K models of one architecture: one ordinary module, or a stack. The only place that knows vmap."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from paretomtl.problems import Problem
+from paretomtl.training._random import isolated_randomness, seed_everything
+
+
+class Models(ABC):
+    """K models, their losses on a batch, and their parameters and buffers.
+
+    Attributes:
+        count: K.
+        trained: the parameters to train, by name, as the optimizer gets them.
+        captured: the shared representations of the last forward pass, where the problem names their module.
+    """
+
+    count: int
+    trained: dict[str, Tensor]
+
+    def __init__(self, problem: Problem, module: nn.Module) -> None:
+        self.problem = problem
+        self.module = module
+        self.captured: list[Tensor] = []
+        self._capturing = False
+        self._runner = _Runner(problem, module)
+        self._hook()
+
+    @abstractmethod
+    def forward(self, batch: Any) -> tuple[Tensor, Any]:
+        """Losses, ``[K, m]`` for a stack and ``[m]`` for one model, attached to the graph; and outputs alike."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """All parameters and buffers with a leading K, by name, detached; what is written to them stays."""
+
+    def losses(self, batch: Any) -> Tensor:
+        """The losses of a forward pass."""
+        self.captured.clear()
+        self._capturing = True
+        try:
+            return self.forward(batch)[0]
+        finally:
+            self._capturing = False
+
+    def copy(self) -> dict[str, Tensor]:
+        """The values of all parameters and buffers, by name."""
+        return {name: tensor.clone() for name, tensor in self.tensors().items()}
+
+    @torch.no_grad()
+    def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
+        """Put the models in ``rows [K]`` bool back to earlier values."""
+        for name, tensor in self.tensors().items():
+            tensor.copy_(torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor))
+
+    @contextlib.contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Eval mode within; every module then has its own mode again."""
+        modes = {module: module.training for module in self.module.modules()}
+        self.module.eval()
+        try:
+            yield
+        finally:
+            for module, mode in modes.items():
+                module.training = mode
+
+    def _hook(self) -> None:
+        name = self.problem.representation
+        if name is None:
+            return
+        modules = dict(self.module.named_modules())
+        if not name or name not in modules:
+            raise ValueError(f"'representation' must name a submodule of the model. Got {name!r} instead.")
+
+        def keep(module: nn.Module, inputs: Any, output: Any) -> Any:
+            if not self._capturing:
+                return output
+            if not isinstance(output, Tensor):
+                raise TypeError(
+                    f"'representation' must name a submodule that returns a tensor. {name!r} returned a "
+                    f"{type(output).__name__}."
+                )
+            return self._capture(output)
+
+        modules[name].register_forward_hook(keep)
+
+    @abstractmethod
+    def _capture(self, output: Tensor) -> Tensor:
+        """Keep a representation where autograd can be asked for its gradients; what goes on to the heads."""
+
+
+class Single(Models):
+    """One ordinary module.
+
+    Args:
+        problem: whose losses it has.
+        module: the model.
+        compiler: arguments of ``torch.compile``; None does not compile.
+    """
+
+    count = 1
+
+    def __init__(self, problem: Problem, module: nn.Module, compiler: Mapping[str, Any] | None = None) -> None:
+        super().__init__(problem, module)
+        self.trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        self._forward = self._runner if compiler is None else torch.compile(self._runner, **compiler)
+
+    def forward(self, batch: Any) -> tuple[Tensor, Any]:
+        losses, outputs = self._forward(batch)
+        return losses, outputs
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {name: tensor.detach()[None] for name, tensor in named_tensors(self.module).items()}
+
+    def _capture(self, output: Tensor) -> Tensor:
+        self.captured.append(output)
+        return output.clone()  # in-place operations of the heads must not reach what was kept
+
+
+class Stack(Models):
+    """K models as stacked parameters and buffers ``[K, ...]``.
+
+    Args:
+        problem: whose losses they have.
+        modules: the K models; the first becomes the template that the stack is run through.
+        compiler: arguments of ``torch.compile``; None does not compile.
+    """
+
+    def __init__(
+        self, problem: Problem, modules: Sequence[nn.Module], compiler: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(problem, modules[0])
+        self.count = len(modules)
+        self.parameters: dict[str, Tensor]
+        self.parameters, self.buffers = stack_module_state(list(modules))
+        wanted = {name for name, p in self.module.named_parameters() if p.requires_grad}
+        self.trained = {name: tensor for name, tensor in self.parameters.items() if name in wanted}
+        self.randomness = "different"
+        self._forward = self._vmapped if compiler is None else torch.compile(self._vmapped, **compiler)
+
+    def forward(self, batch: Any) -> tuple[Tensor, Any]:
+        losses, outputs = self._forward(self.parameters, self.buffers, batch)
+        return losses, outputs
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {name: tensor.detach() for name, tensor in (self.parameters | self.buffers).items()}
+
+    def _vmapped(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], batch: Any) -> tuple[Tensor, Any]:
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Any]:
+            renamed = {f"model.{name}": tensor for name, tensor in (parameters | buffers).items()}
+            losses, outputs = functional_call(self._runner, renamed, (batch,))
+            return losses, _plain(outputs, wanted=bool(self.problem.metrics))
+
+        found: tuple[Tensor, Any] = vmap(one, randomness=self.randomness)(parameters, buffers)
+        return found
+
+    def _capture(self, output: Tensor) -> Tensor:
+        captured: Tensor = _Capture.apply(output, self.captured)  # type: ignore[no-untyped-call]
+        return captured
+
+
+class _Runner(nn.Module):
+    """The model together with its losses, so that the general form may use any part of the model."""
+
+    def __init__(self, problem: Problem, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        self._problem = problem
+
+    def forward(self, batch: Any) -> tuple[Tensor, Any]:
+        return self._problem.run(self.model, batch)
+
+
+class _Capture(torch.autograd.Function):
+    """Hands out a representation as it is outside of vmap, with the models in front."""
+
+    @staticmethod
+    def forward(x: Tensor, kept: list[Tensor]) -> Tensor:
+        raise RuntimeError("the representation must depend on the parameters of the models.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int, None], x: Tensor, kept: list[Tensor]) -> tuple[Tensor, int]:
+        x = x.movedim(in_dims[0], 0)
+        kept.append(x)
+        return x.clone(), 0
+
+
+def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, dtype: torch.dtype) -> list[nn.Module]:
+    """One model per random state, checked to be models of one architecture with something to train."""
+    modules: list[nn.Module] = []
+    with isolated_randomness():
+        for seed in seeds:
+            seed_everything(seed)
+            module = problem.model()
+            if not isinstance(module, nn.Module):
+                raise TypeError(f"'model' must make an nn.Module. Got {type(module).__name__} instead.")
+            if any(module is other for other in modules):
+                raise ValueError("'model' must make a new module at each call. Got the same one twice.")
+            modules.append(module.to(device=device, dtype=dtype))
+    if not any(p.requires_grad for p in modules[0].parameters()):
+        raise ValueError("'model' must have parameters to train. Got none.")
+    shapes = [{name: tuple(tensor.shape) for name, tensor in named_tensors(module).items()} for module in modules]
+    if any(other != shapes[0] for other in shapes):
+        raise ValueError("'model' must make the same architecture at each call. Got parameters of different shapes.")
+    return modules
+
+
+def named_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers by name."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _plain(outputs: Any, wanted: bool) -> Any:
+    """Outputs as tuples, lists and dictionaries of tensors, which vmap can return."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    if isinstance(outputs, Mapping):
+        return {name: _plain(part, wanted) for name, part in outputs.items()}
+    if isinstance(outputs, (tuple, list)):
+        return tuple(_plain(part, wanted) for part in outputs)
+    if wanted and outputs is not None:
+        raise TypeError(f"metrics of stacked models need outputs made of tensors. Got {type(outputs).__name__}.")
+    return ()

@@ -1,0 +1,136 @@
+"""What a run leaves: models at one moment with their scores, and the best of each model so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from paretomtl._extras import require
+from paretomtl.methods import Method
+from paretomtl.training._evaluate import Scores
+from paretomtl.training._step import Group
+
+if TYPE_CHECKING:
+    from paretomtl.training._course import Settings
+
+
+@dataclass(frozen=True)
+class Stage:
+    """All models at one moment: final, or right before the constraints are dropped."""
+
+    losses: dict[str, Tensor]
+    metrics: dict[str, dict[str, Tensor]]
+    status: list[str]
+    since: list[int] | None
+    scale: Tensor | None
+    epochs: list[int]
+    parameters: dict[str, Tensor]
+
+    @classmethod
+    def of(cls, method: Method, groups: Sequence[Group], scores: Mapping[str, Scores], epochs: list[int]) -> Stage:
+        """The models as they are now, with scores that were just taken."""
+        state = _joined([group.state for group in groups])
+        alive = torch.cat([group.alive for group in groups]).cpu()
+        losses = scores["train"].losses
+        words = method.status({name: tensor.cpu() for name, tensor in state.items()}, losses)
+        scale = method.scale_of(state)
+        return cls(
+            losses={split: found.losses for split, found in scores.items()},
+            metrics={split: found.metrics for split, found in scores.items() if found.metrics},
+            status=[word if living else "non-finite" for word, living in zip(words, alive.tolist(), strict=True)],
+            since=method.since(state),
+            scale=None if scale is None else scale.cpu(),
+            epochs=epochs,
+            parameters={name: t.cpu() for name, t in _joined([group.models.copy() for group in groups]).items()},
+        )
+
+    def part(self, rows: slice) -> dict[str, Any]:
+        """The fields of a front of some rows."""
+        return {
+            "losses": {split: losses[rows] for split, losses in self.losses.items()},
+            "metrics": {
+                split: {name: values[rows] for name, values in metrics.items()}
+                for split, metrics in self.metrics.items()
+            },
+            "status": self.status[rows],
+            "since": None if self.since is None else self.since[rows],
+            "scale": None if self.scale is None else self.scale[rows],
+            "epochs": self.epochs[rows],
+            "parameters": {name: tensor[rows] for name, tensor in self.parameters.items()},
+        }
+
+
+class Best:
+    """Each model as it was when it scored best on validation: in its own region first, then by its weighted losses."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._tensors = [group.models.copy() for group in groups]
+        count = sum(group.models.count for group in groups)
+        self._epochs = [0] * count
+        self._inside = torch.zeros(count, dtype=torch.bool)
+        self._values = torch.full((count,), torch.inf, dtype=torch.float64)
+
+    def consider(self, epoch: int, scores: Scores, groups: Sequence[Group], settings: Settings) -> None:
+        """Take every model that is better now than it was."""
+        method = settings.method
+        state = {name: tensor.cpu() for name, tensor in _joined([group.state for group in groups]).items()}
+        scale = method.scale_of(state)
+        losses = scores.losses.double() * (1.0 if scale is None else scale)
+        preferences = torch.cat([rows[settings.subproblems] for rows in settings.vectors])
+        values = (preferences * torch.where(losses.isnan().all(0), 0.0, losses)).sum(-1)
+        inside = torch.tensor([word != "infeasible" for word in method.status(state, scores.losses)])
+        better = (inside & ~self._inside) | ((inside == self._inside) & (values < self._values))
+        better = better & values.isfinite()
+        self._values = torch.where(better, values, self._values)
+        self._inside = torch.where(better, inside, self._inside)
+        self._epochs = [epoch if now else then for now, then in zip(better.tolist(), self._epochs, strict=True)]
+        for group, kept, rows in zip(groups, self._tensors, by_group(better, groups), strict=True):
+            mask = rows.to(group.alive.device)
+            for name, tensor in group.models.tensors().items():
+                kept[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, kept[name])
+
+    def give_back(self, groups: Sequence[Group]) -> None:
+        """Put every model back to its best, if it ever was on validation."""
+        known = torch.tensor([epoch > 0 for epoch in self._epochs])
+        for group, kept, rows in zip(groups, self._tensors, by_group(known, groups), strict=True):
+            group.models.restore(rows.to(group.alive.device), kept)
+            group.previous = group.models.copy()
+
+    def epochs(self, now: int) -> list[int]:
+        """The epoch of each model's best; ``now`` for one that was never on validation."""
+        return [epoch or now for epoch in self._epochs]
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return {"tensors": self._tensors, "epochs": self._epochs, "inside": self._inside, "values": self._values}
+
+    def load(self, state: Mapping[str, Any], device: torch.device) -> None:
+        """From a checkpoint."""
+        self._tensors = [{name: t.to(device) for name, t in tensors.items()} for tensors in state["tensors"]]
+        self._epochs, self._inside, self._values = state["epochs"], state["inside"], state["values"]
+
+
+def volume(losses: Tensor, reference: Sequence[float] | None) -> float | None:
+    """The hypervolume of finite losses, for a report; None where it cannot be known."""
+    try:
+        moocore = require("moocore", "indicators")
+    except ModuleNotFoundError:
+        return None
+    finite = losses[losses.isfinite().all(-1)].double()
+    if reference is None or not len(finite) or not all(value - value == 0.0 for value in reference):
+        return None
+    return float(moocore.hypervolume(finite.numpy(), ref=list(reference)))
+
+
+def by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:
+    """What belongs to the models of each group, of something that leads with all models."""
+    return torch.split(rows, [group.models.count for group in groups])
+
+
+def _joined(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The rows of several groups in one."""
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}

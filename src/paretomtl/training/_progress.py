@@ -1,0 +1,230 @@
+"""What a run tells while it goes: a bar on a terminal, plain lines elsewhere, TensorBoard on request."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+from torch import Tensor
+
+from paretomtl._extras import require
+
+ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]
+STYLES = ("auto", "rich", "plain", "quiet")
+_PAUSE = 5.0  # seconds between plain lines
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where a run stands at the end of an epoch.
+
+    Attributes:
+        epoch: how many epochs are done.
+        epochs: how many are planned.
+        step: how many steps are done.
+        seconds: how long training took so far.
+        tasks: their names.
+        subproblems: which are trained, in the order of everything below.
+        losses: mean training losses over the epoch's batches, ``[K, m]``.
+        weights: mean weights over the epoch's batches, ``[K, m]``.
+        val_losses: losses on the validation split, ``[K, m]``; None without one.
+        val_metrics: metrics on the validation split, ``[K]`` each.
+        hypervolume: of the losses on validation, or else of the training losses, against ``reference``; None without
+            moocore or a reference.
+        reference: the point that it is measured against.
+        frozen: the subproblems whose losses were not finite.
+    """
+
+    epoch: int
+    epochs: int
+    step: int
+    seconds: float
+    tasks: Sequence[str]
+    subproblems: Sequence[int]
+    losses: Tensor
+    weights: Tensor
+    val_losses: Tensor | None
+    val_metrics: dict[str, Tensor]
+    hypervolume: float | None
+    reference: Sequence[float] | None
+    frozen: Sequence[int]
+
+    @property
+    def remaining(self) -> float:
+        """The seconds that the epochs to come will take, if they are like those so far."""
+        return self.seconds / self.epoch * (self.epochs - self.epoch)
+
+    def numbers(self) -> dict[str, Any]:
+        """Everything as numbers and lists, for a log; NaN and infinity as None."""
+        found: dict[str, Any] = {
+            "epoch": self.epoch,
+            "epochs": self.epochs,
+            "step": self.step,
+            "seconds": round(self.seconds, 3),
+            "losses": plain_numbers(self.losses),
+            "weights": plain_numbers(self.weights),
+            "hypervolume": self.hypervolume,
+            "reference": None if self.reference is None else list(self.reference),
+            "frozen": list(self.frozen),
+        }
+        if self.val_losses is not None:
+            found["val_losses"] = plain_numbers(self.val_losses)
+            found["val_metrics"] = {name: plain_numbers(values) for name, values in self.val_metrics.items()}
+        return found
+
+    def shown(self) -> Tensor:
+        """The losses to show: on validation, or else on training batches."""
+        return self.losses if self.val_losses is None else self.val_losses
+
+
+Callback: TypeAlias = Callable[[Report], None]
+"""Called with a :class:`Report` at the end of an epoch; one that has ``close()`` is closed at the end of the run."""
+
+
+def plain_numbers(tensor: Tensor) -> Any:
+    """A tensor as nested lists, with None for what is not finite, which JSON does not know."""
+    if tensor.ndim:
+        return [plain_numbers(part) for part in tensor]
+    value = float(tensor)
+    return value if value - value == 0.0 else None
+
+
+def make_progress(style: str) -> list[Callback]:
+    """The display for this style; "auto" takes a bar where standard error is a terminal and rich is there."""
+    if style not in STYLES:
+        raise ValueError(f"'progress' must be one of {', '.join(STYLES)}. Got {style!r} instead.")
+    if style == "auto":
+        terminal = sys.stderr.isatty() and importlib.util.find_spec("rich") is not None
+        style = "rich" if terminal else "plain"
+    if style == "quiet":
+        return []
+    return [RichProgress() if style == "rich" else PlainProgress()]
+
+
+class PlainProgress:
+    """A line at most every five seconds, on standard error."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, report: Report) -> None:
+        if time.monotonic() - self._last >= _PAUSE:
+            self._last = time.monotonic()
+            sys.stderr.write(describe(report) + "\n")
+            sys.stderr.flush()
+
+
+class RichProgress:
+    """A bar with the time left, and the losses of each subproblem below it."""
+
+    def __init__(self) -> None:
+        console = require("rich.console", "cli").Console(stderr=True)
+        self._live = require("rich.live", "cli").Live(console=console, transient=True, refresh_per_second=4)
+        self._started = False
+
+    def __call__(self, report: Report) -> None:
+        if not self._started:
+            self._live.start()
+            self._started = True
+        self._live.update(_panel(report))
+
+    def close(self) -> None:
+        """Take the display away."""
+        if self._started:
+            self._live.stop()
+
+
+class TensorBoard:
+    """Writes losses, weights and hypervolume of each epoch for TensorBoard (extra ``tensorboard``).
+
+    Args:
+        folder: where the event files go.
+
+    Example:
+        .. code-block:: python
+
+            pm.fit(problem, epochs=10, callbacks=[pm.TensorBoard("runs/first")])
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        require("tensorboard", "tensorboard")
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(folder))
+
+    def __call__(self, report: Report) -> None:
+        groups = {"train": report.losses, "weight": report.weights}
+        if report.val_losses is not None:
+            groups["val"] = report.val_losses
+        for kind, table in groups.items():
+            for i, task in enumerate(report.tasks):
+                for k, row in zip(report.subproblems, table, strict=True):
+                    self._add(f"{kind}/{task}/{k}", float(row[i]), report.epoch)
+        for name, values in report.val_metrics.items():
+            for k, value in zip(report.subproblems, values.tolist(), strict=True):
+                self._add(f"val/{name}/{k}", value, report.epoch)
+        if report.hypervolume is not None:
+            self._add("hypervolume", report.hypervolume, report.epoch)
+
+    def _add(self, name: str, value: float, epoch: int) -> None:
+        self._writer.add_scalar(name, value, epoch)
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def describe(report: Report) -> str:
+    """One line on where a run stands."""
+    rows = "  ".join(
+        f"{k}: " + " ".join(f"{value:.3g}" for value in row)
+        for k, row in zip(report.subproblems, report.shown().tolist(), strict=True)
+    )
+    volume = "" if report.hypervolume is None else f", hypervolume {report.hypervolume:.4g}"
+    return (
+        f"epoch {report.epoch}/{report.epochs}, {clock(report.seconds)} gone, {clock(report.remaining)} left{volume}; "
+        f"losses {rows}{_frozen(report)}"
+    )
+
+
+def clock(seconds: float) -> str:
+    """Seconds as hours, minutes and seconds."""
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+
+
+def _frozen(report: Report) -> str:
+    return f"; frozen: {', '.join(map(str, report.frozen))}" if report.frozen else ""
+
+
+def _panel(report: Report) -> Any:
+    """The bar and the table, as rich draws them."""
+    bar = require("rich.progress_bar", "cli").ProgressBar(total=report.epochs, completed=report.epoch, width=30)
+    head = require("rich.table", "cli").Table.grid(padding=(0, 1))
+    volume = "" if report.hypervolume is None else f"hypervolume {report.hypervolume:.4g}"
+    head.add_row(f"epoch {report.epoch}/{report.epochs}", bar, f"{clock(report.remaining)} left", volume)
+    table = require("rich.table", "cli").Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("k", justify="right")
+    for task in report.tasks:
+        table.add_column(task, justify="right")
+    shown = list(zip(report.subproblems, report.shown().tolist(), strict=True))
+    for k, row in shown[:12]:
+        state = " frozen" if k in report.frozen else ""
+        table.add_row(f"{k}{state}", *[f"{value:.4g}" for value in row])
+    rest = [f"and {len(shown) - 12} more"] if len(shown) > 12 else []
+    return require("rich.console", "cli").Group(head, table, *rest)

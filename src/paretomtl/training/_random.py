@@ -1,0 +1,71 @@
+"""Random states: kept apart from the caller's, and stored so that a later run draws what this one would have."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+_ORDERS = 1 << 60  # random states of data orders, far from those of models
+
+
+@contextmanager
+def isolated_randomness() -> Iterator[None]:
+    """Draws and seeds within leave the global random states of torch, NumPy and Python as they were."""
+    python, legacy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(legacy)
+
+
+def seed_everything(seed: int) -> None:
+    """Seed torch, NumPy's global generator and Python's."""
+    torch.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+    random.seed(seed)
+
+
+def model_seed(seed: int, k: int) -> int:
+    """The random state from which model k of a seed is made."""
+    return seed * 2**20 + k
+
+
+def order_seed(seed: int, epoch: int) -> int:
+    """The random state from which the order of the samples in an epoch is drawn."""
+    return _ORDERS + seed * 2**20 + epoch
+
+
+def random_state() -> dict[str, Any]:
+    """The global random states as tensors and numbers."""
+    name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
+    version, words, gauss = random.getstate()
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "numpy": [
+            name,
+            torch.from_numpy(np.asarray(keys, dtype=np.int64)),
+            int(position),
+            int(has_gauss),
+            float(cached),
+        ],
+        "python": [version, torch.tensor(words), gauss],
+    }
+
+
+def set_random_state(state: dict[str, Any]) -> None:
+    """Go back to what :func:`random_state` returned."""
+    torch.set_rng_state(state["torch"])
+    for device, stored in enumerate(state["cuda"][: torch.cuda.device_count()]):
+        torch.cuda.set_rng_state(stored, device)
+    name, keys, position, has_gauss, cached = state["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), position, has_gauss, cached))
+    version, words, gauss = state["python"]
+    random.setstate((version, tuple(words.tolist()), gauss))

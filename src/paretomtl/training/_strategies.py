@@ -1,0 +1,258 @@
+"""How K models train: one after another, or as one stack; and which of the two, measured and checked."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from paretomtl.methods import Method, State, slice_state
+from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
+from paretomtl.training._gradients import task_gradients
+from paretomtl.training._models import Models, Single, Stack
+from paretomtl.training._random import isolated_randomness, seed_everything
+from paretomtl.training._step import Group, train_step
+
+Strategy: TypeAlias = Literal["auto", "sequential", "batched"]
+STRATEGIES = ("auto", "sequential", "batched")
+
+ELEMENTWISE = (
+    torch.optim.SGD,
+    torch.optim.Adam,
+    torch.optim.AdamW,
+    torch.optim.Adamax,
+    torch.optim.NAdam,
+    torch.optim.RAdam,
+    torch.optim.RMSprop,
+    torch.optim.Adagrad,
+    torch.optim.Adadelta,
+    torch.optim.Rprop,
+)
+"""Optimizers of torch.optim that treat each number on its own: a stack of models trains as the models would alone."""
+
+_COMPARED = 4  # how many models of a stack are compared with models trained alone
+_TIMED = 3  # how many steps of each strategy are timed
+_TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-3, torch.bfloat16: 5e-2}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all groups of a run have in common."""
+
+    problem: Problem
+    method: Method
+    optimizer: OptimizerFactory | None
+    scheduler: SchedulerFactory | None
+    clip_norm: float | None
+    autocast: torch.dtype | None
+    compiler: Mapping[str, Any] | None
+
+    def sequential(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
+        """One group for each model."""
+        return [
+            self._group(Single(self.problem, module, self.compiler), slice_state(state, slice(k, k + 1)))
+            for k, module in enumerate(modules)
+        ]
+
+    def batched(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
+        """One group for all models."""
+        group = self._group(Stack(self.problem, modules, self.compiler), state)
+        if type(group.optimizer) not in ELEMENTWISE:
+            names = ", ".join(kind.__name__ for kind in ELEMENTWISE)
+            raise ValueError(
+                "'optimizer' must treat each number on its own to train stacked models: one of "
+                f"{names}. Got {type(group.optimizer).__name__} instead."
+            )
+        return [group]
+
+    def _group(self, models: Models, state: State) -> Group:
+        optimizer = (self.optimizer or torch.optim.Adam)(list(models.trained.items()))
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise TypeError(
+                f"'optimizer' must make an optimizer of torch.optim. Got {type(optimizer).__name__} instead."
+            )
+        if "closure" in [p.name for p in inspect.signature(optimizer.step).parameters.values() if p.default is p.empty]:
+            raise ValueError(
+                f"'optimizer' must step without a closure. Got {type(optimizer).__name__}, which needs one."
+            )
+        scheduler = None if self.scheduler is None else self.scheduler(optimizer)
+        if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
+            raise ValueError(
+                "'scheduler' must depend on the epoch alone. Got ReduceLROnPlateau, which asks for a loss."
+            )
+        return Group(models, self.method, optimizer, scheduler, state, self.clip_norm, self.autocast)
+
+
+def build(
+    plan: Plan, strategy: str, modules: Sequence[nn.Module], state: State, batch: Any, total: int
+) -> tuple[list[Group], str, str]:
+    """The groups, the strategy taken, and why.
+
+    A stack is taken only after one of its steps agreed with the models alone: what vmap gets wrong, it may get wrong
+    silently. "auto" then measures a few steps of both on copies.
+    """
+    if strategy == "sequential":
+        return plan.sequential(modules, state), "sequential", "asked for"
+    if strategy == "auto" and len(modules) == 1:
+        return plan.sequential(modules, state), "sequential", "there is one model"
+    with isolated_randomness():
+        reason = _disagreement(plan, modules, state, batch)
+        if strategy == "batched":
+            if reason is not None:
+                raise ValueError(f'\'strategy\' must be "sequential" or "auto" for these models: {reason}.')
+            return plan.batched(modules, state), "batched", "asked for"
+        if reason is not None:
+            return plan.sequential(modules, state), "sequential", reason
+        alone, together = _seconds(plan, modules, state, batch, total)
+    figures = f"{1e3 * together:.3g} ms a step as a stack, {1e3 * alone:.3g} ms one after another"
+    if together < alone:
+        return plan.batched(modules, state), "batched", figures
+    return plan.sequential(modules, state), "sequential", figures
+
+
+def _disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> str | None:
+    """Why a stack cannot stand in for the models alone; None if one step of both agrees, dropout aside."""
+    rows = sorted({round(i * (len(modules) - 1) / (_COMPARED - 1)) for i in range(_COMPARED)})
+    try:
+        (stacked,) = plan.batched(_copies(modules), state)
+        stack = stacked.models
+        assert isinstance(stack, Stack)
+        stack.randomness = "same"
+        together = _one_step(stacked, batch)
+    except Exception as error:
+        return _first_line(error)
+    for k in rows:
+        (alone,) = plan.sequential(_copies([modules[k]]), slice_state(state, slice(k, k + 1)))
+        if _groups_of(alone) != _groups_of(stacked):
+            return "the optimizer's factory treats stacked parameters differently: it must not go by their shapes"
+        found = _one_step(alone, batch, follow=(together, k))
+        dtype = plan.autocast or next(iter(alone.models.trained.values())).dtype
+        for what, mine in found.items():
+            tolerance = _TOLERANCE[dtype] if not what.startswith("parameters") else 1e-3 * _TOLERANCE[dtype]
+            least = 1e-3 * float(found["scale"]) if what.startswith("gradients") else 0.0
+            if not _agree(mine, together[what][k], tolerance, least):
+                return f"{what} of a stacked model differ from those of the model alone"
+    return None
+
+
+def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | None = None) -> dict[str, Tensor]:
+    """Losses, gradients and buffers of one step without dropout, and the parameters that the optimizer makes of it.
+
+    Args:
+        group: the models; they are left where the step took them.
+        batch: the batch.
+        follow: what a stack found, and a row of it: its gradients go to the optimizer in place of those found here, so
+            that rounding does not hide what the optimizer does.
+    """
+    seed_everything(0)
+    models = group.models
+    stacked = isinstance(models, Stack)
+    before = set(dict(models.module.named_parameters()))
+    with warnings.catch_warnings(), group.precision(), _NoDropout():
+        warnings.simplefilter("ignore")
+        losses = models.losses(batch)
+    found: dict[str, Tensor] = {"losses": losses.detach()}
+    rows = task_gradients(losses, list(models.trained.values()))
+    shape = (models.count,) if stacked else ()
+    squares = losses.new_zeros(shape, dtype=torch.float64)
+    for name, parts in zip(models.trained, zip(*rows, strict=True), strict=True):
+        total = torch.zeros_like(models.trained[name])
+        for i, part in enumerate(parts):
+            if part is not None:
+                found[f"gradients of task {i} for {name}"] = part
+                squares = squares + part.double().reshape(*shape, -1).square().sum(-1)
+                total = total + torch.where(part.isfinite(), part, 0.0)
+        models.trained[name].grad = total if follow is None else follow[0][f"update of {name}"][follow[1]]
+        found[f"update of {name}"] = models.trained[name].grad  # type: ignore[assignment]
+    found["scale"] = squares.sqrt()
+    group.optimizer.step()
+    for name, tensor in models.tensors().items():
+        kind = "parameters" if name in before else "buffers"
+        found[f"{kind} {name}"] = tensor.double() if stacked else tensor[0].double()
+    return found
+
+
+class _NoDropout(TorchFunctionMode):
+    """Dropout lets everything pass within, in layers, functions and attention."""
+
+    _DROPOUTS = (
+        torch.nn.functional.dropout,
+        torch.nn.functional.dropout1d,
+        torch.nn.functional.dropout2d,
+        torch.nn.functional.dropout3d,
+        torch.nn.functional.alpha_dropout,
+        torch.nn.functional.feature_alpha_dropout,
+        torch.dropout,
+    )
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in self._DROPOUTS:
+            return args[0] if args else kwargs["input"]
+        if func is torch.nn.functional.scaled_dot_product_attention:
+            kwargs["dropout_p"] = 0.0
+            args = (*args[:4], 0.0, *args[5:]) if len(args) > 4 else args
+            if len(args) > 4:
+                del kwargs["dropout_p"]
+        return func(*args, **kwargs)
+
+
+def _seconds(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int) -> tuple[float, float]:
+    """Seconds of a step of all models, one after another (estimated by a few of them) and as a stack, on copies."""
+    some = list(range(min(_COMPARED, len(modules))))
+    alone = plan.sequential(_copies([modules[k] for k in some]), slice_state(state, slice(0, len(some))))
+    together = plan.batched(_copies(modules), state)
+    times: dict[int, list[float]] = {0: [], 1: []}
+    for _ in range(_TIMED + 1):
+        for which, groups in enumerate((alone, together)):
+            _wait()
+            began = time.perf_counter()
+            for group in groups:
+                train_step(group, batch, number=0, total=total)
+            _wait()
+            times[which].append(time.perf_counter() - began)
+    return min(times[0][1:]) * len(modules) / len(some), min(times[1][1:])
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def _copies(modules: Sequence[nn.Module]) -> list[nn.Module]:
+    return [copy.deepcopy(module) for module in modules]
+
+
+def _groups_of(group: Group) -> dict[str, Any]:
+    """The options under which the optimizer trains each parameter, by name."""
+    names = {id(tensor): name for name, tensor in group.models.trained.items()}
+    return {
+        names.get(id(tensor), "?"): {key: value for key, value in part.items() if key not in ("params", "param_names")}
+        for part in group.optimizer.param_groups
+        for tensor in part["params"]
+    }
+
+
+def _agree(mine: Tensor, theirs: Tensor, tolerance: float, least: float) -> bool:
+    """Whether two tensors differ by a small part of their norm, or of ``least`` if that is more; NaN equals NaN."""
+    mine, theirs = mine.double(), theirs.double()
+    finite = mine.isfinite()
+    if not torch.equal(finite, theirs.isfinite()):
+        return False
+    distance = torch.where(finite, mine - theirs, 0.0).norm()
+    return float(distance) <= tolerance * max(float(torch.where(finite, mine, 0.0).norm()), least) + 1e-12
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return f"{type(error).__name__}: {lines[0].rstrip('.')}"

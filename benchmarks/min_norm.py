@@ -16,7 +16,6 @@ import argparse
 import functools
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,8 @@ from core.hulls import KINDS, SCALES, gap, hulls  # noqa: E402
 from paretomtl import core, preferences  # noqa: E402
 from paretomtl.core._min_norm import _factor  # noqa: E402
 from paretomtl.experiments import Row, environment, save_rows  # noqa: E402
+from paretomtl.problems import LeNet  # noqa: E402
+from timing import ROUNDS, take_turns  # noqa: E402
 
 try:
     import daqp
@@ -41,30 +42,7 @@ try:
 except ModuleNotFoundError:
     MGDAWeighting = None
 
-ROUNDS, WARM_UP = 60, 10
 SUBPROBLEMS, TASKS = 25, 3
-
-
-class LeNet(nn.Module):
-    """The paper's network for two images on a canvas of 36 x 36."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.trunk = nn.Sequential(
-            nn.Conv2d(1, 10, 9),
-            nn.MaxPool2d(2),
-            nn.ReLU(),
-            nn.Conv2d(10, 20, 5),
-            nn.MaxPool2d(2),
-            nn.ReLU(),
-            nn.Flatten(),
-        )
-        self.hidden = nn.Linear(500, 50)
-        self.heads = nn.ModuleList([nn.Linear(50, 10), nn.Linear(50, 10)])
-
-    def forward(self, images: Tensor) -> list[Tensor]:
-        hidden = torch.relu(self.hidden(self.trunk(images)))
-        return [head(hidden) for head in self.heads]
 
 
 def main() -> None:
@@ -126,21 +104,6 @@ def speed(device: str) -> list[Row]:
         }
         for name, call in calls.items()
     ]
-
-
-def take_turns(calls: dict[str, Callable[[], Any]], device: str) -> dict[str, list[float]]:
-    """Milliseconds of every call in every round; who goes first changes from round to round."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    names = list(calls)
-    for turn in range(WARM_UP + ROUNDS):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            began = time.perf_counter()
-            calls[name]()
-            if device == "cuda":
-                torch.cuda.synchronize()
-            if turn >= WARM_UP:
-                times[name].append(1e3 * (time.perf_counter() - began))
-    return times
 
 
 def operations(call: Callable[[], Any], device: str) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from paretomtl.problems._lenet import LeNet, cross_entropies
 from paretomtl.problems._multi_digits import multi_digits
 from paretomtl.problems._problem import Data, Metric, OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.problems._quadratic import quadratic
@@ -18,12 +19,14 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
 __all__ = [
     "PROBLEMS",
     "Data",
+    "LeNet",
     "Metric",
     "OptimizerFactory",
     "Problem",
     "Recipe",
     "SchedulerFactory",
     "Truth",
+    "cross_entropies",
     "multi_digits",
     "quadratic",
     "synthetic",

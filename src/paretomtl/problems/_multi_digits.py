@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from paretomtl._extras import require
 from paretomtl.core._shapes import check_count
 from paretomtl.methods import MGDA, ParetoMTL
+from paretomtl.problems._lenet import cross_entropies
 from paretomtl.problems._problem import Metric, Problem, Recipe
 
 _SIDE, _CANVAS = 8, 11
@@ -60,7 +61,7 @@ def multi_digits(pairs: int = 4000) -> Problem:
         splits[split] = _pairs(images[chosen], labels[chosen], number, generator)
     return Problem(
         model=SmallLeNet,
-        losses=_losses,
+        losses=cross_entropies,
         tasks=["top-left", "bottom-right"],
         train=splits["train"],
         val=splits["val"],
@@ -89,10 +90,6 @@ def _pairs(images: Tensor, labels: Tensor, count: int, generator: torch.Generato
         for image, shift in ((images[first[n]], shifts[0, n]), (images[second[n]], 2 + shifts[1, n])):
             canvas[n, shift : shift + _SIDE, shift : shift + _SIDE] += image
     return canvas.clamp_max(1.0)[:, None], torch.stack([labels[first], labels[second]], -1)
-
-
-def _losses(outputs: tuple[Tensor, Tensor], targets: Tensor) -> Tensor:
-    return torch.stack([nn.functional.cross_entropy(y, targets[:, i]) for i, y in enumerate(outputs)])
 
 
 def _accuracy(task: int) -> Metric:

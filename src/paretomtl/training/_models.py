@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from paretomtl.problems import Problem
 from paretomtl.training._random import isolated_randomness, seed_everything
@@ -66,10 +67,13 @@ class Models(ABC):
     def evaluating(self) -> Iterator[None]:
         """Eval mode within; every module then has its own mode again."""
         modes = {module: module.training for module in self.module.modules()}
+        fast = torch.backends.mha.get_fastpath_enabled()
         self.module.eval()
+        torch.backends.mha.set_fastpath_enabled(False)  # attention's kernel for inference knows no vmap
         try:
             yield
         finally:
+            torch.backends.mha.set_fastpath_enabled(fast)
             for module, mode in modes.items():
                 module.training = mode
 
@@ -148,11 +152,18 @@ class Stack(Models):
         self._forward = self._vmapped if compiler is None else torch.compile(self._vmapped, **compiler)
 
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
-        losses, outputs = self._forward(self.parameters, self.buffers, batch)
+        with self._attention():
+            losses, outputs = self._forward(self.parameters, self.buffers, batch)
         return losses, outputs
 
     def tensors(self) -> dict[str, Tensor]:
         return {name: tensor.detach() for name, tensor in (self.parameters | self.buffers).items()}
+
+    def _attention(self) -> contextlib.AbstractContextManager[None]:
+        """On a CPU, plain attention: the fused kernel there knows no vmap."""
+        if next(iter(self.trained.values())).device.type != "cpu":
+            return contextlib.nullcontext()
+        return sdpa_kernel(SDPBackend.MATH)
 
     def _vmapped(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], batch: Any) -> tuple[Tensor, Any]:
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Any]:
@@ -164,7 +175,7 @@ class Stack(Models):
         return found
 
     def _capture(self, output: Tensor) -> Tensor:
-        captured: Tensor = _Capture.apply(output, self.captured)  # type: ignore[no-untyped-call]
+        captured: Tensor = _Capture.apply(output, self.captured.append)  # type: ignore[no-untyped-call]
         return captured
 
 
@@ -184,7 +195,7 @@ class _Capture(torch.autograd.Function):
     """Hands out a representation as it is outside of vmap, with the models in front."""
 
     @staticmethod
-    def forward(x: Tensor, kept: list[Tensor]) -> Tensor:
+    def forward(x: Tensor, keep: Callable[[Tensor], None]) -> Tensor:
         raise RuntimeError("the representation must depend on the parameters of the models.")
 
     @staticmethod
@@ -192,9 +203,9 @@ class _Capture(torch.autograd.Function):
         pass
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int, None], x: Tensor, kept: list[Tensor]) -> tuple[Tensor, int]:
+    def vmap(info: Any, in_dims: tuple[int, None], x: Tensor, keep: Callable[[Tensor], None]) -> tuple[Tensor, int]:
         x = x.movedim(in_dims[0], 0)
-        kept.append(x)
+        keep(x)
         return x.clone(), 0
 
 

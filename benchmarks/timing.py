@@ -1,0 +1,28 @@
+"""Calls that take turns, so that whatever else the machine does falls on all of them alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+ROUNDS, WARM_UP = 60, 10
+
+
+def take_turns(
+    calls: dict[str, Callable[[], Any]], device: str, rounds: int = ROUNDS, warm_up: int = WARM_UP
+) -> dict[str, list[float]]:
+    """Milliseconds of every call in every round; who goes first changes from round to round."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    names = list(calls)
+    for turn in range(warm_up + rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            began = time.perf_counter()
+            calls[name]()
+            if device == "cuda":
+                torch.cuda.synchronize()
+            if turn >= warm_up:
+                times[name].append(1e3 * (time.perf_counter() - began))
+    return times

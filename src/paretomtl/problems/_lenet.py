@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl.core._shapes import check_count
+
+
+class LeNet(nn.Module):
+    """The paper's network for overlapped images of 36 by 36 (section 6.1): a trunk, and one head of ten classes a task.
+
+    Args:
+        tasks: the number of heads.
+
+    Example:
+        >>> [head.shape for head in LeNet()(torch.zeros(4, 1, 36, 36))]
+        [torch.Size([4, 10]), torch.Size([4, 10])]
+        >>> sum(p.numel() for p in LeNet().parameters())
+        31910
+    """
+
+    def __init__(self, tasks: int = 2) -> None:
+        super().__init__()
+        check_count("tasks", tasks)
+        self.trunk = nn.Sequential(
+            nn.Conv2d(1, 10, 9),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.Conv2d(10, 20, 5),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(500, 50),
+            nn.ReLU(),
+        )
+        self.heads = nn.ModuleList([nn.Linear(50, 10) for _ in range(tasks)])
+
+    def forward(self, images: Tensor) -> tuple[Tensor, ...]:
+        hidden: Tensor = self.trunk(images)
+        return tuple(head(hidden) for head in self.heads)
+
+
+def cross_entropies(outputs: tuple[Tensor, ...], targets: Tensor) -> Tensor:
+    """The cross-entropy of each head, ``[m]``, from targets ``[n, m]``.
+
+    Example:
+        >>> cross_entropies((torch.zeros(4, 10), torch.zeros(4, 10)), torch.zeros(4, 2, dtype=torch.long))
+        tensor([2.3026, 2.3026])
+    """
+    return torch.stack([nn.functional.cross_entropy(y, targets[:, i]) for i, y in enumerate(outputs)])

@@ -88,7 +88,7 @@ def combine(weights: Tensor, gradients: TaskGradients) -> list[Tensor | None]:
             if part is None:
                 continue
             weight = weights[..., i].to(part.dtype)
-            weight = weight.reshape(*weight.shape, *[1] * (part.ndim - weight.ndim))
+            weight = weight.reshape([*weight.shape, *[1] * (part.ndim - weight.ndim)])
             term = torch.where(weight == 0, 0.0, weight * part)
             total = term if total is None else total + term
         combined.append(total)

@@ -33,11 +33,11 @@ def write_text(path: Path, text: str) -> None:
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:
     """Write tensors and a few words about them, whole or not at all; return the checksum of both."""
-    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    checksum = _checksum(contiguous, meta)
+    apart = _apart(tensors)
+    checksum = _checksum(apart, meta)
     unfinished = _unfinished(path)
     try:
-        data = require("safetensors.torch", "all").save(contiguous, metadata={**meta, "sha256": checksum})
+        data = require("safetensors.torch", "all").save(apart, metadata={**meta, "sha256": checksum})
         with unfinished.open("wb") as file:
             file.write(data)
             file.flush()
@@ -122,6 +122,20 @@ def unpack(packed: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
         return tuple(parts) if kind == "tuple" else parts
     pairs = {unpack(key, tensors): unpack(part, tensors) for key, part in content}
     return Counter(pairs) if kind == "counter" else pairs
+
+
+def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors on the CPU, contiguous, and no two in the same memory."""
+    found: dict[str, Tensor] = {}
+    taken: set[int] = set()
+    for name, tensor in tensors.items():
+        there = tensor.detach().cpu().contiguous()
+        storage = there.untyped_storage()
+        if storage.data_ptr() in taken or storage.nbytes() != there.nbytes:
+            there = there.clone()
+        taken.add(there.untyped_storage().data_ptr())
+        found[name] = there
+    return found
 
 
 def _checksum(tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:

@@ -144,14 +144,20 @@ class Course:
     # The loop's view: batches, and what happens around a step and an epoch.
 
     def batches(self, epoch: int) -> Iterator[Any]:
-        """What is left of an epoch."""
-        return self._train.epoch(self._settings.seeds[0], epoch, self.step)
+        """What is left of an epoch. Until a step is done, there is nothing whole that could be stored."""
+        source = self._train.epoch(self._settings.seeds[0], epoch, self.step)
+        while True:
+            self._whole = False
+            batch = next(source, _NOTHING)
+            if batch is _NOTHING:
+                self._whole = True
+                return
+            yield batch
 
     def before_step(self) -> None:
         """Keep the models right before the constraints are dropped, where the method drops them."""
         if self.number in self._settings.method.snapshots(self.total):
             self._stages.append(self._stage())
-        self._whole = False
 
     def after_step(self, taken: Sequence[Taken]) -> None:
         """Add up what the step saw; take out models whose losses alone were NaN; store a checkpoint if it is time."""
@@ -275,9 +281,12 @@ class Course:
     def _open(self, folder: RunFolder, stored: dict[str, Any] | None, config: dict[str, Any]) -> None:
         """Start the folder of a new run, or take up the one in it."""
         if stored is None:
-            folder.begin({**config, "taken": self._strategy, "why": self._reason})
+            try:
+                folder.save_checkpoint(self._state())
+                folder.begin({**config, "taken": self._strategy, "why": self._reason})
+            except OSError as error:
+                raise ValueError(f"'out' must have room for a run. {error}.") from None
             folder.log("start", strategy=self._strategy, why=self._reason)
-            folder.save_checkpoint(self._state())
             return
         folder.check(stored, config)
         if (folder.front_path / "front.json").exists():

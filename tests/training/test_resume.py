@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+import paretomtl as pm
+from paretomtl import _files
+from paretomtl.methods import METHODS
+from paretomtl.training import read_log
+from training.networks import MLP, Dropped, Normed, classes, fit, problem
+
+X, Y = classes()
+
+
+class Crash(Exception):
+    pass
+
+
+class Samples(Dataset[tuple[Tensor, Tensor]]):
+    """Does something at the n-th sample that is asked for in training."""
+
+    def __init__(self, n: int = -1, then: Any = None) -> None:
+        self.left = n
+        self.then = then
+
+    def __len__(self) -> int:
+        return len(X)
+
+    def __getitem__(self, i: int) -> tuple[Tensor, Tensor]:
+        self.left -= 1
+        if self.left == 0:
+            self.then()
+        return X[i] + 0.1 * torch.randn(6), Y[i]
+
+
+def crash() -> None:
+    raise Crash
+
+
+def assert_equal(one: pm.Front, other: pm.Front) -> None:
+    """Bit by bit."""
+    assert one.complete
+    assert other.complete
+    for name, tensor in one.parameters.items():
+        assert torch.equal(tensor, other.parameters[name]), name
+    for name, tensor in one.history.items():
+        assert torch.equal(tensor, other.history[name]), name
+    for split, losses in one.losses.items():
+        assert torch.equal(losses, other.losses[split]), split
+    assert (one.status, one.since, one.epochs) == (other.status, other.since, other.epochs)
+    assert (one.snapshot is None) == (other.snapshot is None)
+    if one.snapshot is not None and other.snapshot is not None:
+        assert torch.equal(one.snapshot.losses["train"], other.snapshot.losses["train"])
+
+
+def crash_and_resume(folder: Path, method: Any, model: Any = Dropped, at: int = 265, **options: Any) -> None:
+    """A run that crashes inside its third epoch goes on to the front of one that does not crash."""
+    options = {"epochs": 5, "out": folder, "checkpoint_seconds": 0.0, "strategy": "sequential", **options}
+    count = 2 if method == "single-task" else 3
+    whole = fit(problem(model, train=Samples(), val=(X, Y)), method, count, **{**options, "out": None})
+    with pytest.raises(Crash):
+        fit(problem(model, train=Samples(at, crash), val=(X, Y)), method, count, **options)
+    resumed = fit(problem(model, train=Samples(), val=(X, Y)), method, count, resume=True, **options)
+    assert_equal(resumed, whole)
+    log = read_log(folder)
+    assert [event["event"] for event in log if event["event"] != "epoch"] == ["start", "resume", "end"]
+    start = next(event["step"] for event in log if event["event"] == "resume")
+    assert 0 < start < 15
+    assert start % 3 != 0, "inside an epoch"
+
+
+@pytest.mark.parametrize("method", [*METHODS, "torchjd:PCGrad", pm.ParetoMTL(scale="first")])
+def test_every_method_resumes_inside_an_epoch(method: Any, tmp_path: Path) -> None:
+    crash_and_resume(tmp_path / "run", method)
+
+
+def test_a_snapshot_outlives_a_crash(tmp_path: Path) -> None:
+    """It is taken before step 6; its evaluations ask for every sample twice."""
+    crash_and_resume(tmp_path / "run", pm.ParetoMTL(release_steps=9), at=265 + 2 * 96)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"strategy": "batched"},
+        {"strategy": "batched", "model": Normed, "optimizer": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True)},
+        {"keep": "best"},
+        {"optimizer": lambda p: torch.optim.NAdam(p, lr=0.01)},
+        {"scheduler": lambda o: torch.optim.lr_scheduler.MultiStepLR(o, [1, 3])},
+        {"scheduler": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=15), "schedule": "step"},
+        {
+            "scheduler": lambda o: torch.optim.lr_scheduler.SequentialLR(
+                o,
+                [torch.optim.lr_scheduler.LinearLR(o), torch.optim.lr_scheduler.CosineAnnealingLR(o, 3)],
+                milestones=[2],
+            )
+        },
+        {"only": [2, 0]},
+        {"precision": "float64", "clip_norm": 0.1},
+        {"precision": "bfloat16"},
+    ],
+    ids=range(10),
+)
+def test_every_option_resumes(options: dict[str, Any], tmp_path: Path) -> None:
+    crash_and_resume(tmp_path / "run", "pareto-mtl", **options)
+
+
+def test_a_loader_resumes_at_epochs(tmp_path: Path) -> None:
+    def loader(n: int = -1) -> Any:
+        return DataLoader(Samples(n, crash), batch_size=32, shuffle=True)
+
+    options: dict[str, Any] = {"epochs": 5, "strategy": "sequential"}
+    whole = fit(problem(train=loader()), **options)
+    # The first batch is looked at once before training, and each sample of the loader is drawn in order.
+    with pytest.raises(Crash):
+        fit(problem(train=loader(96 * 3 + 40)), out=tmp_path, **options)
+    resumed = fit(problem(train=loader()), out=tmp_path, resume=True, **options)
+    assert_equal(resumed, whole)
+    step = next(event["step"] for event in read_log(tmp_path) if event["event"] == "resume")
+    assert step > 0
+    assert step % 3 == 0
+
+
+def test_a_problem_without_data_resumes(tmp_path: Path) -> None:
+    def stop_at(report: Any) -> None:
+        if report.epoch >= 30:
+            raise Crash
+
+    synthetic = pm.problems.synthetic()
+    options: dict[str, Any] = {
+        "epochs": 2000,
+        "optimizer": lambda p: torch.optim.SGD(p, lr=0.05),
+        "strategy": "batched",
+    }
+    whole = fit(synthetic, **options)
+    with pytest.raises(Crash):
+        fit(synthetic, out=tmp_path, callbacks=[stop_at], checkpoint_seconds=100.0, **options)
+    resumed = fit(synthetic, out=tmp_path, resume=True, **options)
+    assert_equal(resumed, whole)
+
+
+@pytest.mark.parametrize("kills", [20])
+def test_killed_again_and_again(kills: int, tmp_path: Path) -> None:
+    """SIGKILL at 20 random moments, each time taken up again: the same front to the bit, and no file is unreadable."""
+    script = Path(__file__).with_name("killed_run.py")
+    environment = {**os.environ, "PYTHONPATH": str(script.parents[1])}
+
+    def run(name: str, count: int) -> list[str]:
+        arguments = [sys.executable, str(script), str(tmp_path / name), str(count), "1"]
+        found = subprocess.run(arguments, capture_output=True, text=True, env=environment)
+        assert found.returncode == 0, found.stderr
+        return found.stdout.split()
+
+    whole, killed = run("whole", 0), run("killed", kills)
+    assert whole[0] == "0"
+    assert int(killed[0]) == kills
+    assert killed[1] == whole[1]
+    names = {path.name for path in (tmp_path / "killed").rglob("*")}
+    assert not [name for name in names if "unfinished" in name]
+    assert names == {path.name for path in (tmp_path / "whole").rglob("*")}
+
+
+def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
+    """The current step ends; there is a checkpoint, and a front of what there is; a later run goes on from there."""
+    interrupt = Samples(265, lambda: os.kill(os.getpid(), signal.SIGINT))
+    options: dict[str, Any] = {"epochs": 5, "strategy": "sequential", "out": tmp_path}
+    handler = signal.getsignal(signal.SIGINT)
+    front = fit(problem(train=interrupt), **options)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert not front.complete
+    assert "stopped early" in repr(front)
+    assert front.losses["train"].isfinite().all()
+    assert not pm.Front.load(tmp_path).complete
+    whole = fit(problem(train=Samples()), **{**options, "out": None})
+    assert_equal(fit(problem(train=Samples()), resume=True, **options), whole)
+
+
+def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
+    def twice() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(problem(train=Samples(265, twice)), out=tmp_path, epochs=5)
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
+    first = fit(problem(), out=tmp_path)
+    reports: list[Any] = []
+    again = fit(problem(), out=tmp_path, resume=True, callbacks=[reports.append])
+    assert_equal(first, again)
+    assert not reports
+    assert isinstance(again.model(0), MLP)
+    assert again.seconds == first.seconds
+
+
+def test_the_folder_says_what_was_run(tmp_path: Path) -> None:
+    fit(problem(val=(X, Y)), out=tmp_path, strategy="auto")
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["tasks"] == ["a", "b"]
+    assert config["taken"] in ("sequential", "batched")
+    assert "ms a step" in config["why"]
+    assert config["optimizer"].startswith("SGD")
+    log = read_log(tmp_path)
+    assert [event["event"] for event in log] == ["start", *["epoch"] * 4, "end"]
+    assert len(log[1]["losses"]) == len(log[1]["val_losses"]) == 3
+    assert log[1]["hypervolume"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"epochs": 5}, "epochs"),
+        ({"method": "mgda"}, "method"),
+        ({"method": pm.ParetoMTL(epsilon=0.2)}, "method"),
+        ({"preferences": 4}, "preferences"),
+        ({"seed": 1}, "seed"),
+        ({"batch_size": 16}, "batch_size"),
+        ({"optimizer": lambda p: torch.optim.SGD(p, lr=0.2, momentum=0.9)}, "optimizer"),
+        ({"optimizer": lambda p: torch.optim.Adam(p, lr=0.1)}, "optimizer"),
+        ({"precision": "float64"}, "precision"),
+        ({"of": problem(Normed)}, "parameters"),
+        ({"of": problem(train=classes(90))}, "samples"),
+        ({"of": problem(name="other")}, "problem"),
+    ],
+)
+def test_another_run_is_not_resumed(options: dict[str, Any], name: str, tmp_path: Path) -> None:
+    front = fit(problem(), out=tmp_path)
+    with pytest.raises(ValueError, match=rf"'{name}' must be that of the run in .* to resume it"):
+        fit(**{"of": problem(), **options}, out=tmp_path, resume=True)
+    with pytest.raises(ValueError, match="'out' must be a new folder, or come with resume=True"):
+        fit(problem(), out=tmp_path)
+    assert torch.equal(pm.Front.load(tmp_path).losses["train"], front.losses["train"])
+
+
+@pytest.mark.parametrize(("field", "value"), [("format", 99), ("version", "0.0.1")])
+def test_a_run_of_another_version_is_not_resumed(field: str, value: Any, tmp_path: Path) -> None:
+    fit(problem(), out=tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    with pytest.raises(ValueError, match=field):
+        fit(problem(), out=tmp_path, resume=True)
+
+
+def interrupted(folder: Path) -> None:
+    """A folder with a checkpoint and no finished front."""
+    with pytest.raises(Crash):
+        fit(problem(train=Samples(265, crash)), out=folder, epochs=5, strategy="sequential", checkpoint_seconds=0.0)
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "header"])
+def test_a_damaged_checkpoint_is_said_to_be(harm: str, tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    path = tmp_path / "checkpoint.safetensors"
+    data = bytearray(path.read_bytes())
+    if harm == "flip":
+        data[-5] ^= 1
+    if harm == "header":
+        data = data.replace(b"number", b"numbre", 1)
+    path.write_bytes({"truncate": data[:-20], "empty": b""}.get(harm, data))
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors' must be (a whole file|as it was written)"):
+        fit(problem(train=Samples()), out=tmp_path, epochs=5, strategy="sequential", resume=True)
+
+
+def test_a_torn_configuration_is_said_to_be(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(path.read_text()[:50])
+    with pytest.raises(ValueError, match=r"config.json' must be a JSON file. It is damaged"):
+        fit(problem(train=Samples()), out=tmp_path, epochs=5, resume=True)
+
+
+def test_a_torn_line_of_the_log_is_stepped_over(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    with (tmp_path / "log.jsonl").open("a") as file:
+        file.write('{"event": "epo')
+    fit(problem(train=Samples()), out=tmp_path, epochs=5, strategy="sequential", resume=True)
+    assert [event["event"] for event in read_log(tmp_path)][-1] == "end"
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    trained: list[Any] = []
+    with pytest.raises(ValueError, match="'out' must be a folder that can be written"):
+        fit(problem(), out=tmp_path / "file" / "run", callbacks=[trained.append])
+    assert not trained
+
+
+def test_a_full_disk_is_found_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, tensors: Any, meta: Any) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("paretomtl.training._run.write_tensors", full)
+    with pytest.raises(ValueError, match=r"'out' must have room for a run.*No space left"):
+        fit(problem(), out=tmp_path)
+    monkeypatch.undo()
+    assert fit(problem(), out=tmp_path).complete, "nothing stands in the way of another try"
+
+
+def test_a_disk_that_fills_up_costs_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints and the front cannot be stored any more: both are said, and the front is still returned."""
+    original = _files.write_tensors
+    calls = 0
+
+    def fills_up(path: Path, tensors: Any, meta: Any) -> str:
+        nonlocal calls
+        calls += 1
+        if calls > 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return original(path, tensors, meta)
+
+    monkeypatch.setattr("paretomtl.training._run.write_tensors", fills_up)
+    monkeypatch.setattr("paretomtl.front.write_tensors", fills_up)
+    with pytest.warns(UserWarning, match=r"(no checkpoint could be stored|the front cannot be stored).*No space left"):
+        front = fit(problem(), out=tmp_path, strategy="sequential", checkpoint_seconds=0.0)
+    monkeypatch.undo()
+    assert_equal(front, fit(problem(), strategy="sequential"))
+    assert_equal(fit(problem(), out=tmp_path, strategy="sequential", resume=True), front)
+
+
+def test_a_callback_that_raises_loses_nothing(tmp_path: Path) -> None:
+    def fail(report: Any) -> None:
+        if report.epoch == 3:
+            raise Crash
+
+    with pytest.raises(Crash):
+        fit(problem(), out=tmp_path, callbacks=[fail], strategy="sequential", checkpoint_seconds=1e9)
+    reports: list[Any] = []
+    resumed = fit(problem(), out=tmp_path, strategy="sequential", resume=True, callbacks=[reports.append])
+    assert [report.epoch for report in reports] == [4]
+    assert_equal(resumed, fit(problem(), strategy="sequential"))

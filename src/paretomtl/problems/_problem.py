@@ -133,6 +133,8 @@ class Problem:
         object.__setattr__(self, "metrics", dict(self.metrics or {}))
         if self.train is None and (self.val is not None or self.test is not None):
             raise ValueError("'val' and 'test' must come with 'train'. Got None for 'train'.")
+        if self.train is None and self.metrics:
+            raise ValueError(f"'metrics' must come with data: 'train' is None. Got {list(self.metrics)}.")
         if self.shared is not None and self.representation is not None:
             raise ValueError("'shared' and 'representation' must not both be given: each says where the heads begin.")
         if isinstance(self.shared, str):

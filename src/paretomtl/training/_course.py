@@ -419,11 +419,13 @@ class Course:
 
     def _stage(self) -> Stage:
         """The models as they are now; one that is not finite on the training split goes back to its last step."""
-        losses = self._evaluate("train").losses
+        scores = {split: self._evaluate(split) for split in self._splits}
+        losses = scores["train"].losses
         absent = losses.isnan().all(0) & (self._settings.problem.train is not None) & ~losses.isnan().all()
         sound = (losses.isfinite() | absent).all(-1).to(self._settings.device)
-        self._take_out(sound)
-        scores = {split: self._evaluate(split) for split in self._splits}
+        if not bool(sound.all()):
+            self._take_out(sound)
+            scores = {split: self._evaluate(split) for split in self._splits}
         epochs = [self.epoch] * len(self._zeros) if self._best is None else self._best.epochs(self.epoch)
         return Stage.of(self._settings.method, self.groups, scores, epochs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
 from collections.abc import Callable, Sequence
@@ -32,40 +33,62 @@ def evaluate(problem: Problem, groups: Sequence[Group], batches: Batches) -> Sco
     The loss of a task is the mean over the batches in which it has labels, each counted by its samples; NaN if there is
     none.
     """
-    parts = [_evaluate(problem, group, batches) for group in groups]
+    tallies = [_Tally(problem, group) for group in groups]
+    targets: list[Any] = []
+    with contextlib.ExitStack() as modes:
+        for group in groups:
+            modes.enter_context(group.models.evaluating())
+        for batch in batches.in_order():
+            for tally in tallies:
+                tally.add(batch)
+            if tallies[0].collects:
+                targets.append(problem.split_batch(batch)[1])
+        rest = list(batches.in_order()) if problem.metrics and problem.takes_model else targets
+        metrics = [tally.metrics(rest) for tally in tallies]
     return Scores(
-        torch.cat([part.losses for part in parts]),
-        {name: torch.cat([part.metrics[name] for part in parts]) for name in problem.metrics},
+        torch.cat([tally.losses() for tally in tallies]),
+        {name: torch.cat([found[name] for found in metrics]) for name in problem.metrics},
     )
 
 
-def _evaluate(problem: Problem, group: Group, batches: Batches) -> Scores:
-    models = group.models
-    sums = counts = torch.zeros(())
-    outputs: list[Any] = []
-    targets: list[Any] = []
-    collects = bool(problem.metrics) and not problem.takes_model
-    with models.evaluating():
-        for batch in batches.in_order():
-            with group.precision():
-                losses, found = models.forward(batch)
-            losses = losses.detach().double().reshape(models.count, -1)
-            here = losses.isnan().logical_not() * count_samples(batch)
-            sums = sums + torch.where(here > 0, losses * here, 0.0)
-            counts = counts + here
-            if collects:
-                outputs.append(map_tensors(Tensor.detach, found))
-                targets.append(problem.split_batch(batch)[1] if batch is not None else ())
-        mean = (sums / counts).to(next(iter(models.trained.values())).dtype).cpu()
-        metrics = {name: torch.full((models.count,), torch.nan, dtype=torch.float64) for name in problem.metrics}
-        for k in range(models.count if problem.metrics else 0):
-            if problem.takes_model:
-                arguments: tuple[Any, Any] = (_one_of(models, k), list(batches.in_order()))
+class _Tally:
+    """What adds up over the batches for the models of one group."""
+
+    def __init__(self, problem: Problem, group: Group) -> None:
+        self.collects = bool(problem.metrics) and not problem.takes_model
+        self._problem = problem
+        self._group = group
+        self._models = group.models
+        self._sums = self._counts = torch.zeros(())
+        self._outputs: list[Any] = []
+
+    def add(self, batch: Any) -> None:
+        with self._group.precision():
+            losses, outputs = self._models.forward(batch)
+        losses = losses.detach().double().reshape(self._models.count, -1)
+        here = losses.isnan().logical_not() * count_samples(batch)
+        self._sums = self._sums + torch.where(here > 0, losses * here, 0.0)
+        self._counts = self._counts + here
+        if self.collects:
+            self._outputs.append(map_tensors(Tensor.detach, outputs))
+
+    def losses(self) -> Tensor:
+        return (self._sums / self._counts).to("cpu", next(iter(self._models.trained.values())).dtype)
+
+    def metrics(self, rest: list[Any]) -> dict[str, Tensor]:
+        """All metrics of all models; ``rest`` are the batches, or their targets."""
+        count = self._models.count
+        found = {name: torch.full((count,), torch.nan, dtype=torch.float64) for name in self._problem.metrics}
+        for k in range(count if found else 0):
+            arguments: tuple[Any, Any]
+            if self._problem.takes_model:
+                arguments = (_one_of(self._models, k), rest)
             else:
-                arguments = (_concatenate([_one_output(models, part, k) for part in outputs]), _concatenate(targets))
-            for name, metric in problem.metrics.items():
-                metrics[name][k] = _measure(name, metric.function, arguments)
-    return Scores(mean, metrics)
+                outputs = [_one_output(self._models, part, k) for part in self._outputs]
+                arguments = (_concatenate(outputs), _concatenate(rest))
+            for name, metric in self._problem.metrics.items():
+                found[name][k] = _measure(name, metric.function, arguments)
+        return found
 
 
 def _measure(name: str, function: Callable[[Any, Any], Any], arguments: tuple[Any, Any]) -> float:

@@ -7,8 +7,12 @@ from typing import Annotated
 
 import typer
 
+from paretomtl.cli._compare import compare
 from paretomtl.cli._list import list_names
 from paretomtl.cli._reproduce import reproduce
+from paretomtl.cli._run import run
+from paretomtl.cli._select import select
+from paretomtl.cli._show import show
 
 app = typer.Typer(
     name="paretomtl",
@@ -17,6 +21,10 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("run")(run)
+app.command("compare")(compare)
+app.command("show")(show)
+app.command("select")(select)
 app.command("reproduce")(reproduce)
 app.command("list")(list_names)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -55,9 +56,11 @@ def load_rows(path: Path) -> list[Row]:
 
 
 def numbers(tensor: Tensor, digits: int = 5) -> Any:
-    """A tensor as nested lists of rounded numbers."""
-    rounded = tensor.double().round(decimals=digits)
-    return torch.where(rounded == 0, 0.0, rounded).tolist()
+    """A tensor as nested lists of rounded numbers; None for what is not finite, which JSON does not know."""
+    if tensor.ndim:
+        return [numbers(part, digits) for part in tensor]
+    value = round(float(tensor), digits)
+    return value + 0.0 if math.isfinite(value) else None
 
 
 def _version(name: str) -> str:

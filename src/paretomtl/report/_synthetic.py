@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = dict[str, Any]
+TITLES = {**LABELS, "random-search": "Linear scalarization"}  # random weights stand for it in the paper's figure 2
 
 
 def draw_synthetic(rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -43,7 +44,7 @@ def _convergence(rows: Sequence[Row]) -> Figure:
     for axis, method in zip(axes, ("random-search", "mgda", "pareto-mtl"), strict=True):
         row = _first(rows, part="convergence", method=method)
         _solutions(axis, row)
-        _title(axis, axes, f"{LABELS[method]}, {row['preferences']} runs")
+        _title(axis, axes, f"{TITLES[method]}, {row['preferences']} runs")
     axes[0].legend(loc="lower left", fontsize=8.5, handletextpad=0.4)
     return figure
 
@@ -68,7 +69,7 @@ def _difficulty(rows: Sequence[Row]) -> Figure:
     for line, ratio in zip(axes.reshape(len(ratios), 3), ratios, strict=True):
         for axis, method in zip(line, methods, strict=True):
             _solutions(axis, _first(rows, part="difficulty", method=method, ratio=ratio))
-            _title(axis, axes.flat, f"{LABELS[method]}, $a_1 = {ratio:.0f}$, $a_2 = 1$")
+            _title(axis, axes.flat, f"{TITLES[method]}, $a_1 = {ratio:.0f}$, $a_2 = 1$")
     return figure
 
 

@@ -1,0 +1,164 @@
+"""What several commands share: names of problems and methods, errors, tables."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ParamSpec
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import paretomtl
+from paretomtl.front import Front
+from paretomtl.methods import METHODS, Method, resolve_method
+from paretomtl.problems import PROBLEMS, OptimizerFactory, Problem
+
+P = ParamSpec("P")
+
+BAD_INPUT, NOTHING_FITS, INTERRUPTED = 2, 3, 130
+"""Exit codes besides 0, and 1 for everything unexpected."""
+
+OPTIMIZERS = {
+    "sgd": torch.optim.SGD,
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "rmsprop": torch.optim.RMSprop,
+}
+
+PROBLEM_HELP = "A built-in name (see [bold]paretomtl list[/]) or package.module:attribute, a Problem or what makes one."
+
+
+def complete_problem(start: str) -> list[str]:
+    """For tab completion."""
+    return [name for name in PROBLEMS if name.startswith(start)]
+
+
+def complete_method(start: str) -> list[str]:
+    """For tab completion."""
+    return [name for name in METHODS if name.startswith(start)]
+
+
+def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
+    """Errors that this library raises about its input are one line; all others keep their traceback."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError) as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            if not frames or not _is_ours(frames[-1].filename):
+                raise
+            Console(stderr=True).print(f"[red]Error:[/] {_escaped(str(error))}", highlight=False, soft_wrap=True)
+            raise typer.Exit(BAD_INPUT) from None
+
+    return wrapped
+
+
+def find_problem(name: str) -> Problem:
+    """A built-in problem by name, or one of the user's own as ``package.module:attribute``."""
+    if name in PROBLEMS:
+        return PROBLEMS[name]()
+    module_name, found, attribute = name.partition(":")
+    if not found or not module_name or not attribute:
+        raise ValueError(
+            f"'PROBLEM' must be one of {', '.join(PROBLEMS)}, or package.module:attribute. Got {name!r} instead."
+        )
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module_name.startswith(error.name):
+            raise
+        raise ValueError(f"'PROBLEM' must name a module that can be imported. Got {module_name!r}: {error}.") from None
+    if not hasattr(module, attribute):
+        raise ValueError(f"'PROBLEM' must name an attribute of '{module_name}'. Got {attribute!r}, which it has not.")
+    problem = getattr(module, attribute)
+    if not isinstance(problem, Problem) and callable(problem):
+        problem = problem()
+    if not isinstance(problem, Problem):
+        raise TypeError(f"'PROBLEM' must be a Problem or make one. '{name}' is a {type(problem).__name__}.")
+    return problem
+
+
+def find_method(name: str, settings: Sequence[str], problem: Problem) -> Method:
+    """A method by name, as the problem's recipe configures it, with settings such as ``epsilon=0.2``."""
+    method = problem.recipe.methods.get(name) or resolve_method(name)
+    changes = {}
+    known = [field.name for field in dataclasses.fields(method)]  # type: ignore[arg-type]
+    for setting in settings:
+        key, found, value = setting.partition("=")
+        if not found or key not in known:
+            raise ValueError(
+                f"'--set' must be NAME=VALUE with a name of {known} for '{name}'. Got {setting!r} instead."
+            )
+        try:
+            changes[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            changes[key] = value
+    return dataclasses.replace(method, **changes) if changes else method  # type: ignore[type-var]
+
+
+def find_optimizer(
+    name: str | None, learning_rate: float | None, weight_decay: float | None
+) -> OptimizerFactory | None:
+    """A factory from the command line's options; None leaves it to the recipe."""
+    if name is None and learning_rate is None and weight_decay is None:
+        return None
+    if name is not None and name not in OPTIMIZERS:
+        raise ValueError(f"'--optimizer' must be one of {', '.join(OPTIMIZERS)}. Got {name!r} instead.")
+    options = {"lr": learning_rate, "weight_decay": weight_decay}
+    given = {key: value for key, value in options.items() if value is not None}
+    kind: Any = OPTIMIZERS[name or "adam"]
+    return lambda parameters: kind(parameters, **given)
+
+
+def numbers_of(option: str, text: str | None) -> list[float] | None:
+    """Numbers separated by commas."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"'{option}' must be numbers separated by commas. Got {text!r} instead.") from None
+
+
+def front_table(front: Front, split: str) -> Table:
+    """The solutions of a front, one row each."""
+    table = Table(box=None, padding=(0, 2, 0, 0), title_justify="left")
+    table.add_column("k", justify="right")
+    table.add_column(front.reading)
+    for name in [*front.tasks, *front.metrics.get(split, {})]:
+        table.add_column(name, justify="right", overflow="fold")
+    table.add_column("status")
+    kept = front.nondominated(split).tolist()
+    for i, k in enumerate(front.subproblems):
+        row = ", ".join(f"{value:.2f}" for value in front.preferences[k].tolist())
+        values = [*front.losses[split][i].tolist(), *[float(m[i]) for m in front.metrics.get(split, {}).values()]]
+        status = front.status[i] if kept[i] else f"{front.status[i]}, dominated"
+        table.add_row(str(k), row, *[f"{value:.4g}" for value in values], status)
+    return table
+
+
+def print_json(content: Any) -> None:
+    """JSON on standard output, and nothing else."""
+    print(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def _is_ours(filename: str) -> bool:
+    return os.path.realpath(filename).startswith(str(Path(paretomtl.__file__).resolve().parent))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", "\\[")

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from paretomtl.cli._common import (
+    OPTIMIZERS,
+    PROBLEM_HELP,
+    clean_errors,
+    complete_problem,
+    find_optimizer,
+    find_problem,
+    front_table,
+    print_json,
+)
+from paretomtl.experiments import Summary, common_reference, summaries, verdict
+from paretomtl.experiments import compare as compare_methods
+from paretomtl.methods import METHODS
+from paretomtl.report import draw_comparison
+
+
+@clean_errors
+def compare(
+    problem: Annotated[str, typer.Argument(help=PROBLEM_HELP, autocompletion=complete_problem, show_default=False)],
+    methods: Annotated[
+        str | None, typer.Option(help="Names separated by commas; all built-in ones if left out.", show_default=False)
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds for each method.")] = 5,
+    preferences: Annotated[
+        int | None, typer.Option(help="How many models each; 5, one per task for single-task.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="The problem's recipe if left out.")] = None,
+    optimizer: Annotated[
+        str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")] = None,
+    strategy: Annotated[str, typer.Option(help="auto, sequential or batched.")] = "auto",
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; the GPU if there is one.")] = None,
+    precision: Annotated[str, typer.Option(help="float32, float64 or bfloat16.")] = "float32",
+    clip_norm: Annotated[float | None, typer.Option(help="The longest update of each model.")] = None,
+    keep: Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")] = "last",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where results and the figure go; what is there already is not trained again."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """Train several methods with the same recipe, seeds and budget, and say which does best.
+
+    Hypervolumes are on the test split, or else on training, all against one reference point.
+    """
+    found = find_problem(problem)
+    names = list(METHODS) if methods is None else [name.strip() for name in methods.split(",")]
+    if seeds < 1:
+        raise ValueError(f"'--seeds' must be at least 1. Got {seeds} instead.")
+    errors = Console(stderr=True)
+    options = {
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "strategy": strategy,
+        "device": device,
+        "precision": precision,
+        "clip_norm": clip_norm,
+        "keep": keep,
+    }
+    chosen = find_optimizer(optimizer, learning_rate, weight_decay)
+    if chosen is not None:
+        options["optimizer"] = _Named(chosen, f"{optimizer or 'adam'} {learning_rate} {weight_decay}")
+    rows, fronts = compare_methods(
+        found,
+        names,
+        seeds,
+        preferences=preferences,
+        folder=out,
+        command=f"paretomtl compare {problem} --methods {','.join(names)} --seeds {seeds}",
+        tell=lambda text: errors.print(f"[dim]{text}[/]", highlight=False),
+        **options,
+    )
+    table = summaries(rows)
+    reference = common_reference(rows)
+    if out is not None:
+        draw_comparison(rows, out)
+    if as_json:
+        content = [{**vars(each), "hypervolume": _pair(each.hypervolume)} for each in table]
+        print_json({"reference": reference, "methods": content, "verdict": verdict(table)})
+        return
+    console = Console()
+    if seeds == 1:
+        for name, front in fronts.items():
+            console.print(f"[bold]{name}[/], {len(front)} models, losses on {front.shown_split}")
+            console.print(front_table(front, front.shown_split))
+            console.print()
+    console.print(_table(table, rows[0]["tasks"]))
+    where = f"Hypervolume on {rows[0]['split']} at {tuple(round(value, 3) for value in reference)}"
+    note = "; * of one point made of the best losses of separate networks" if any(s.ideal for s in table) else ""
+    console.print(f"{where}{note}.", highlight=False, soft_wrap=True)
+    console.print(verdict(table), highlight=False, soft_wrap=True)
+    if out is not None:
+        console.print(
+            f"All points: {out / 'compare.json'}. Figure: {out / 'compare.png'}.", highlight=False, soft_wrap=True
+        )
+
+
+class _Named:
+    """A factory that says what it makes, so that results of others are not taken for its own."""
+
+    def __init__(self, factory: object, name: str) -> None:
+        self._factory = factory
+        self._name = name
+
+    def __call__(self, parameters: object) -> object:
+        return self._factory(parameters)  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        return self._name
+
+
+def _table(found: list[Summary], tasks: list[str]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("method")
+    for name in ("models", "hypervolume", "spread", *[f"best {task}" for task in tasks], "not dominated", "seconds"):
+        table.add_column(name, justify="right")
+    for each in found:
+        mean, deviation = each.hypervolume
+        volume = f"{mean:.4f}" if math.isnan(deviation) else f"{mean:.4f} ± {deviation:.4f}"
+        table.add_row(
+            each.method,
+            str(each.models),
+            volume + ("*" if each.ideal else ""),
+            f"{each.spread:.3f}",
+            *[f"{value:.4f}" for value in each.best],
+            f"{each.nondominated:.1f}",
+            f"{each.seconds:.1f}",
+        )
+    return table
+
+
+def _pair(hypervolume: tuple[float, float]) -> dict[str, float | None]:
+    mean, deviation = hypervolume
+    return {"mean": mean, "std": None if math.isnan(deviation) else deviation}

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from paretomtl import TensorBoard
+from paretomtl.cli._common import (
+    INTERRUPTED,
+    OPTIMIZERS,
+    PROBLEM_HELP,
+    clean_errors,
+    complete_method,
+    complete_problem,
+    find_method,
+    find_optimizer,
+    find_problem,
+    front_table,
+    print_json,
+)
+from paretomtl.cli._show import summary
+from paretomtl.training import fit
+
+
+@clean_errors
+def run(
+    problem: Annotated[str, typer.Argument(help=PROBLEM_HELP, autocompletion=complete_problem, show_default=False)],
+    method: Annotated[str, typer.Option(help="How to train.", autocompletion=complete_method)] = "pareto-mtl",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="An option of the method, such as epsilon=0.2; may be repeated.")
+    ] = None,
+    preferences: Annotated[
+        int | None, typer.Option(help="How many models; 5, or one per task for single-task.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="The problem's recipe if left out.")] = None,
+    optimizer: Annotated[
+        str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")] = None,
+    seed: Annotated[int, typer.Option(help="Of starts, data order and dropout.")] = 0,
+    strategy: Annotated[str, typer.Option(help="auto, sequential or batched.")] = "auto",
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; the GPU if there is one.")] = None,
+    precision: Annotated[str, typer.Option(help="float32, float64 or bfloat16.")] = "float32",
+    clip_norm: Annotated[float | None, typer.Option(help="The longest update of each model.")] = None,
+    compile_: Annotated[bool, typer.Option("--compile", help="Run the models through torch.compile.")] = False,
+    keep: Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")] = "last",
+    only: Annotated[str | None, typer.Option(help="Train these subproblems alone, such as 0,2.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder; runs/PROBLEM-METHOD-SEED if left out.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")] = False,
+    checkpoint_seconds: Annotated[float, typer.Option(help="The least time between checkpoints.")] = 30.0,
+    tensorboard: Annotated[Path | None, typer.Option(help="Write TensorBoard's event files to this folder.")] = None,
+    progress: Annotated[str, typer.Option(help="auto, rich, plain or quiet.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Train a front: one model per preference.
+
+    Exit codes: 0 done, 2 bad input, 130 stopped by Ctrl-C (a checkpoint and a front of what there is are stored).
+    """
+    found = find_problem(problem)
+    configured = find_method(method, set_ or [], found)
+    folder = out or Path("runs") / f"{found.name}-{configured.name.replace(':', '-')}-{seed}"
+    callbacks: list[Any] = [] if tensorboard is None else [TensorBoard(tensorboard)]
+    front = fit(
+        found,
+        configured,
+        preferences,
+        epochs=epochs,
+        batch_size=batch_size,
+        seed=seed,
+        optimizer=find_optimizer(optimizer, learning_rate, weight_decay),
+        strategy=strategy,  # type: ignore[arg-type]
+        device=device,
+        precision=precision,
+        clip_norm=clip_norm,
+        compile=compile_,
+        keep=keep,
+        only=_subproblems(only),
+        out=folder,
+        resume=resume,
+        checkpoint_seconds=checkpoint_seconds,
+        progress=progress,  # type: ignore[arg-type]
+        callbacks=callbacks,
+    )
+    if as_json:
+        print_json(summary(front, front.shown_split, folder))
+    else:
+        console = Console()
+        console.print(front_table(front, front.shown_split))
+        for line in _lines(summary(front, front.shown_split, folder)):
+            console.print(line, highlight=False, soft_wrap=True)
+    if not front.complete:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    volume = facts["hypervolume"]
+    first = f"Losses on {facts['split']}; {facts['seconds']:.1f} s; {facts['strategy']}."
+    if volume is not None:
+        first += f" Hypervolume {volume:.4g} at {tuple(round(r, 3) for r in facts['reference'])}."
+    stopped = "" if facts["complete"] else "Stopped early; --resume goes on. "
+    return [first, f"{stopped}Stored in {facts['folder']}; see it again with: paretomtl show {facts['folder']}"]
+
+
+def _subproblems(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"'--only' must be whole numbers separated by commas. Got {text!r} instead.") from None

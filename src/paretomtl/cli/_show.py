@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from paretomtl.cli._common import clean_errors, front_table, print_json
+from paretomtl.front import Front
+
+
+@clean_errors
+def show(
+    run: Annotated[Path, typer.Argument(help="A run's folder, or that of a stored front.", show_default=False)],
+    split: Annotated[
+        str | None, typer.Option(help="train, val or test; test, val or train if left out.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Show a stored front: solutions, status, hypervolume, spread, regions, how it was trained."""
+    front = Front.load(run)
+    shown = split or front.shown_split
+    if shown not in front.losses:
+        raise ValueError(f"'--split' must be one of {list(front.losses)}. Got {shown!r} instead.")
+    facts = summary(front, shown, run)
+    if as_json:
+        print_json(facts)
+        return
+    console = Console()
+    stopped = "" if front.complete else ", stopped early"
+    console.print(f"[bold]{front.problem}[/], {front.method}, seed {front.seed}{stopped}; losses on {shown}")
+    console.print(front_table(front, shown))
+    if facts["hypervolume"] is not None:
+        reference = tuple(round(value, 3) for value in facts["reference"])
+        console.print(f"hypervolume {facts['hypervolume']:.4g} at {reference}", highlight=False)
+    console.print(
+        f"spread {facts['spread']:.4g}; {facts['nondominated']} of {len(front)} not dominated", highlight=False
+    )
+    if facts["in_region"] is not None:
+        angles = ", ".join(f"{angle:.1f}" for angle in facts["angles"])
+        console.print(
+            f"{facts['in_region']} of {len(front)} in their own region; degrees from it: {angles}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    console.print(f"trained in {front.seconds:.1f} s; {front.strategy}", highlight=False, soft_wrap=True)
+
+
+def summary(front: Front, split: str, folder: Path) -> dict[str, Any]:
+    """A front in numbers, for people and for JSON."""
+    directions = front.reading == "direction"
+    return {
+        "folder": str(folder),
+        "problem": front.problem,
+        "method": front.method,
+        "seed": front.seed,
+        "complete": front.complete,
+        "split": split,
+        "tasks": list(front.tasks),
+        "reading": front.reading,
+        "subproblems": list(front.subproblems),
+        "preferences": front.preferences[list(front.subproblems)].tolist(),
+        "losses": _plain(front.losses[split].tolist()),
+        "metrics": {name: _plain(values.tolist()) for name, values in front.metrics.get(split, {}).items()},
+        "status": list(front.status),
+        "epochs": list(front.epochs),
+        "hypervolume": _hypervolume(front, split),
+        "reference": None if front.reference is None else list(front.reference),
+        "spread": front.spread(split),
+        "nondominated": int(front.nondominated(split).sum()),
+        "in_region": front.region_hits(split) if directions else None,
+        "angles": _plain(front.angle(split).tolist()) if directions else None,
+        "strategy": front.strategy,
+        "seconds": front.seconds,
+    }
+
+
+def _hypervolume(front: Front, split: str) -> float | None:
+    """The hypervolume at the front's own reference; None where there is none to be had."""
+    try:
+        return front.hypervolume(split=split)
+    except (ValueError, ModuleNotFoundError):
+        return None
+
+
+def _plain(values: Any) -> Any:
+    """Numbers for JSON: None for what is not finite."""
+    if isinstance(values, list):
+        return [_plain(value) for value in values]
+    return values if values - values == 0.0 else None

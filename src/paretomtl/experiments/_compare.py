@@ -1,0 +1,204 @@
+"""Several methods on one problem: the same recipe, seeds and budget for each, and what the rows say."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from paretomtl._extras import require
+from paretomtl.experiments._store import Row, environment, load_rows, numbers, save_rows
+from paretomtl.front import Front
+from paretomtl.problems import Problem
+from paretomtl.training import fit
+
+RESULTS = "compare.json"
+
+
+def compare(
+    problem: Problem,
+    methods: Sequence[str],
+    seeds: int,
+    *,
+    preferences: int | None = None,
+    folder: Path | None = None,
+    command: str = "",
+    tell: Callable[[str], None] = lambda text: None,
+    **options: Any,
+) -> tuple[list[Row], dict[str, Front]]:
+    """Train every method with every seed.
+
+    Args:
+        problem: what to train; hypervolumes are on its test split, or else on training.
+        methods: their names.
+        seeds: how many, from 0 on.
+        preferences: how many models each; those of "single-task" are one per task.
+        folder: where rows are kept; a method and seed that is there already is not trained again.
+        command: what to write down as the command that made the results.
+        tell: called with a line before each run.
+        options: further arguments of :func:`paretomtl.fit`, the same for all.
+
+    Returns:
+        One row per method and seed, and the fronts of the first seed that were trained now.
+    """
+    path = None if folder is None else folder / RESULTS
+    asked = {"preferences_asked": preferences, "options": {name: str(value) for name, value in sorted(options.items())}}
+    rows = load_rows(path) if path is not None and path.exists() else []
+    for row in rows:
+        if row["problem"] != problem.name or any(row[name] != value for name, value in asked.items()):
+            raise ValueError(f"'out' must hold results of the same problem and options. '{path}' holds others.")
+    fronts: dict[str, Front] = {}
+    common = environment()
+    for method in methods:
+        for seed in range(seeds):
+            if any(row["method"] == method and row["seed"] == seed for row in rows):
+                continue
+            tell(f"{method}, seed {seed}")
+            count = None if method == "single-task" else preferences
+            front = fit(problem, method, count, seed=seed, **options)
+            if seed == 0:
+                fronts[method] = front
+            rows.append({**_row(front), **asked, **common})
+            if path is not None:
+                save_rows(path, "compare", command, rows)
+    return [row for row in rows if row["method"] in methods and row["seed"] < seeds], fronts
+
+
+def _row(front: Front) -> Row:
+    split = front.shown_split
+    return {
+        "problem": front.problem,
+        "method": front.method,
+        "preferences": len(front),
+        "tasks": list(front.tasks),
+        "reading": front.reading,
+        "epochs": len(front.history["losses"]),
+        "seed": front.seed,
+        "split": split,
+        "reference": None if front.reference is None else [round(value, 5) for value in front.reference],
+        "spread": round(front.spread(split), 5),
+        "nondominated": int(front.nondominated(split).sum()),
+        "in_region": front.region_hits("train") if front.reading == "direction" else None,
+        "vectors": numbers(front.preferences),
+        "losses": numbers(front.losses[split]),
+        "train_losses": numbers(front.losses["train"]),
+        "metrics": {name: numbers(values) for name, values in front.metrics.get(split, {}).items()},
+        "status": list(front.status),
+        "strategy": front.strategy,
+        "seconds": round(front.seconds, 3),
+    }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One method over all seeds.
+
+    Attributes:
+        method: its name.
+        seeds: how many.
+        models: how many it trains for each seed.
+        hypervolume: mean and standard deviation over seeds, against the common reference.
+        ideal: whether the hypervolume is that of one point, made of the best losses of separate networks.
+        spread: mean over seeds.
+        best: for each task the best loss of a front, mean over seeds.
+        nondominated: mean over seeds.
+        seconds: mean over seeds.
+    """
+
+    method: str
+    seeds: int
+    models: int
+    hypervolume: tuple[float, float]
+    ideal: bool
+    spread: float
+    best: list[float]
+    nondominated: float
+    seconds: float
+
+
+def common_reference(rows: Sequence[Row]) -> list[float]:
+    """The reference for all: for each task the largest of the fronts' own."""
+    known = [row["reference"] for row in rows if row["reference"] is not None]
+    if not known:
+        raise ValueError("'rows' must have a reference point. Got none.")
+    return [max(column) for column in zip(*known, strict=True)]
+
+
+def summaries(rows: Sequence[Row]) -> list[Summary]:
+    """The methods, best hypervolume first."""
+    reference = common_reference(rows)
+    found = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        mine = [row for row in rows if row["method"] == method]
+        ideal = method == "single-task"
+        volumes = [_volume(row, reference, ideal) for row in mine]
+        best = [[min(column) for column in zip(*_finite(row), strict=True)] for row in mine if _finite(row)]
+        found.append(
+            Summary(
+                method=method,
+                seeds=len(mine),
+                models=mine[0]["preferences"],
+                hypervolume=(statistics.fmean(volumes), statistics.stdev(volumes) if len(volumes) > 1 else math.nan),
+                ideal=ideal,
+                spread=statistics.fmean(row["spread"] for row in mine),
+                best=[statistics.fmean(column) for column in zip(*best, strict=True)] if best else [],
+                nondominated=statistics.fmean(row["nondominated"] for row in mine),
+                seconds=statistics.fmean(row["seconds"] for row in mine),
+            )
+        )
+    return sorted(found, key=lambda summary: -summary.hypervolume[0])
+
+
+def verdict(found: Sequence[Summary]) -> str:
+    """In plain words, which method does best here, and whether that can be told from these seeds.
+
+    Two methods differ if their mean hypervolumes are further apart than twice the standard error of the difference.
+    Separate networks for each task are no front, and are left out.
+    """
+    fronts = [summary for summary in found if not summary.ideal]
+    if len(fronts) < 2:
+        return "There is nothing to compare."
+    first, others = fronts[0], fronts[1:]
+    if first.seeds < 2:
+        gap = 100 * (first.hypervolume[0] / others[0].hypervolume[0] - 1) if others[0].hypervolume[0] else math.inf
+        return (
+            f"{first.method} has the largest hypervolume, {gap:.1f} % above {others[0].method}. One seed cannot tell "
+            "whether that is luck: compare with --seeds 5."
+        )
+    equal = [other.method for other in others if not _differ(first, other)]
+    worse = [other.method for other in others if _differ(first, other)]
+    text = f"{first.method} has the largest mean hypervolume."
+    if equal:
+        verb = "does" if len(equal) == 1 else "do"
+        text += f" {_listed(equal)} {verb} as well here: the difference is within twice its standard error."
+    if worse:
+        text += f" {_listed(worse)} {'is' if len(worse) == 1 else 'are'} behind by more than that."
+    return text
+
+
+def _differ(one: Summary, other: Summary) -> bool:
+    error = math.sqrt(sum(s.hypervolume[1] ** 2 / s.seeds for s in (one, other)))
+    return abs(one.hypervolume[0] - other.hypervolume[0]) > 2 * error
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _finite(row: Mapping[str, Any]) -> list[list[float]]:
+    return [point for point in row["losses"] if all(value is not None and math.isfinite(value) for value in point)]
+
+
+def _volume(row: Mapping[str, Any], reference: Sequence[float], ideal: bool) -> float:
+    points = _finite(row)
+    if not points:
+        return 0.0
+    if ideal:
+        points = [[min(column) for column in zip(*points, strict=True)]]
+    table = torch.tensor(points, dtype=torch.float64).numpy()
+    return float(require("moocore", "indicators").hypervolume(table, ref=list(reference)))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -31,9 +31,7 @@ def compare(
         str | None, typer.Option(help="Names separated by commas; all built-in ones if left out.", show_default=False)
     ] = None,
     seeds: Annotated[int, typer.Option(help="How many seeds for each method.")] = 5,
-    preferences: Annotated[
-        int | None, typer.Option(help="How many models each; 5, one per task for single-task.")
-    ] = None,
+    preferences: Annotated[int | None, typer.Option(help="How many models; 5, one per task for single-task.")] = None,
     epochs: Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="The problem's recipe if left out.")] = None,
     optimizer: Annotated[
@@ -61,7 +59,7 @@ def compare(
     if seeds < 1:
         raise ValueError(f"'--seeds' must be at least 1. Got {seeds} instead.")
     errors = Console(stderr=True)
-    options = {
+    options: dict[str, Any] = {
         "epochs": epochs,
         "batch_size": batch_size,
         "strategy": strategy,
@@ -124,9 +122,11 @@ class _Named:
 
 def _table(found: list[Summary], tasks: list[str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("method")
-    for name in ("models", "hypervolume", "spread", *[f"best {task}" for task in tasks], "not dominated", "seconds"):
-        table.add_column(name, justify="right")
+    table.add_column("method", no_wrap=True)
+    table.add_column("models", justify="right")
+    table.add_column("hypervolume", justify="right", no_wrap=True)
+    for name in ("spread", *[f"best {task}" for task in tasks], "not dominated", "seconds"):
+        table.add_column(name, justify="right", overflow="fold")
     for each in found:
         mean, deviation = each.hypervolume
         volume = f"{mean:.4f}" if math.isnan(deviation) else f"{mean:.4f} ± {deviation:.4f}"

@@ -31,9 +31,7 @@ def run(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="An option of the method, such as epsilon=0.2; may be repeated.")
     ] = None,
-    preferences: Annotated[
-        int | None, typer.Option(help="How many models; 5, or one per task for single-task.")
-    ] = None,
+    preferences: Annotated[int | None, typer.Option(help="How many models; 5, one per task for single-task.")] = None,
     epochs: Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="The problem's recipe if left out.")] = None,
     optimizer: Annotated[

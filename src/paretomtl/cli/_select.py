@@ -16,18 +16,16 @@ def select(
     run: Annotated[Path, typer.Argument(help="A run's folder, or that of a stored front.", show_default=False)],
     direction: Annotated[
         str | None,
-        typer.Option(help="Nearest to this direction of the losses, such as 1,2; large allows a large loss."),
+        typer.Option(help="Nearest to this direction of the losses, such as 1,2; more allows more."),
     ] = None,
     importance: Annotated[
         str | None,
-        typer.Option(help="Best for these importances of the tasks, such as 3,1; large asks for a small loss."),
+        typer.Option(help="Best for these importances of the tasks, such as 3,1; more asks for less."),
     ] = None,
     knee: Annotated[bool, typer.Option("--knee", help="The knee of the front, if it has one.")] = False,
     bound: Annotated[
         list[str] | None,
-        typer.Option(
-            help="What a solution must reach, such as 'accuracy=0.78': losses at most, metrics by their kind."
-        ),
+        typer.Option(help="What a solution must reach, such as 'accuracy=0.78'; losses: at most."),
     ] = None,
     best: Annotated[str | None, typer.Option(help="The task or metric to choose by within the bounds.")] = None,
     split: Annotated[

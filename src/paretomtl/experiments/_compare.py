@@ -165,10 +165,11 @@ def verdict(found: Sequence[Summary]) -> str:
         return "There is nothing to compare."
     first, others = fronts[0], fronts[1:]
     if first.seeds < 2:
-        gap = 100 * (first.hypervolume[0] / others[0].hypervolume[0] - 1) if others[0].hypervolume[0] else math.inf
+        second = others[0].hypervolume[0]
+        gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
         return (
-            f"{first.method} has the largest hypervolume, {gap:.1f} % above {others[0].method}. One seed cannot tell "
-            "whether that is luck: compare with --seeds 5."
+            f"{first.method} has the largest hypervolume{gap}. One seed cannot tell whether that is luck: compare with "
+            "more of them."
         )
     equal = [other.method for other in others if not _differ(first, other)]
     worse = [other.method for other in others if _differ(first, other)]

@@ -53,12 +53,11 @@ def multi_digits(pairs: int = 4000) -> Problem:
     labels = torch.tensor(digits.target)
     generator = torch.Generator().manual_seed(0)
     order = torch.randperm(len(images), generator=generator)
-    splits, start = {}, 0
-    for split, count in _IMAGES.items():
-        chosen = order[start : start + count]
-        start += count
-        number = pairs if split == "train" else max(1, pairs // 4)
-        splits[split] = _pairs(images[chosen], labels[chosen], number, generator)
+    parts = dict(zip(_IMAGES, torch.split(order, list(_IMAGES.values())), strict=True))
+    splits = {
+        split: _pairs(images[part], labels[part], pairs if split == "train" else max(1, pairs // 4), generator)
+        for split, part in parts.items()
+    }
     return Problem(
         model=SmallLeNet,
         losses=cross_entropies,
@@ -70,9 +69,9 @@ def multi_digits(pairs: int = 4000) -> Problem:
         name="multi-digits",
         reference=[2.0, 2.0],
         recipe=Recipe(
-            epochs=20,
+            epochs=30,
             batch_size=128,
-            optimizer=lambda parameters: torch.optim.Adam(parameters, lr=2e-3),
+            optimizer=lambda parameters: torch.optim.AdamW(parameters, lr=3e-3),
             methods={"pareto-mtl": ParetoMTL(rescale=True), "mgda": MGDA(rescale=True)},
         ),
     )

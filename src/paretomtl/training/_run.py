@@ -61,7 +61,7 @@ class RunFolder:
             return None
         if not resume:
             raise ValueError(
-                f"'out' must be a new folder, or come with resume=True. '{self.path}' holds a run already."
+                f"'out' must be a new folder, or come with resume=True (--resume). '{self.path}' holds a run already."
             )
         stored = read_json(path)
         if not isinstance(stored, dict) or stored.get("format") != FORMAT:

@@ -1,0 +1,27 @@
+"""Four tasks, ten trade-offs, and a choice by importance.
+
+python examples/four_tasks.py
+"""
+
+import torch
+from torch import nn
+
+import paretomtl as pm
+
+TASKS = ["click", "like", "share", "stay"]
+
+torch.manual_seed(0)
+x = torch.randn(1500, 12)
+y = torch.tanh(x @ torch.randn(12, 4) + 0.5 * x.roll(1, 1) @ torch.randn(12, 4))
+
+problem = pm.Problem(
+    model=lambda: nn.Sequential(nn.Linear(12, 6), nn.Tanh(), nn.Linear(6, 4)),
+    losses=lambda outputs, targets: (outputs - targets).square().mean(0),
+    tasks=TASKS,
+    train=(x[:1000], y[:1000]),
+    val=(x[1000:], y[1000:]),
+    name="feed",
+)
+front = pm.fit(problem, preferences=10, epochs=60, batch_size=100, optimizer=lambda p: torch.optim.Adam(p, lr=0.01))
+print(front)
+print(front.select(importance=[1, 1, 1, 5]).reason)

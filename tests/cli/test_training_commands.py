@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+import paretomtl as pm
+from paretomtl.cli._app import app
+from paretomtl.cli._common import find_method, find_problem
+from paretomtl.methods import METHODS
+
+PROBLEM = """
+import torch
+from torch import nn
+import paretomtl as pm
+
+torch.manual_seed(0)
+x = torch.randn(60, 4)
+y = torch.stack([x.sum(-1), x.prod(-1)], -1)
+
+def losses(outputs, targets):
+    return (outputs - targets).square().mean(0)
+
+def worst(outputs, targets):
+    return (outputs - targets).abs().max()
+
+def make():
+    return pm.Problem(
+        lambda: nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)), losses, ["sum", "product"],
+        train=(x[:40], y[:40]), val=(x[40:50], y[40:50]), test=(x[50:], y[50:]),
+        metrics={"worst": pm.Metric(worst, "lower")}, name="toy",
+    )
+
+ready = make()
+number = 3
+
+def raises():
+    return pm.Problem(lambda: nn.Linear(4, 2), lambda outputs, targets: 1 / 0, ["a", "b"], train=(x, y))
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a problem of one's own."""
+    (tmp_path / "toys.py").write_text(PROBLEM)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "toys", raising=False)
+    return tmp_path
+
+
+def call(*arguments: str, code: int = 0) -> str:
+    found = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80", "NO_COLOR": "1"})
+    assert found.exit_code == code, found.output + repr(found.exception)
+    return found.output
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    return call(
+        "run", "toys:make", "--epochs", "3", "--progress", "quiet", "--strategy", "sequential", *arguments, code=code
+    )
+
+
+def test_run_show_and_select(here: Path) -> None:
+    text = run("--preferences", "3", "--out", "first")
+    assert "direction" in text
+    assert "Stored in first" in text
+    shown = call("show", "first")
+    assert "toy, pareto-mtl, seed 0; losses on test" in shown
+    assert "in their own region" in shown
+    assert "losses on val" in call("show", "first", "--split", "val")
+    facts = json.loads(call("show", "first", "--json"))
+    assert facts["subproblems"] == [0, 1, 2]
+    assert len(facts["losses"]) == 3
+    assert facts["metrics"]["worst"][0] > 0
+    choice = json.loads(call("select", "first", "--importance", "1,0", "--json", "--save", "chosen.safetensors"))
+    on_validation = json.loads(call("show", "first", "--split", "val", "--json"))
+    assert choice["losses"]["sum"] == min(row[0] for row in on_validation["losses"])
+    weights = load_file(here / "chosen.safetensors")
+    front = pm.Front.load(here / "first")
+    assert (weights["0.weight"] == front.state_dict(choice["k"])["0.weight"]).all()
+    assert "Subproblem" in call("select", "first", "--direction", "1,1")
+    text = call("select", "first", "--bound", "sum<=100", "--best", "product")
+    assert "it has the best product" in " ".join(text.split())
+
+
+def test_json_is_all_that_is_printed(here: Path) -> None:
+    facts = json.loads(run("--preferences", "2", "--json"))
+    assert facts["folder"] == "runs/toy-pareto-mtl-0"
+    assert facts["complete"] is True
+
+
+def test_no_solution_has_its_own_exit_code(here: Path) -> None:
+    run("--preferences", "2", "--out", "first")
+    text = call("select", "first", "--bound", "sum=0.0000001", "--best", "product", code=3)
+    assert "No solution on val has sum at most 1e-07" in text
+    assert json.loads(call("select", "first", "--bound", "sum=1e-9", "--best", "sum", "--json", code=3))["k"] is None
+
+
+def test_a_second_run_does_not_overwrite_the_first(here: Path) -> None:
+    run("--preferences", "2")
+    assert "holds a run already" in run("--preferences", "2", code=2)
+    assert "Stored in" in run("--preferences", "2", "--resume")
+    assert "'preferences' must be that of the run" in run("--preferences", "3", "--resume", code=2)
+
+
+def test_every_option_reaches_the_library(here: Path) -> None:
+    run(
+        "--method", "pareto-mtl", "--set", "epsilon=0.3", "--set", "rescale=True", "--batch-size", "16", "--seed", "4",
+        "--optimizer", "sgd", "--learning-rate", "0.02", "--weight-decay", "0.1", "--precision", "float64",
+        "--clip-norm", "0.5", "--keep", "best", "--only", "2,0", "--preferences", "3", "--device", "cpu",
+        "--out", "x", "--tensorboard", "tb",
+    )  # fmt: skip
+    config = json.loads((here / "x" / "config.json").read_text())
+    assert config["method"] == repr(pm.ParetoMTL(epsilon=0.3, rescale=True))
+    assert config["optimizer"].startswith("SGD")
+    assert "'weight_decay': 0.1" in config["optimizer"]
+    assert "learning rates [0.02]" in config["optimizer"]
+    expected = {
+        "seed": 4,
+        "batch_size": 16,
+        "precision": "float64",
+        "clip_norm": 0.5,
+        "keep": "best",
+        "subproblems": [2, 0],
+    }
+    assert {name: config[name] for name in expected} == expected
+    assert list((here / "tb").iterdir())
+
+
+def test_defaults_are_the_librarys(here: Path) -> None:
+    import inspect
+
+    from paretomtl.cli._run import run as command
+
+    library = inspect.signature(pm.fit).parameters
+    for name, parameter in inspect.signature(command).parameters.items():
+        known = name.rstrip("_")
+        if known in library and known not in ("problem", "out"):
+            assert parameter.default == library[known].default, name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nope"], "'PROBLEM' must be one of synthetic, quadratic, multi-digits, or package.module:attribute"),
+        (["run", "nowhere:x"], "'PROBLEM' must name a module that can be imported. Got 'nowhere'"),
+        (["run", "toys:other"], "'PROBLEM' must name an attribute of 'toys'. Got 'other'"),
+        (["run", "toys:number"], "'PROBLEM' must be a Problem or make one. 'toys:number' is a int"),
+        (["run", "toys:make"], "'epochs' must be given"),
+        (["run", "toys:make", "--epochs", "0"], "'epochs' must be a whole number of at least 1"),
+        (["run", "toys:make", "--epochs", "1", "--method", "magic"], "'method' must be one of pareto-mtl"),
+        (["run", "toys:make", "--epochs", "1", "--set", "eps=1"], "'--set' must be NAME=VALUE"),
+        (["run", "toys:make", "--epochs", "1", "--optimizer", "magic"], "'--optimizer' must be one of sgd"),
+        (["run", "toys:make", "--epochs", "1", "--only", "a"], "'--only' must be whole numbers"),
+        (["run", "toys:make", "--epochs", "1", "--out", "toys.py/x"], "'out' must be a folder that can be written"),
+        (["show", "nowhere"], "'path' must be the folder of a front"),
+        (["compare", "toys:make", "--epochs", "1", "--seeds", "0"], "'--seeds' must be at least 1"),
+        (["select", "nowhere", "--knee"], "'path' must be the folder of a front"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(here: Path, arguments: list[str], message: str) -> None:
+    text = " ".join(call(*arguments, code=2).split())
+    assert message in text
+    assert "Traceback" not in text
+
+
+def test_errors_in_the_users_code_keep_their_traceback(here: Path) -> None:
+    found = CliRunner().invoke(app, ["run", "toys:raises", "--epochs", "1"])
+    assert found.exit_code == 1
+    assert isinstance(found.exception, ZeroDivisionError)
+
+
+def test_bad_selections_are_named(here: Path) -> None:
+    run("--preferences", "2", "--out", "first")
+    assert "numbers separated by commas" in call("select", "first", "--direction", "a,b", code=2)
+    assert "'--bound' must be NAME=NUMBER" in call("select", "first", "--bound", "sum", "--best", "sum", code=2)
+    assert "must be given" in call("select", "first", code=2)
+    assert "'--split' must be one of" in call("show", "first", "--split", "dev", code=2)
+
+
+def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
+    arguments = ["compare", "toys:make", "--epochs", "2", "--seeds", "2", "--methods", "pareto-mtl,linear,single-task"]
+    text = call(*arguments, "--preferences", "3", "--out", "c")
+    assert "±" in text
+    assert "single-task" in text
+    assert "separate networks" in text
+    assert "has the largest mean hypervolume" in text
+    rows = json.loads((here / "c" / "compare.json").read_text())["rows"]
+    assert len(rows) == 6
+    assert {row["preferences"] for row in rows if row["method"] == "single-task"} == {2}
+    assert (here / "c" / "compare.png").stat().st_size > 5000
+    before = (here / "c" / "compare.json").read_text()
+    again = json.loads(call(*arguments, "--preferences", "3", "--out", "c", "--json"))
+    assert (here / "c" / "compare.json").read_text() == before, "what is there is not trained again"
+    assert [each["method"] for each in again["methods"]]
+    assert "must hold results of the same problem" in call(*arguments, "--preferences", "4", "--out", "c", code=2)
+
+
+def test_compare_with_one_seed_shows_the_fronts(here: Path) -> None:
+    text = call(
+        "compare", "toys:ready", "--epochs", "2", "--seeds", "1", "--methods", "pareto-mtl,mgda", "--preferences", "2"
+    )
+    assert "pareto-mtl, 2 models, losses on test" in text
+    assert "One seed cannot tell" in text
+    assert max(map(len, text.splitlines()[:12])) <= 80
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "show", "select", "list", "reproduce"])
+def test_help_explains(command: str) -> None:
+    text = call(command, "--help")
+    assert "Usage" in text
+    assert "--json" in text
+
+
+def test_completion_knows_the_names() -> None:
+    from paretomtl.cli._common import complete_method, complete_problem
+
+    assert complete_problem("multi") == ["multi-digits"]
+    assert set(complete_method("")) == set(METHODS)
+    assert "--install-completion" in call("--help")
+
+
+def test_methods_come_from_the_recipe() -> None:
+    digits = pytest.importorskip("sklearn.datasets")
+    assert digits
+    problem = find_problem("multi-digits")
+    assert find_method("pareto-mtl", [], problem) == pm.ParetoMTL(rescale=True)
+    assert find_method("pareto-mtl", ["epsilon=0.2"], problem) == pm.ParetoMTL(rescale=True, epsilon=0.2)
+    assert find_method("gradnorm", [], problem) == pm.GradNorm()
+
+
+def test_ctrl_c_leaves_a_checkpoint_and_exit_code_130(here: Path) -> None:
+    arguments = [
+        "run",
+        "toys:make",
+        "--epochs",
+        "100000",
+        "--out",
+        "long",
+        "--progress",
+        "quiet",
+        "--strategy",
+        "sequential",
+    ]
+    command: list[Any] = [sys.executable, "-m", "paretomtl", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ})
+    log = here / "long" / "log.jsonl"
+    for _ in range(600):
+        if log.exists() and log.read_text().count("epoch") > 3:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    text, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, text
+    assert "Stopped early; --resume goes on" in text
+    assert not pm.Front.load(here / "long").complete
+    assert (here / "long" / "checkpoint.safetensors").exists()

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import paretomtl as pm
+from paretomtl.training import Report, _progress
+from training.networks import accuracy, classes, fit, problem
+
+
+def report(**fields: Any) -> Report:
+    values: dict[str, Any] = {
+        "epoch": 3,
+        "epochs": 10,
+        "step": 90,
+        "seconds": 6.0,
+        "tasks": ["a", "b"],
+        "subproblems": [0, 1],
+        "losses": torch.tensor([[1.0, 2.0], [3.0, math.nan]]),
+        "weights": torch.ones(2, 2),
+        "val_losses": None,
+        "val_metrics": {},
+        "hypervolume": 1.25,
+        "reference": [4.0, 4.0],
+        "frozen": [1],
+    }
+    return Report(**{**values, **fields})
+
+
+def test_one_line_says_all() -> None:
+    line = _progress.describe(report())
+    assert line == "epoch 3/10, 0:06 gone, 0:14 left, hypervolume 1.25; losses 0: 1 2  1: 3 nan; frozen: 1"
+    assert _progress.clock(3725) == "1:02:05"
+
+
+def test_numbers_are_json() -> None:
+    found = report(val_losses=torch.ones(2, 2), val_metrics={"m": torch.tensor([1.0, math.nan])}).numbers()
+    assert found["losses"] == [[1.0, 2.0], [3.0, None]]
+    assert found["val_metrics"] == {"m": [1.0, None]}
+
+
+def test_reports_of_a_run() -> None:
+    seen: list[Report] = []
+    of = problem(val=classes(30, seed=1), metrics={"accuracy": pm.Metric(accuracy)})
+    front = fit(of, callbacks=[seen.append])
+    assert [r.epoch for r in seen] == [1, 2, 3, 4]
+    assert [r.step for r in seen] == [3, 6, 9, 12]
+    for i, each in enumerate(seen):
+        torch.testing.assert_close(each.losses.float(), front.history["losses"][i])
+        torch.testing.assert_close(each.val_losses, front.history["val"][i])
+        assert each.hypervolume is not None
+        assert each.reference == pytest.approx(front.reference)
+    assert torch.equal(seen[-1].val_metrics["accuracy"], front.metrics["val"]["accuracy"])
+
+
+def test_plain_lines_come_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fit(progress="plain")
+    assert capsys.readouterr().err == "", "short runs say nothing"
+    monkeypatch.setattr(_progress, "_PAUSE", 0.0)
+    fit(progress="plain")
+    assert len(capsys.readouterr().err.splitlines()) == 4
+    fit(progress="auto")
+    assert len(capsys.readouterr().err.splitlines()) == 4, "not a terminal: plain lines"
+    fit(progress="quiet")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console
+
+    page = io.StringIO()
+    console = Console(file=page, force_terminal=True, width=60, color_system=None)
+    monkeypatch.setattr("rich.console.Console", lambda **_: console)
+    fit(progress="rich")
+    text = page.getvalue()
+    assert "epoch 4/4" in text
+    assert "left" in text
+    panel = Console(file=(still := io.StringIO()), width=50)
+    panel.print(_progress._panel(report(subproblems=list(range(20)), losses=torch.ones(20, 2), frozen=[3])))
+    assert "and 8 more" in still.getvalue()
+    assert "3 frozen" in still.getvalue()
+    assert all(len(line) <= 50 for line in still.getvalue().splitlines())
+
+
+def test_tensorboard_files_can_be_read(tmp_path: Path) -> None:
+    loading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    fit(problem(val=classes(30, seed=1)), callbacks=[pm.TensorBoard(tmp_path)])
+    events = loading.EventAccumulator(str(tmp_path))
+    events.Reload()
+    names = events.Tags()["scalars"]
+    assert {"train/a/0", "weight/b/2", "val/a/1", "hypervolume"} <= set(names)
+    assert [event.step for event in events.Scalars("train/a/0")] == [1, 2, 3, 4]
+
+
+def test_a_callback_that_is_none_is_named() -> None:
+    with pytest.raises(TypeError, match=r"'callbacks' must be functions of a report. Got str"):
+        fit(callbacks=["tensorboard"])

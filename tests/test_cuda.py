@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -126,3 +127,98 @@ def test_training_steps_do_not_wait(method: str) -> None:
         _fit.train_step = original
     assert len(waited) == 50
     assert front.losses["train"].isfinite().all()
+
+
+class Net(torch.nn.Module):
+    """Convolutions, batch normalisation and two heads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 6, 3),
+            torch.nn.BatchNorm2d(6),
+            torch.nn.ReLU(),
+            torch.nn.Flatten(),
+            torch.nn.Linear(216, 16),
+        )
+        self.heads = torch.nn.ModuleList([torch.nn.Linear(16, 4) for _ in range(2)])
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        hidden = self.trunk(x)
+        return tuple(head(hidden) for head in self.heads)
+
+
+def images(**options: object) -> pm.Problem:
+    g = torch.Generator().manual_seed(0)
+    data = (torch.rand(96, 1, 8, 8, generator=g), torch.randint(4, (96, 2), generator=g))
+    return pm.Problem(Net, pm.problems.cross_entropies, ["a", "b"], train=data, **options)  # type: ignore[arg-type]
+
+
+def train(problem: pm.Problem, method: str = "pareto-mtl", **options: object) -> pm.Front:
+    sgd = lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)  # noqa: E731
+    settings = {"epochs": 5, "batch_size": 32, "optimizer": sgd, "device": "cuda", "progress": "quiet", **options}
+    return pm.fit(problem, method, 3, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["pareto-mtl", "mgda", "linear"])
+@pytest.mark.parametrize("scope", [{}, {"shared": ["trunk"]}, {"representation": "trunk"}])
+def test_strategies_and_devices_agree(scope: dict[str, object], method: str) -> None:
+    runs = [("sequential", "cuda"), ("batched", "cuda"), ("sequential", "cpu")]
+    fronts = [
+        train(images(**scope), method, strategy=name, device=device, precision="float64") for name, device in runs
+    ]
+    for other in fronts[1:]:
+        for name, tensor in fronts[0].parameters.items():
+            torch.testing.assert_close(tensor, other.parameters[name], rtol=0, atol=1e-6)
+
+
+def test_steps_on_batches_do_not_wait() -> None:
+    from paretomtl.training import _fit
+
+    original = _fit.train_step
+    steps: list[int] = []
+
+    def watched(*args: object, **kwargs: object) -> object:
+        try:
+            torch.cuda.set_sync_debug_mode("error" if len(steps) > 3 else "default")
+            return original(*args, **kwargs)  # type: ignore[arg-type]
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+            steps.append(1)
+
+    _fit.train_step = watched  # type: ignore[assignment]
+    try:
+        for strategy in ("sequential", "batched"):
+            front = train(images(), strategy=strategy)
+            assert front.losses["train"].isfinite().all()
+    finally:
+        _fit.train_step = original
+    assert len(steps) == 60
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+def test_a_run_can_be_taken_up_again(strategy: str, precision: str, tmp_path: Path) -> None:
+    """Bit by bit with deterministic kernels."""
+    pytest.importorskip("safetensors")
+
+    def stop(report: object) -> None:
+        if report.epoch == 2:  # type: ignore[attr-defined]
+            raise InterruptedError
+
+    deterministic = torch.backends.cudnn.deterministic
+    torch.backends.cudnn.deterministic = True
+    try:
+        options = {"strategy": strategy, "precision": precision}
+        whole = train(images(), **options)
+        with pytest.raises(InterruptedError):
+            train(images(), out=tmp_path, callbacks=[stop], **options)
+        resumed = train(images(), out=tmp_path, resume=True, **options)
+    finally:
+        torch.backends.cudnn.deterministic = deterministic
+    for name, tensor in whole.parameters.items():
+        assert torch.equal(tensor, resumed.parameters[name]), name
+
+
+def test_auto_measures_on_the_gpu() -> None:
+    assert "ms a step as a stack" in train(images(), strategy="auto").strategy

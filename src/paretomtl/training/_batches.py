@@ -51,8 +51,9 @@ class NoData(Batches):
 class _Indexed(Batches):
     """Samples that can be had by number: a random order for each epoch, by (seed, epoch) alone."""
 
-    def __init__(self, samples: int, batch_size: int, fetch: Callable[[Tensor], Any]) -> None:
+    def __init__(self, samples: int, batch_size: int, device: torch.device, fetch: Callable[[Tensor], Any]) -> None:
         self.samples = samples
+        self._device = device  # where the order is: beside the samples, so that no step waits for a copy of it
         self._size = batch_size
         self._fetch = fetch
         # A last batch of one sample is left out of training: batch normalisation cannot take it.
@@ -62,11 +63,12 @@ class _Indexed(Batches):
         assert self.samples is not None
         assert self.steps is not None
         order = torch.randperm(self.samples, generator=torch.Generator().manual_seed(order_seed(seed, epoch)))
+        order = order.to(self._device)
         for number in range(start, self.steps):
             yield self._fetch(order[number * self._size : (number + 1) * self._size])
 
     def in_order(self) -> Iterator[Any]:
-        numbers = torch.arange(self.samples or 0)
+        numbers = torch.arange(self.samples or 0, device=self._device)
         for start in range(0, len(numbers), self._size):
             yield self._fetch(numbers[start : start + self._size])
 
@@ -121,9 +123,7 @@ def make_batches(name: str, data: Data | None, *, batch_size: int, device: torch
                 f"'{name}' must be tensors with the same first dimension, not empty. Got {shapes} instead."
             )
         there = moved(data)
-        return _Indexed(
-            sizes.pop(), batch_size, lambda part: map_tensors(lambda tensor: tensor[part.to(device)], there)
-        )
+        return _Indexed(sizes.pop(), batch_size, device, lambda part: map_tensors(lambda tensor: tensor[part], there))
     if isinstance(data, Dataset):
         dataset: Any = data
         if not hasattr(dataset, "__len__"):
@@ -133,7 +133,10 @@ def make_batches(name: str, data: Data | None, *, batch_size: int, device: torch
         if len(dataset) == 0:
             raise ValueError(f"'{name}' must not be empty. Got a {type(data).__name__} of length 0.")
         return _Indexed(
-            len(dataset), batch_size, lambda part: moved(default_collate([dataset[i] for i in part.tolist()]))
+            len(dataset),
+            batch_size,
+            torch.device("cpu"),
+            lambda part: moved(default_collate([dataset[i] for i in part.tolist()])),
         )
     raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {type(data).__name__} instead.")
 

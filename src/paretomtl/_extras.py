@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib import metadata
 from types import ModuleType
 
 
@@ -17,3 +18,11 @@ def require(module: str, extra: str) -> ModuleType:
             f"'{module.split('.')[0]}' is needed for this and is not installed: pip install 'paretomtl[{extra}]'",
             name=error.name,
         ) from None
+
+
+def version_of(package: str) -> str:
+    """The installed version of a package; "absent" where there is none."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "absent"

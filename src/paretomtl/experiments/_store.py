@@ -8,12 +8,13 @@ import math
 import os
 import platform
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+
+from paretomtl._extras import version_of
 
 Row: TypeAlias = dict[str, Any]
 """One run: what was run, what it gave, where and when."""
@@ -31,7 +32,7 @@ def environment() -> Row:
     hardware = f"{cpu}, {os.cpu_count()} cores"
     if torch.cuda.is_available():
         hardware = f"{torch.cuda.get_device_name()}; {hardware}"
-    versions = {name: _version(name) for name in ("paretomtl", "torch", "numpy", "moocore")}
+    versions = {name: version_of(name) for name in ("paretomtl", "torch", "numpy", "moocore")}
     versions["python"] = platform.python_version()
     return {"date": datetime.date.today().isoformat(), "hardware": hardware, "versions": versions}
 
@@ -61,10 +62,3 @@ def numbers(tensor: Tensor, digits: int = 5) -> Any:
         return [numbers(part, digits) for part in tensor]
     value = round(float(tensor), digits)
     return value + 0.0 if math.isfinite(value) else None
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "absent"

@@ -32,7 +32,7 @@ def draw_comparison(rows: Sequence[Row], folder: Path) -> list[Path]:
             _plane(axis, first)
         else:
             _parallel(axis, first)
-        axis.set_title(f"{first[0]['problem']}, losses on {first[0]['split']}, seed {first[0]['seed']}")
+        axis.set_title(f"{first[0]['problem']}, losses on {first[0]['split']}, seed {first[0]['seed']}", loc="left")
         axis.legend(fontsize=8.5, handletextpad=0.4)
         paths = save_figure(figure, folder, "compare")
         pyplot.close(figure)
@@ -40,38 +40,43 @@ def draw_comparison(rows: Sequence[Row], folder: Path) -> list[Path]:
 
 
 def _plane(axis: Axes, rows: Sequence[Row]) -> None:
-    reference = next((row["reference"] for row in rows if row["reference"]), None)
     for row in rows:
-        points = _points(row)
-        style = _style(row["method"])
+        points, style = _points(row), _style(row["method"])
+        if row["method"] == "single-task":
+            _separate(axis, points, style)
+            continue
         axis.scatter(points[:, 0], points[:, 1], s=26, zorder=3, linewidths=0.4, edgecolors="white", **style)
-        if row["reading"] != "start" and row["method"] != "single-task":
-            line = points[_best_first(points)]
+        if row["reading"] != "start":
+            line = points[_along_front(points)]
             axis.plot(line[:, 0], line[:, 1], color=style["color"], linewidth=0.8, alpha=0.6, zorder=2)
-    largest = torch.cat([_points(row) for row in rows]).amax(0).tolist()
-    right, top = (
-        [min(1.08 * value, 1.02 * limit) for value, limit in zip(largest, reference, strict=True)]
-        if reference
-        else [1.08 * value for value in largest]
-    )
+    right, top = _limits(rows)
     axis.set_xlim(0, right)
     axis.set_ylim(0, top)
-    for row in rows:
-        for direction in row["vectors"] if row["reading"] == "direction" else []:
-            length = 2 * max(right, top)
-            axis.plot([0, length * direction[0]], [0, length * direction[1]], **RAY)
-    axis.set_xlabel(rows[0]["tasks"][0])
+    for direction in next((row["vectors"] for row in rows if row["reading"] == "direction"), []):
+        length = 2 * max(right, top)
+        axis.plot([0, length * direction[0]], [0, length * direction[1]], **RAY)
+    outside = sum(
+        int((_points(row) > torch.tensor([right, top])).any(-1).sum()) for row in rows if row["method"] != "single-task"
+    )
+    note = f" ({outside} solutions lie beyond the reference)" if outside else ""
+    axis.set_xlabel(f"{rows[0]['tasks'][0]}{note}")
     axis.set_ylabel(rows[0]["tasks"][1])
-    outside = sum(int(((_points(row) > torch.tensor([right, top])).any(-1)).sum()) for row in rows)
-    if outside:
-        axis.annotate(
-            f"{outside} beyond the reference",
-            (1.0, 1.0),
-            xycoords="axes fraction",
-            ha="right",
-            va="bottom",
-            fontsize=7.5,
-        )
+
+
+def _limits(rows: Sequence[Row]) -> list[float]:
+    """As far as the solutions go, but not beyond the reference."""
+    largest = torch.cat([_points(row) for row in rows]).amax(0).tolist()
+    reference = next((row["reference"] for row in rows if row["reference"]), None)
+    limits = [torch.inf] * len(largest) if reference is None else reference
+    return [min(1.08 * value, 1.02 * limit) for value, limit in zip(largest, limits, strict=True)]
+
+
+def _separate(axis: Axes, points: torch.Tensor, style: dict[str, Any]) -> None:
+    """What separate networks reach: no point, for each knows one task only."""
+    best = points.amin(0).tolist()
+    line = {"color": style["color"], "linewidth": 0.9, "linestyle": ":", "zorder": 1}
+    axis.axvline(best[0], label=style["label"], **line)
+    axis.axhline(best[1], **line)
 
 
 def _parallel(axis: Axes, rows: Sequence[Row]) -> None:
@@ -90,7 +95,7 @@ def _points(row: Row) -> torch.Tensor:
     return torch.tensor(finite, dtype=torch.float64).reshape(-1, len(row["tasks"]))
 
 
-def _best_first(points: torch.Tensor) -> list[int]:
+def _along_front(points: torch.Tensor) -> list[int]:
     """The rows that no other dominates, along the front."""
     kept: list[int] = []
     for i in sorted(range(len(points)), key=lambda i: tuple(points[i].tolist())):

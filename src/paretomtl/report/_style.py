@@ -16,7 +16,7 @@ COLOURS = {
     "pareto-mtl": "#c1272d",
     "mgda": "#0b5fa5",
     "random-search": "#3a7d44",
-    "linear": "#3a7d44",
+    "linear": "#1b8a8f",
     "single-task": "#333333",
     "gradnorm": "#8e5ea2",
     "uncertainty": "#c98a00",

@@ -11,13 +11,13 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from types import TracebackType
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
+from paretomtl._extras import version_of
 from paretomtl.front import Front
 from paretomtl.methods import Method, slice_state
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
@@ -67,7 +67,7 @@ class Settings:
         ]
         rates = [part.get("initial_lr", part["lr"]) for part in group.optimizer.param_groups]
         return {
-            "version": metadata.version("paretomtl"),
+            "version": version_of("paretomtl"),
             "problem": self.problem.name,
             "tasks": list(self.problem.tasks),
             "samples": samples,

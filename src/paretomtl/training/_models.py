@@ -149,11 +149,11 @@ class Stack(Models):
         wanted = {name for name, p in self.module.named_parameters() if p.requires_grad}
         self.trained = {name: tensor for name, tensor in self.parameters.items() if name in wanted}
         self.randomness = "different"
-        self._forward = self._vmapped if compiler is None else torch.compile(self._vmapped, **compiler)
+        self._compiled = None if compiler is None else torch.compile(self._vmapped, **compiler)
 
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
         with self._attention():
-            losses, outputs = self._forward(self.parameters, self.buffers, batch)
+            losses, outputs = (self._compiled or self._vmapped)(self.parameters, self.buffers, batch)
         return losses, outputs
 
     def tensors(self) -> dict[str, Tensor]:

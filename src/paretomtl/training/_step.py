@@ -51,6 +51,12 @@ class Group:
             return
         self.models.restore(~self.alive, self.previous)
 
+    @torch.no_grad()
+    def remember(self) -> None:
+        """Take down where the models are, in place."""
+        for name, tensor in self.models.tensors().items():
+            self.previous[name].copy_(tensor)
+
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """The context of a forward pass."""
         if self.autocast is None:
@@ -91,12 +97,13 @@ def train_step(group: Group, batch: Any = None, *, number: int, total: int) -> T
         updates = one_backward(losses, weights.reshape(losses.shape), list(models.trained.values()), in_trunk)
     group.alive = group.alive & finite
     group.settle()
-    group.previous = models.copy()
+    group.remember()
     if group.clip_norm is not None:
         updates = _clipped(updates, models.count, group.clip_norm)
     for parameter, update in zip(models.trained.values(), updates, strict=True):
         parameter.grad = None if update is None else update.to(parameter.dtype)
     group.optimizer.step()
+    group.optimizer.zero_grad(set_to_none=True)
     group.settle()
     return Taken(seen, torch.where(group.alive[:, None], weights, 0.0), present)
 

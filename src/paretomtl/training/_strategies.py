@@ -40,7 +40,8 @@ ELEMENTWISE = (
 
 _COMPARED = 4  # how many models of a stack are compared with models trained alone
 _TIMED = 3  # how many steps of each strategy are timed
-_TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-3, torch.bfloat16: 5e-2}
+_TOLERANCE = {(torch.float64, "cpu"): 1e-9, (torch.float64, "cuda"): 1e-9, (torch.float32, "cpu"): 2e-3}
+_COARSE = 5e-2  # float32 on a GPU may mean ten bits of mantissa
 
 
 @dataclass(frozen=True)
@@ -134,9 +135,10 @@ def _disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch:
         if _groups_of(alone) != _groups_of(stacked):
             return "the optimizer's factory treats stacked parameters differently: it must not go by their shapes"
         found = _one_step(alone, batch, follow=(together, k))
-        dtype = plan.autocast or next(iter(alone.models.trained.values())).dtype
+        sample = next(iter(alone.models.trained.values()))
+        usual = _TOLERANCE.get((sample.dtype, sample.device.type), _COARSE)
         for what, mine in found.items():
-            tolerance = _TOLERANCE[dtype] if not what.startswith("parameters") else 1e-3 * _TOLERANCE[dtype]
+            tolerance = 1e-3 * usual if what.startswith("parameters") else usual
             least = 1e-3 * float(found["scale"]) if what.startswith("gradients") else 0.0
             if not _agree(mine, together[what][k], tolerance, least):
                 return f"{what} of a stacked model differ from those of the model alone"
@@ -144,7 +146,9 @@ def _disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch:
 
 
 def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | None = None) -> dict[str, Tensor]:
-    """Losses, gradients and buffers of one step without dropout, and the parameters that the optimizer makes of it.
+    """Losses, gradients and buffers of one step, and the parameters that the optimizer makes of it.
+
+    Without dropout, and in the precision of the parameters: what vmap gets wrong does not depend on either.
 
     Args:
         group: the models; they are left where the step took them.
@@ -156,7 +160,7 @@ def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | 
     models = group.models
     stacked = isinstance(models, Stack)
     before = set(dict(models.module.named_parameters()))
-    with warnings.catch_warnings(), group.precision(), _NoDropout():
+    with warnings.catch_warnings(), _NoDropout():
         warnings.simplefilter("ignore")
         losses = models.losses(batch)
     found: dict[str, Tensor] = {"losses": losses.detach()}

@@ -14,8 +14,9 @@ $(READY): pyproject.toml constraints.txt
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-demo: $(READY)  ## the paper's synthetic figures, with a table of its claims, in out/synthetic
-	$(BIN)/paretomtl reproduce synthetic --out out/synthetic
+demo: $(READY)  ## a front on real digits beside the linear baseline, with tables and a figure, in out/demo
+	rm -rf out/demo
+	$(BIN)/paretomtl compare multi-digits --methods pareto-mtl,linear --seeds 1 --out out/demo
 
 test: lint docs  ## everything that must hold: lint, types, layers, docs, tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -31,6 +32,7 @@ docs: $(READY)  ## the documentation, in out/docs; a broken reference is an erro
 
 bench: $(READY)  ## speed and accuracy beside peers, stored in benchmarks/results
 	$(BIN)/python benchmarks/min_norm.py
+	$(BIN)/python benchmarks/step.py
 
 clean:  ## remove what the other targets made
 	rm -rf .venv out

@@ -4,7 +4,7 @@
     python benchmarks/step.py --out FOLDER
 
 The paper's LeNet, batch 256, SGD with momentum, float32. All calls of a part take turns in one run; medians over the
-rounds after a warm-up.
+rounds after a warm-up, ratios as medians over the rounds of the ratio within each.
 
 - one model: a Pareto MTL step of `fit`, the same through `backward`, a plain weighted-sum step, the bare autograd calls
   (one forward pass, one `autograd.grad` per task), and the paper's pattern (two forward passes for each task and one
@@ -130,14 +130,19 @@ def rows_of(part: str, times: dict[str, list[float]], **fields: Any) -> list[Row
             "milliseconds": round(medians[name], 3),
             "quartiles": [round(q, 3) for q in statistics.quantiles(times[name], n=4)[::2]],
             "rounds": len(times[name]),
-            "first_over_this": round(medians[next(iter(medians))] / medians[name], 3),
+            "first_over_this": round(_ratio(times[next(iter(times))], times[name]), 3),
         }
         for name in times
     ]
 
 
+def _ratio(first: list[float], other: list[float]) -> float:
+    """The median over the rounds of one time over the other: what slows the machine for a while slows both."""
+    return statistics.median(a / b for a, b in zip(first, other, strict=True))
+
+
 def one_model(device: str) -> list[Row]:
-    return rows_of("one model", take_turns(calls_of(2, device), device), tasks=2, models=1)
+    return rows_of("one model", take_turns(calls_of(2, device), device, 2 * ROUNDS), tasks=2, models=1)
 
 
 def many_tasks(device: str) -> list[Row]:

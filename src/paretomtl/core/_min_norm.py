@@ -12,6 +12,7 @@ from paretomtl.core._shapes import check_floating, check_gramian, check_trailing
 _PIVOT_TOLERANCE = 2.3e-16  # a pivot under m times this is rounding, not rank
 _ENTER_TOLERANCE = 4e-15  # a point enters the support when it violates optimality by more than this
 _RATIO_TOLERANCE = 1e-12  # a coefficient under this cannot block a step
+_PAIRS = 1 << 22  # so many pairs of points at most, for all problems together
 _TINY = 1e-300  # keeps a division by zero finite where its result is not used
 
 
@@ -106,7 +107,8 @@ def min_norm(
     a = torch.where(mask[..., None], a, 0.0)
 
     points = a @ _factor(c)
-    weights, x, gap = _lawson_hanson(points, mask)
+    few = tasks == 2 and size * count * count <= _PAIRS
+    weights, x, gap = (_segments if few else _lawson_hanson)(points, mask)
 
     # A Gramian in precision eps knows a squared norm only up to eps times the terms that cancelled in it.
     lengths = c.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt()
@@ -142,6 +144,55 @@ def _factor(c: Tensor) -> Tensor:
     return torch.stack(columns, -1) * scale[..., None]
 
 
+def _segments(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same as :func:`_lawson_hanson` in the plane, in few operations: the best of all segments between two points.
+
+    If some point is still below the line through its foot, then the triangle of the three has its least point on none
+    of its sides: the origin lies inside of it, and its barycentric weights are the answer.
+    """
+    size, count, _ = points.shape
+    first, second = points[:, :, None], points[:, None]
+    along = first - second
+    squares = along.square().sum(-1)
+    share = ((first * along).sum(-1) / torch.where(squares > 0, squares, 1.0)).clamp(0.0, 1.0)
+    lengths = (first - share[..., None] * along).square().sum(-1)
+    best = torch.where(mask[:, :, None] & mask[:, None], lengths, torch.inf).flatten(1).argmin(1, keepdim=True)
+    share = share.flatten(1).gather(1, best)
+    ends = torch.cat([best // count, best % count], 1)
+    two = points.gather(1, ends[..., None].expand(-1, -1, 2))
+    foot = two[:, 0] - share * (two[:, 0] - two[:, 1])
+    products = torch.where(mask, (points @ foot[..., None]).squeeze(-1), torch.inf)
+    least, below = products.min(1, keepdim=True)
+    gap = foot.square().sum(-1) - least.squeeze(-1)
+    reach = points.square().sum(-1).amax(1)
+    reach = torch.where(reach > 0, reach, 1.0)
+    any_allowed = mask.any(-1)
+    if _may_leave(points) and not bool((any_allowed & (gap > _ENTER_TOLERANCE * reach)).any()):
+        shares = torch.where(any_allowed[:, None], torch.cat([1.0 - share, share], 1), 0.0)
+        weights = points.new_zeros(size, count).scatter_add(1, ends, shares)
+        allowed = any_allowed[:, None]
+        return weights, torch.where(allowed, foot, 0.0), torch.where(any_allowed, gap.clamp_min(0.0) / reach, 0.0)
+
+    corners = torch.cat([ends, below], 1)
+    three = points.gather(1, corners[..., None].expand(-1, -1, 2))
+    after, before = three.roll(-1, 1), three.roll(1, 1)
+    areas = after[..., 0] * before[..., 1] - after[..., 1] * before[..., 0]
+    barycentric = (areas * areas.sum(-1, keepdim=True).sign()).clamp_min(0.0)
+    total = barycentric.sum(-1, keepdim=True)
+    barycentric = barycentric / total.clamp_min(_TINY)
+    centre = (barycentric[..., None] * three).sum(1)
+    products = torch.where(mask, (points @ centre[..., None]).squeeze(-1), torch.inf)
+    centre_gap = torch.where(total.squeeze(-1) > 0, centre.square().sum(-1) - products.amin(1), torch.inf)
+
+    inside = (centre_gap < gap)[:, None]
+    shares = torch.cat([1.0 - share, share, torch.zeros_like(share)], 1)
+    shares = torch.where(any_allowed[:, None], torch.where(inside, barycentric, shares), 0.0)
+    x = torch.where(any_allowed[:, None], torch.where(inside, centre, foot), 0.0)
+    gap = torch.minimum(gap, centre_gap).clamp_min(0.0) / reach
+    weights = points.new_zeros(size, count).scatter_add(1, corners, shares)
+    return weights, x, torch.where(any_allowed, gap, 0.0)
+
+
 def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Weights ``[B, N]``, point ``[B, m]`` and relative gap ``[B]`` of the min-norm point of ``points [B, N, m]``."""
     size, count, tasks = points.shape
@@ -164,7 +215,7 @@ def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor
     pending = torch.zeros_like(entering, dtype=torch.bool)
     infinity, zero, one, minus_one = (points.new_full((), value) for value in (torch.inf, 0.0, 1.0, -1.0))
     nobody = index.new_full((), -1)
-    may_leave = points.device.type == "cpu" and not torch.compiler.is_compiling()
+    may_leave = _may_leave(points)
     iterates: list[tuple[Tensor, Tensor]] = []
 
     for _ in range(6 * tasks + 6):
@@ -202,6 +253,11 @@ def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor
         iterates.append((inverse[..., -1], index[..., 0]))
 
     return _best_iterate(points, mask, norms[..., 0], reach[:, 0, 0], iterates)
+
+
+def _may_leave(points: Tensor) -> bool:
+    """Whether asking for a value costs nothing: on a CPU, outside of a compiler."""
+    return points.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _best_iterate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import torch
@@ -11,6 +11,8 @@ from torch.autograd.graph import GradientEdge
 
 TaskGradients: TypeAlias = list[tuple[Tensor | None, ...]]
 """One tuple per task: its gradient for each parameter ``[K, ...]``, or None where the task does not use it."""
+
+_CHUNK = 1 << 20
 
 
 def task_gradients(losses: Tensor, parameters: Sequence[Tensor], scale: Tensor | None = None) -> TaskGradients:
@@ -51,27 +53,41 @@ def before_stack(losses: Tensor) -> list[GradientEdge | None] | None:
 def gramian(gradients: TaskGradients, count: int) -> Tensor:
     """``C [K, m, m]``, added up over parameter tensors; no flat copy of all gradients is ever made.
 
-    Products are in float32 or better, also inside autocast, and their sums in float64. The result has the precision of
-    the products, so that what reads it knows how far to trust it.
+    Small tensors are gathered into chunks of a bounded size, since one product of many numbers is faster than many of
+    few. Products are in float32 or better, also inside autocast, and their sums in float64. The result has the
+    precision of the products, so that what reads it knows how far to trust it.
     """
-    tasks = len(gradients)
     total: Tensor | None = None
     precision = torch.float64
-    for parts in zip(*gradients, strict=True):
-        known = next((part for part in parts if part is not None), None)
-        if known is None:
-            continue
-        wide = known.dtype if known.dtype.itemsize >= 4 else torch.float32
-        rows = [torch.zeros_like(known) if part is None else part for part in parts]
-        j = torch.stack([row.reshape(count, -1).to(wide) for row in rows], 1)
+    for chunk in _chunks(gradients):
+        wide = max((part.dtype for row in chunk for part in row), key=lambda dtype: dtype.itemsize)
+        wide = wide if wide.itemsize >= 4 else torch.float32
+        j = torch.stack([torch.cat([part.reshape(count, -1).to(wide) for part in row], 1) for row in chunk], 1)
         with torch.autocast(j.device.type, enabled=False):
             c = torch.bmm(j, j.mT).double()
         total = c if total is None else total + c
         precision = min(precision, wide, key=lambda dtype: dtype.itemsize)
     if total is None:
         raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
-    assert total.shape == (count, tasks, tasks)
     return total.to(precision)
+
+
+def _chunks(gradients: TaskGradients) -> Iterator[list[list[Tensor]]]:
+    """Parameter tensors in groups of at most so many numbers, or single ones; zeros where a task has no gradient."""
+    rows: list[list[Tensor]] = [[] for _ in gradients]
+    size = 0
+    for parts in zip(*gradients, strict=True):
+        known = next((part for part in parts if part is not None), None)
+        if known is None:
+            continue
+        if size and (size + known.numel() > _CHUNK or known.dtype != rows[0][0].dtype):
+            yield rows
+            rows, size = [[] for _ in gradients], 0
+        size += known.numel()
+        for row, part in zip(rows, parts, strict=True):
+            row.append(torch.zeros_like(known) if part is None else part)
+    if size:
+        yield rows
 
 
 def combine(weights: Tensor, gradients: TaskGradients) -> list[Tensor | None]:
@@ -82,15 +98,21 @@ def combine(weights: Tensor, gradients: TaskGradients) -> list[Tensor | None]:
         gradients: from :func:`task_gradients`.
     """
     combined: list[Tensor | None] = []
+    known: list[float] = weights.tolist() if weights.ndim == 1 and weights.device.type == "cpu" else []
     for parts in zip(*gradients, strict=True):
         total: Tensor | None = None
         for i, part in enumerate(parts):
-            if part is None:
+            if part is None or (known and known[i] == 0.0):
+                continue
+            if known:
+                total = part * known[i] if total is None else total.add_(part, alpha=known[i])
                 continue
             weight = weights[..., i].to(part.dtype)
             weight = weight.reshape([*weight.shape, *[1] * (part.ndim - weight.ndim)])
             term = torch.where(weight == 0, 0.0, weight * part)
             total = term if total is None else total + term
+        if total is None and any(part is not None for part in parts):
+            total = torch.zeros_like(next(part for part in parts if part is not None))
         combined.append(total)
     return combined
 
@@ -99,11 +121,14 @@ def weigh_rows(
     weights: Tensor, present: Tensor, gradients: TaskGradients, in_trunk: Sequence[bool]
 ) -> list[Tensor | None]:
     """The trunk's gradients by the weights, the heads' gradients by one."""
-    ones = present.to(weights.dtype)
-    updates: list[Tensor | None] = []
-    for parts, inside in zip(zip(*gradients, strict=True), in_trunk, strict=True):
-        updates += combine(weights if inside else ones, [(part,) for part in parts])
-    return updates
+    if all(in_trunk):
+        return combine(weights, gradients)
+    trunk, heads = (
+        [tuple(part for part, inside in zip(row, in_trunk, strict=True) if inside == wanted) for row in gradients]
+        for wanted in (True, False)
+    )
+    weighed, plain = iter(combine(weights, trunk)), iter(combine(present.to(weights.dtype), heads))
+    return [next(weighed) if inside else next(plain) for inside in in_trunk]
 
 
 def one_backward(

@@ -54,8 +54,8 @@ class Group:
     @torch.no_grad()
     def remember(self) -> None:
         """Take down where the models are, in place."""
-        for name, tensor in self.models.tensors().items():
-            self.previous[name].copy_(tensor)
+        now = self.models.tensors()
+        torch._foreach_copy_([self.previous[name] for name in now], list(now.values()))
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """The context of a forward pass."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paretomtl.experiments import STUDIES, load_rows
+from paretomtl.experiments import STUDIES, common_reference, load_rows, summaries, verdict
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,6 +58,123 @@ def benchmark_tables() -> str:
         lines.append([tasks, *[f"{by[s]['worst_gap_easy']:.0e} / {by[s]['worst_gap_hard']:.0e}" for s in solvers]])
     parts += ["### Accuracy: worst gap, easy / hard", "", _table(["tasks", *solvers], lines)]
     return "\n".join(parts)
+
+
+def digits_table() -> str:
+    """All methods on multi-digits."""
+    path = ROOT / "experiments" / "results" / "multi-digits" / "compare.json"
+    rows = load_rows(path)
+    found = summaries(rows)
+    tasks = rows[0]["tasks"]
+    lines = [
+        [
+            each.method,
+            each.models,
+            f"{each.hypervolume[0]:.3f} ± {each.hypervolume[1]:.3f}{'*' if each.ideal else ''}",
+            f"{each.spread:.2f}",
+            *[f"{value:.3f}" for value in each.best],
+            f"{each.nondominated:.1f}",
+            f"{each.seconds:.0f}",
+        ]
+        for each in found
+    ]
+    header = ["method", "models", "hypervolume", "spread", *[f"best {t}" for t in tasks], "not dominated", "seconds"]
+    reference = ", ".join(f"{value:g}" for value in common_reference(rows))
+    return "\n".join(
+        [
+            _table(header, lines),
+            "",
+            f"Mean ± standard deviation over {found[0].seeds} seeds, on the {rows[0]['split']} split, reference "
+            f"({reference}); * one point made of the best losses of separate networks. Seconds are those of a shared "
+            "machine.",
+            "",
+            f"**Verdict.** {verdict(found)}",
+            "",
+            "**Order.** Rank correlation of Pareto MTL's losses with the preferences, from (1, 0) to (0, 1): "
+            f"{_orders(rows)}. In their own region on training: {_hits(rows)} of 5.",
+            "",
+            _provenance(path, rows[0]),
+        ]
+    )
+
+
+def _orders(rows: Sequence[dict[str, Any]]) -> str:
+    """For each task the range over seeds of the rank correlation between subproblem and loss."""
+    mine = [row for row in rows if row["method"] == "pareto-mtl"]
+    parts = []
+    for i, task in enumerate(mine[0]["tasks"]):
+        found = [_rank_correlation([point[i] for point in row["losses"]]) for row in mine]
+        parts.append(f"{min(found):.1f} to {max(found):.1f} for {task}")
+    return ", ".join(parts)
+
+
+def _rank_correlation(values: Sequence[float]) -> float:
+    """Spearman's, of distinct values with their position."""
+    count = len(values)
+    ranks = [sorted(values).index(value) for value in values]
+    return 1 - 6 * sum((rank - i) ** 2 for i, rank in enumerate(ranks)) / (count * (count**2 - 1))
+
+
+def _hits(rows: Sequence[dict[str, Any]]) -> str:
+    return ", ".join(str(row["in_region"]) for row in rows if row["method"] == "pareto-mtl")
+
+
+def step_tables() -> str:
+    """The cost of a training step."""
+    path = ROOT / "benchmarks" / "results" / "step-cpu.json"
+    rows = load_rows(path)
+    one = [row for row in rows if row["what"] == "one model"]
+    parts = [
+        _table(
+            ["one step of one model, two tasks", "milliseconds, median", "quartiles", "a Pareto MTL step over this"],
+            [[r["step"], r["milliseconds"], r["quartiles"], r["first_over_this"]] for r in one],
+        ),
+        "",
+        _table(
+            ["tasks", "Pareto MTL step, ms", "over a weighted sum", "over the bare autograd calls"],
+            [
+                [
+                    tasks,
+                    by["Pareto MTL, fit"]["milliseconds"],
+                    *[by[name]["first_over_this"] for name in ("weighted sum", "bare autograd calls")],
+                ]
+                for tasks, by in _grouped(rows, "tasks", "tasks")
+            ],
+        ),
+        "",
+    ]
+    names = [f"{method}, {way}" for method in ("Pareto MTL", "linear") for way in ("one after another", "as a stack")]
+    lines = [
+        [models, *[by[name]["milliseconds"] for name in names]] for models, by in _grouped(rows, "models", "models")
+    ]
+    parts += [_table(["models", *[f"{name}, ms" for name in names]], lines), "", _provenance(path, rows[0])]
+    return "\n".join(parts)
+
+
+def _grouped(rows: Sequence[dict[str, Any]], part: str, key: str) -> list[tuple[int, dict[str, dict[str, Any]]]]:
+    """The rows of a part by the value of a field, and then by the kind of step."""
+    mine = [row for row in rows if row["what"] == part]
+    return [
+        (value, {row["step"]: row for row in mine if row[key] == value}) for value in sorted({r[key] for r in mine})
+    ]
+
+
+def memory_table() -> str:
+    """Peak memory against tasks and models."""
+    path = ROOT / "benchmarks" / "results" / "memory-cuda.json"
+    rows = load_rows(path)
+    sizes = list(dict.fromkeys((row["tasks"], row["models"]) for row in rows))
+    kinds = [("pareto-mtl", "all"), ("pareto-mtl", "shared"), ("pareto-mtl", "representation"), ("linear", "all")]
+    lines = []
+    for tasks, models in sizes:
+        line: list[object] = [tasks, models]
+        for method, scope in kinds:
+            wanted = {"method": method, "scope": scope, "tasks": tasks, "models": models}
+            mine = {r["strategy"]: r for r in rows if all(r[name] == value for name, value in wanted.items())}
+            line.append(" / ".join(str(mine[s]["peak_over_all_models"]) for s in ("sequential", "batched")))
+        lines.append(line)
+    header = ["tasks", "models", *[f"{method}, {scope}" if method != "linear" else method for method, scope in kinds]]
+    return "\n".join([_table(header, lines), "", _provenance(path, rows[0])])
 
 
 def _operations(row: dict[str, Any]) -> str:

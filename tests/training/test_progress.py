@@ -81,7 +81,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "epoch 4/4" in text
     assert "left" in text
     panel = Console(file=(still := io.StringIO()), width=50)
-    panel.print(_progress._panel(report(subproblems=list(range(20)), losses=torch.ones(20, 2), frozen=[3])))
+    panel.print(_progress._panel(report(subproblems=list(range(20)), losses=torch.ones(20, 2), frozen=[3]), 0.3, 6.0))
     assert "and 8 more" in still.getvalue()
     assert "3 frozen" in still.getvalue()
     assert all(len(line) <= 50 for line in still.getvalue().splitlines())
@@ -100,3 +100,29 @@ def test_tensorboard_files_can_be_read(tmp_path: Path) -> None:
 def test_a_callback_that_is_none_is_named() -> None:
     with pytest.raises(TypeError, match=r"'callbacks' must be functions of a report. Got str"):
         fit(callbacks=["tensorboard"])
+
+
+def test_signs_of_life_inside_an_epoch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Watch:
+        def __init__(self) -> None:
+            self.shares: list[float] = []
+            self.closed = 0
+
+        def __call__(self, report: Report) -> None:
+            pass
+
+        def tick(self, share: float, seconds: float) -> None:
+            self.shares.append(share)
+
+        def close(self) -> None:
+            self.closed += 1
+
+    monkeypatch.setattr("paretomtl.training._course._TICK_SECONDS", 0.0)
+    watch = Watch()
+    fit(callbacks=[watch])
+    assert watch.shares == pytest.approx([n / 12 for n in range(1, 13)])
+    assert watch.closed == 1
+    monkeypatch.setattr(_progress, "_PAUSE", 0.0)
+    plain = _progress.PlainProgress()
+    plain.tick(0.25, 30.0)
+    assert capsys.readouterr().err == "25.0% done, 0:30 gone, 1:30 left\n"

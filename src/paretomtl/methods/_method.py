@@ -100,21 +100,28 @@ class Method(ABC):
         check_trailing("losses", step.losses, _count(state), known)
         if self.needs_gramian and step.gramian is None:
             raise ValueError(f"'gramian' must be given: the method '{self.name}' weighs by it. Got None instead.")
+        if step.gramian is not None:
+            check_floating("gramian", step.gramian)
+            check_trailing("gramian", step.gramian, step.losses.shape[0], tasks, tasks)
+        precision = torch.finfo((step.losses if step.gramian is None else step.gramian).dtype).eps
         present = torch.ones_like(step.losses, dtype=torch.bool) if step.present is None else step.present
         check_trailing("present", present, tasks)
         present = present.expand(step.losses.shape)
+        if _all_sound(step, present):
+            gramian = step.losses.new_zeros(()) if step.gramian is None else step.gramian.detach()
+            gramian = gramian.double().expand(*step.losses.shape, tasks)
+            sound = Seen(step.losses.detach().double(), gramian, present, step.number, step.total, precision)
+            weights, after = self._weigh(sound, state)
+            return weights.to(step.losses.dtype), after
         losses = torch.where(present, step.losses.detach().double(), 0.0)
         valid = losses.isfinite().all(-1, keepdim=True) & present.any(-1, keepdim=True)
         gramian = losses.new_zeros(*losses.shape, tasks)
         if step.gramian is not None:
-            check_floating("gramian", step.gramian)
-            check_trailing("gramian", step.gramian, step.losses.shape[0], tasks, tasks)
             pairs = present[..., :, None] & present[..., None, :]
             gramian = torch.where(pairs, step.gramian.detach().double(), 0.0)
             valid = valid & gramian.isfinite().flatten(1).all(-1, keepdim=True)
             gramian = torch.where(valid[..., None], gramian, 0.0)
         losses = torch.where(valid, losses, 1.0)
-        precision = torch.finfo((step.losses if step.gramian is None else step.gramian).dtype).eps
         weights, after = self._weigh(Seen(losses, gramian, present, step.number, step.total, precision), state)
         after = {name: torch.where(_against(valid, new), new, state[name]) for name, new in after.items()}
         return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
@@ -222,6 +229,14 @@ class Weigher:
 def slice_state(state: State, rows: slice | Tensor | list[int]) -> State:
     """The part of a state that belongs to some subproblems."""
     return {name: tensor[rows] for name, tensor in state.items()}
+
+
+def _all_sound(step: Step, present: Tensor) -> bool:
+    """Whether nothing needs to be made safe; False where asking would wait for a device, or stop a compiler."""
+    if step.losses.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    parts = [step.losses] if step.gramian is None else [step.losses, step.gramian]
+    return bool(present.all()) and all(bool(part.isfinite().all()) for part in parts)
 
 
 def _count(state: State) -> int:

@@ -2,92 +2,38 @@
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import json
 import signal
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from paretomtl._extras import version_of
 from paretomtl.front import Front
-from paretomtl.methods import Method, slice_state
-from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
+from paretomtl.methods import slice_state
 from paretomtl.training._batches import Batches, make_batches
 from paretomtl.training._evaluate import Scores, evaluate
-from paretomtl.training._models import Single, make_modules, named_tensors
+from paretomtl.training._models import make_modules
 from paretomtl.training._outcome import Best, Stage, by_group, volume
 from paretomtl.training._progress import Callback, Report
 from paretomtl.training._random import isolated_randomness, model_seed, random_state, seed_everything, set_random_state
 from paretomtl.training._run import RunFolder
+from paretomtl.training._settings import Settings, check_losses
 from paretomtl.training._step import Group, Taken
 from paretomtl.training._strategies import Plan, build
+from paretomtl.training._trace import Trace
 
 _REPORT_SECONDS = 0.5  # between reports of a problem without data, whose epochs are single steps
+_TICK_SECONDS = 1.0  # between signs of life inside of an epoch
 _NOTHING = object()
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the user asked for, checked and complete."""
-
-    problem: Problem
-    method: Method
-    vectors: list[Tensor]
-    subproblems: list[int]
-    seeds: list[int]
-    epochs: int
-    batch_size: int
-    optimizer: OptimizerFactory | None
-    scheduler: SchedulerFactory | None
-    schedule: str
-    strategy: str
-    device: torch.device
-    precision: str
-    dtype: torch.dtype
-    autocast: torch.dtype | None
-    clip_norm: float | None
-    compiler: Mapping[str, Any] | None
-    keep: str
-
-    def config(self, modules: Sequence[nn.Module], group: Group, samples: int | None) -> dict[str, Any]:
-        """What must be the same for a run to be taken up again, as JSON."""
-        shapes = {name: list(tensor.shape) for name, tensor in named_tensors(modules[0]).items()}
-        options = [
-            {key: value for key, value in part.items() if key not in ("params", "param_names", "lr", "initial_lr")}
-            for part in group.optimizer.param_groups
-        ]
-        rates = [part.get("initial_lr", part["lr"]) for part in group.optimizer.param_groups]
-        return {
-            "version": version_of("paretomtl"),
-            "problem": self.problem.name,
-            "tasks": list(self.problem.tasks),
-            "samples": samples,
-            "parameters": hashlib.sha256(json.dumps(shapes).encode()).hexdigest()[:16],
-            "method": repr(self.method),
-            "preferences": self.vectors[0].tolist(),
-            "subproblems": self.subproblems,
-            "seed": self.seeds[0],
-            "epochs": self.epochs,
-            "batch_size": self.batch_size,
-            "optimizer": f"{type(group.optimizer).__name__} {options!r}, learning rates {[float(r) for r in rates]}",
-            "scheduler": None if group.scheduler is None else type(group.scheduler).__name__,
-            "schedule": self.schedule,
-            "strategy": self.strategy,
-            "device": self.device.type,
-            "precision": self.precision,
-            "clip_norm": self.clip_norm,
-            "compile": self.compiler is not None,
-            "keep": self.keep,
-        }
+_NOT_STACKED = (
+    " If tasks lack labels in some batches: let torch.stack be the last operation of 'losses', or return a dictionary, "
+    "so that NaN stays with its own task."
+)
 
 
 class Course:
@@ -119,22 +65,18 @@ class Course:
         first = next(self._train.epoch(settings.seeds[0], 0), _NOTHING)
         if first is _NOTHING:
             raise ValueError("'train' must hold at least one batch. Got an empty one.")
-        _check_losses(settings, modules[0], first)
+        self._stacked = check_losses(settings, modules[0], first)
 
         self.total = 0 if self._train.steps is None else self._train.steps * settings.epochs
         self.epoch = self.step = self.number = 0
         self.stopping = False
         self.finished: Front | None = None
         self.groups, self._strategy, self._reason = self._build(modules, first, stored)
-        rows, tasks = len(modules), len(problem.tasks)
-        self._zeros = torch.zeros(rows, tasks, dtype=torch.float64, device=settings.device)
-        self._sums = {"losses": self._zeros, "weights": self._zeros, "present": self._zeros}
-        self._history: dict[str, list[Tensor]] = {"losses": [], "weights": [], "val": []}
+        self._trace = Trace(len(modules), len(problem.tasks), settings.device)
         self._stages: list[Stage] = []
         self._best = Best(self.groups) if settings.keep == "best" else None
-        self._first_losses: Tensor | None = None
         self._seconds = 0.0
-        self._began = self._saved = self._reported = time.monotonic()
+        self._began = self._saved = self._reported = self._ticked = time.monotonic()
         self._whole = True
         self._old_handler: Any = None
         seed_everything(settings.seeds[0])
@@ -161,19 +103,9 @@ class Course:
 
     def after_step(self, taken: Sequence[Taken]) -> None:
         """Add up what the step saw; take out models whose losses alone were NaN; store a checkpoint if it is time."""
-        losses, weights, present = (
-            torch.cat([getattr(part, name) for part in taken]) for name in ("losses", "weights", "present")
-        )
+        present = self._trace.add(taken)
         if self._settings.problem.train is not None and len(present) > 1:
             self._take_out_unlike(present)
-        if self.number == 0:
-            self._first_losses = losses
-        seen = torch.where(present, losses, 0.0)
-        self._sums = {
-            "losses": self._sums["losses"] + seen,
-            "weights": self._sums["weights"] + weights,
-            "present": self._sums["present"] + present,
-        }
         if self._settings.schedule == "step":
             self._step_schedulers()
         self.step += 1
@@ -181,12 +113,16 @@ class Course:
         self._whole = True
         if self._train.resumes_inside and self._due():
             self._save()
+        if self._listeners and self.total and time.monotonic() - self._ticked >= _TICK_SECONDS:
+            self._ticked = time.monotonic()
+            for listener in self._listeners:
+                if hasattr(listener, "tick"):
+                    listener.tick(self.number / self.total, self._elapsed())
 
     def after_epoch(self) -> None:
         """Evaluate on validation, keep the best, report, and store a checkpoint if it is time."""
-        self._history["losses"].append(self._sums["losses"] / self._sums["present"])
-        self._history["weights"].append(self._sums["weights"] / max(self.step, 1))
-        self._sums = {"losses": self._zeros, "weights": self._zeros, "present": self._zeros}
+        self._whole = False
+        self._trace.end_epoch()
         self.epoch += 1
         self.step = 0
         if self._settings.schedule == "epoch":
@@ -194,9 +130,10 @@ class Course:
         scores = None
         if "val" in self._splits:
             scores = self._evaluate("val")
-            self._history["val"].append(scores.losses)
+            self._trace.add_validation(scores.losses)
             if self._best is not None:
                 self._best.consider(self.epoch, scores, self.groups, self._settings)
+        self._whole = True
         self._report(scores)
         if self._due() or (not self._train.resumes_inside and self._folder is not None):
             self._save()
@@ -213,14 +150,10 @@ class Course:
             numbers = [self._settings.subproblems[i % len(self._settings.subproblems)] for i in broken]
             warnings.warn(
                 f"losses of subproblems {numbers} were not finite; each was frozen at its last finite step, and the "
-                "others went on.",
+                f"others went on.{'' if self._stacked else _NOT_STACKED}",
                 stacklevel=4,
             )
         settings = self._settings
-        reference = settings.problem.reference
-        if reference is None and self._first_losses is not None:
-            largest = self._first_losses.double().amax(0)
-            reference = tuple(largest.tolist()) if bool(largest.isfinite().all()) else None
         fronts = []
         for i, seed in enumerate(settings.seeds):
             part = slice(i * len(settings.subproblems), (i + 1) * len(settings.subproblems))
@@ -233,7 +166,7 @@ class Course:
                     reading=settings.method.reading,
                     preferences=settings.vectors[i],
                     subproblems=tuple(settings.subproblems),
-                    history=self._traces(part),
+                    history=self._trace.part(part, settings.dtype),
                     seed=seed,
                     seconds=self._elapsed(),
                     model_factory=settings.problem.model,
@@ -241,7 +174,7 @@ class Course:
                     better={name: metric.better for name, metric in settings.problem.metrics.items()},
                     complete=complete,
                     strategy=f"{self._strategy}: {self._reason}",
-                    reference=None if reference is None else tuple(reference),
+                    reference=self._trace.reference(settings.problem),
                     **stage.part(part),
                 )
             assert front is not None
@@ -318,45 +251,22 @@ class Course:
             "step": self.step,
             "number": self.number,
             "seconds": self._elapsed(),
-            "groups": [
-                {
-                    "tensors": group.models.tensors(),
-                    "previous": group.previous,
-                    "alive": group.alive,
-                    "state": group.state,
-                    "optimizer": group.optimizer.state_dict(),
-                    "scheduler": None if group.scheduler is None else group.scheduler.state_dict(),
-                }
-                for group in self.groups
-            ],
-            "sums": self._sums,
-            "history": {name: torch.stack(parts) for name, parts in self._history.items() if parts},
+            "groups": [group.stored() for group in self.groups],
+            "trace": self._trace.state(),
             "stages": [vars(stage) for stage in self._stages],
             "best": None if self._best is None else self._best.state(),
-            "first_losses": self._first_losses,
             "random": random_state(),
         }
 
     def _load(self, state: dict[str, Any]) -> None:
-        device = self._settings.device
         self.epoch, self.step, self.number = state["epoch"], state["step"], state["number"]
         self._seconds = state["seconds"]
         for group, stored in zip(self.groups, state["groups"], strict=True):
-            there = {name: tensor.to(device) for name, tensor in stored["tensors"].items()}
-            group.models.restore(torch.ones_like(group.alive), there)
-            group.previous = {name: tensor.to(device) for name, tensor in stored["previous"].items()}
-            group.alive = stored["alive"].to(device)
-            group.state = {name: tensor.to(device) for name, tensor in stored["state"].items()}
-            group.optimizer.load_state_dict(stored["optimizer"])
-            if group.scheduler is not None:
-                group.scheduler.load_state_dict(stored["scheduler"])
-        self._sums = {name: tensor.to(device) for name, tensor in state["sums"].items()}
-        self._history |= {name: list(tensor.to(device)) for name, tensor in state["history"].items()}
+            group.load(stored)
+        self._trace.load(state["trace"])
         self._stages = [Stage(**stage) for stage in state["stages"]]
         if self._best is not None:
-            self._best.load(state["best"], device)
-        if state["first_losses"] is not None:
-            self._first_losses = state["first_losses"].to(device)
+            self._best.load(state["best"], self._settings.device)
         set_random_state(state["random"])
 
     # Pieces.
@@ -426,17 +336,12 @@ class Course:
         if not bool(sound.all()):
             self._take_out(sound)
             scores = {split: self._evaluate(split) for split in self._splits}
-        epochs = [self.epoch] * len(self._zeros) if self._best is None else self._best.epochs(self.epoch)
+        epochs = (
+            [self.epoch] * sum(group.models.count for group in self.groups)
+            if self._best is None
+            else self._best.epochs(self.epoch)
+        )
         return Stage.of(self._settings.method, self.groups, scores, epochs)
-
-    def _traces(self, part: slice) -> dict[str, Tensor]:
-        dtype = self._settings.dtype
-        empty = self._zeros[:0, part].reshape(0, part.stop - part.start, self._zeros.shape[1])
-        return {
-            name: torch.stack([table[part].to("cpu", dtype) for table in tables]) if tables else empty.to("cpu", dtype)
-            for name, tables in self._history.items()
-            if tables or name != "val"
-        }
 
     def _report(self, scores: Scores | None) -> None:
         """Tell the listeners and the log; for a problem without data not at every step."""
@@ -449,10 +354,8 @@ class Course:
         settings = self._settings
         alive = torch.cat([group.alive for group in self.groups]).tolist()
         frozen = [k for k, living in zip(settings.subproblems, alive, strict=True) if not living]
-        losses = self._history["losses"][-1].cpu()
-        reference = settings.problem.reference
-        if reference is None and self._first_losses is not None:
-            reference = self._first_losses.double().amax(0).tolist()
+        losses = self._trace.last("losses")
+        reference = self._trace.reference(settings.problem)
         report = Report(
             epoch=self.epoch,
             epochs=settings.epochs,
@@ -461,7 +364,7 @@ class Course:
             tasks=settings.problem.tasks,
             subproblems=settings.subproblems,
             losses=losses,
-            weights=self._history["weights"][-1].cpu(),
+            weights=self._trace.last("weights"),
             val_losses=None if scores is None else scores.losses,
             val_metrics={} if scores is None else scores.metrics,
             hypervolume=volume(losses if scores is None else scores.losses, reference),
@@ -475,17 +378,3 @@ class Course:
 
     def _elapsed(self) -> float:
         return self._seconds + time.monotonic() - self._began
-
-
-def _check_losses(settings: Settings, module: nn.Module, batch: Any) -> None:
-    """Find wrong losses before anything is trained, on a copy of the first model."""
-    with isolated_randomness():
-        losses = Single(settings.problem, copy.deepcopy(module)).losses(batch)
-    if not losses.requires_grad:
-        raise ValueError("'losses' must depend on the model's parameters. Got losses attached to none of them.")
-    if settings.method.reading == "direction" and bool((losses < 0).any()):
-        warnings.warn(
-            f"losses are negative at the start ({losses.min().item():.3g}): preferences are directions of non-negative "
-            "losses. Add a constant, or subtract each loss's lower bound.",
-            stacklevel=5,
-        )

@@ -7,23 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl.core import _preferences as vector_sets
-from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.front import Front
-from paretomtl.methods import Method, resolve_method
+from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
-from paretomtl.training._course import Course, Settings
+from paretomtl.training._course import Course
 from paretomtl.training._progress import Callback, ProgressStyle, make_progress
 from paretomtl.training._random import isolated_randomness, seed_everything
 from paretomtl.training._run import RunFolder
+from paretomtl.training._settings import Settings, make_settings
 from paretomtl.training._step import train_step
-from paretomtl.training._strategies import STRATEGIES, Strategy
-
-_PRECISIONS = {
-    "float32": (torch.float32, None),
-    "float64": (torch.float64, None),
-    "bfloat16": (torch.float32, torch.bfloat16),
-}
+from paretomtl.training._strategies import Strategy
 
 
 def fit(
@@ -96,7 +89,7 @@ def fit(
         >>> front.in_region()
         tensor([True, True, True])
     """
-    settings = _settings(
+    settings = make_settings(
         problem, method, preferences, epochs, batch_size, [seed], optimizer, scheduler, schedule, strategy, device,
         precision, clip_norm, compile, keep, only,
     )  # fmt: skip
@@ -136,7 +129,7 @@ def fit_seeds(
     The fronts are those of :func:`fit`, except that dropout and the order of the data are those of the first seed for
     all.
     """
-    settings = _settings(
+    settings = make_settings(
         problem, method, preferences, epochs, batch_size, seeds, optimizer, scheduler, schedule, strategy, device,
         precision, clip_norm, compile, keep, only,
     )  # fmt: skip
@@ -150,9 +143,9 @@ def _train(
     with isolated_randomness():
         seed_everything(settings.seeds[0])
         course = Course(settings, folder, resume, checkpoint_seconds, listeners)
-        if course.finished is not None:
-            return [course.finished]
         with course:
+            if course.finished is not None:
+                return [course.finished]
             for epoch in range(course.epoch, settings.epochs):
                 for batch in course.batches(epoch):
                     course.before_step()
@@ -164,99 +157,3 @@ def _train(
                         return course.fronts()
                 course.after_epoch()
             return course.fronts()
-
-
-def _settings(
-    problem: Problem,
-    method: str | Method,
-    preferences: int | Tensor | Sequence[Sequence[float]] | None,
-    epochs: int | None,
-    batch_size: int | None,
-    seeds: Sequence[int],
-    optimizer: OptimizerFactory | None,
-    scheduler: SchedulerFactory | None,
-    schedule: str,
-    strategy: str,
-    device: torch.device | str | None,
-    precision: str,
-    clip_norm: float | None,
-    compile: bool | Mapping[str, Any],
-    keep: str,
-    only: Sequence[int] | None,
-) -> Settings:
-    """What the user asked for, checked, with the problem's recipe where nothing was said."""
-    recipe = problem.recipe
-    if isinstance(method, str) and method in recipe.methods:
-        method = recipe.methods[method]
-    method = resolve_method(method)
-    epochs = recipe.epochs if epochs is None else epochs
-    if epochs is None:
-        raise ValueError("'epochs' must be given: this problem has no recipe that says it. Got None instead.")
-    check_count("epochs", epochs)
-    batch_size = recipe.batch_size if batch_size is None else batch_size
-    check_count("batch_size", batch_size)
-    if not seeds:
-        raise ValueError("'seeds' must be one or more numbers. Got none.")
-    for seed in seeds:
-        check_not_negative("seed", seed)
-        if seed >= 2**38:
-            raise ValueError(f"'seed' must be under 2**38. Got {seed} instead.")
-    if clip_norm is not None and not clip_norm > 0:
-        raise ValueError(f"'clip_norm' must be positive. Got {clip_norm} instead.")
-    _check_choice("precision", precision, sorted(_PRECISIONS))
-    _check_choice("strategy", strategy, STRATEGIES)
-    _check_choice("keep", keep, ("last", "best"))
-    _check_choice("schedule", schedule, ("epoch", "step"))
-    if keep == "best" and problem.val is None:
-        raise ValueError("'keep' must be \"last\" for a problem without a validation split. Got 'best' instead.")
-    if compile and problem.representation is not None:
-        raise ValueError("'compile' must be off for a problem with a 'representation', which is taken out in mid-pass.")
-    vectors = [_rows(method, preferences, len(problem.tasks), seed) for seed in seeds]
-    dtype, autocast = _PRECISIONS[precision]
-    return Settings(
-        problem=problem,
-        method=method,
-        vectors=vectors,
-        subproblems=_chosen(only, len(vectors[0])),
-        seeds=list(seeds),
-        epochs=epochs,
-        batch_size=batch_size,
-        optimizer=optimizer or recipe.optimizer,
-        scheduler=scheduler or recipe.scheduler,
-        schedule=schedule,
-        strategy=strategy,
-        device=torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")),
-        precision=precision,
-        dtype=dtype,
-        autocast=autocast,
-        clip_norm=clip_norm,
-        compiler=None if compile is False else {} if compile is True else dict(compile),
-        keep=keep,
-    )
-
-
-def _rows(
-    method: Method, preferences: int | Tensor | Sequence[Sequence[float]] | None, tasks: int, seed: int
-) -> Tensor:
-    """The rows ``[K, m]`` that the user gave or asked for."""
-    if preferences is None:
-        preferences = method.usual_count(tasks)
-    if isinstance(preferences, int):
-        check_count("preferences", preferences)
-        return method.spread(preferences, tasks, seed=seed)
-    rows = torch.as_tensor(preferences).detach().double().cpu()
-    if rows.ndim != 2 or rows.shape[1] != tasks:
-        raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]. Got {list(rows.shape)} instead.")
-    return vector_sets.validate(rows) if method.reading == "direction" else rows
-
-
-def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
-    chosen = list(range(count)) if only is None else list(only)
-    if not chosen or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
-        raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {chosen} instead.")
-    return chosen
-
-
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ValueError(f"'{name}' must be one of {list(choices)}. Got {value!r} instead.")

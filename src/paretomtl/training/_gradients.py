@@ -12,7 +12,7 @@ from torch.autograd.graph import GradientEdge
 TaskGradients: TypeAlias = list[tuple[Tensor | None, ...]]
 """One tuple per task: its gradient for each parameter ``[K, ...]``, or None where the task does not use it."""
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 14  # numbers; larger tensors stand alone
 
 
 def task_gradients(losses: Tensor, parameters: Sequence[Tensor], scale: Tensor | None = None) -> TaskGradients:
@@ -53,8 +53,8 @@ def before_stack(losses: Tensor) -> list[GradientEdge | None] | None:
 def gramian(gradients: TaskGradients, count: int) -> Tensor:
     """``C [K, m, m]``, added up over parameter tensors; no flat copy of all gradients is ever made.
 
-    Small tensors are gathered into chunks of a bounded size, since one product of many numbers is faster than many of
-    few. Products are in float32 or better, also inside autocast, and their sums in float64. The result has the
+    Small tensors are gathered into chunks, since one product of many numbers is faster than many of few. Products are
+    in float32 or better, also inside autocast, and their sums in float64. The result has the
     precision of the products, so that what reads it knows how far to trust it.
     """
     total: Tensor | None = None
@@ -62,14 +62,24 @@ def gramian(gradients: TaskGradients, count: int) -> Tensor:
     for chunk in _chunks(gradients):
         wide = max((part.dtype for row in chunk for part in row), key=lambda dtype: dtype.itemsize)
         wide = wide if wide.itemsize >= 4 else torch.float32
-        j = torch.stack([torch.cat([part.reshape(count, -1).to(wide) for part in row], 1) for row in chunk], 1)
-        with torch.autocast(j.device.type, enabled=False):
-            c = torch.bmm(j, j.mT).double()
+        with torch.autocast(chunk[0][0].device.type, enabled=False):
+            c = _products([[part.to(wide) for part in row] for row in chunk], count)
         total = c if total is None else total + c
         precision = min(precision, wide, key=lambda dtype: dtype.itemsize)
     if total is None:
         raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
     return total.to(precision)
+
+
+def _products(rows: list[list[Tensor]], count: int) -> Tensor:
+    """The products of all tasks' rows in float64, ``[K, m, m]``."""
+    if count == 1 and len(rows[0]) == 1 and rows[0][0].device.type == "cpu":  # one large tensor: no copy of it is made
+        flat = [row[0].reshape(-1) for row in rows]
+        dots = {(i, j): torch.dot(flat[i], flat[j]) for i in range(len(flat)) for j in range(i + 1)}
+        pairs = [dots[max(i, j), min(i, j)] for i in range(len(flat)) for j in range(len(flat))]
+        return torch.stack(pairs).double().reshape(1, len(flat), len(flat))
+    j = torch.stack([torch.cat([part.reshape(count, -1) for part in row], 1) for row in rows], 1)
+    return torch.bmm(j, j.mT).double()
 
 
 def _chunks(gradients: TaskGradients) -> Iterator[list[list[Tensor]]]:

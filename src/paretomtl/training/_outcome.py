@@ -15,7 +15,7 @@ from paretomtl.training._evaluate import Scores
 from paretomtl.training._step import Group
 
 if TYPE_CHECKING:
-    from paretomtl.training._course import Settings
+    from paretomtl.training._settings import Settings
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,11 @@ class Report:
 
 
 Callback: TypeAlias = Callable[[Report], None]
-"""Called with a :class:`Report` at the end of an epoch; one that has ``close()`` is closed at the end of the run."""
+"""Called with a :class:`Report` at the end of an epoch.
+
+One that has ``tick(share, seconds)`` is called about once a second besides, with the share of the steps that are done
+and how long they took; one that has ``close()`` is closed at the end of the run.
+"""
 
 
 def plain_numbers(tensor: Tensor) -> Any:
@@ -115,9 +119,17 @@ class PlainProgress:
 
     def __call__(self, report: Report) -> None:
         if time.monotonic() - self._last >= _PAUSE:
-            self._last = time.monotonic()
-            sys.stderr.write(describe(report) + "\n")
-            sys.stderr.flush()
+            self._say(describe(report))
+
+    def tick(self, share: float, seconds: float) -> None:
+        """A sign of life in a long epoch."""
+        if time.monotonic() - self._last >= 6 * _PAUSE:
+            self._say(f"{share:.1%} done, {clock(seconds)} gone, {clock(seconds / share - seconds)} left")
+
+    def _say(self, line: str) -> None:
+        self._last = time.monotonic()
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
 
 
 class RichProgress:
@@ -127,12 +139,21 @@ class RichProgress:
         console = require("rich.console", "cli").Console(stderr=True)
         self._live = require("rich.live", "cli").Live(console=console, transient=True, refresh_per_second=4)
         self._started = False
+        self._report: Report | None = None
 
     def __call__(self, report: Report) -> None:
+        self._report = report
+        self._draw(report.epoch / report.epochs, report.seconds)
+
+    def tick(self, share: float, seconds: float) -> None:
+        """Move the bar inside of an epoch."""
+        self._draw(share, seconds)
+
+    def _draw(self, share: float, seconds: float) -> None:
         if not self._started:
             self._live.start()
             self._started = True
-        self._live.update(_panel(report))
+        self._live.update(_panel(self._report, share, seconds))
 
     def close(self) -> None:
         """Take the display away."""
@@ -212,12 +233,15 @@ def _frozen(report: Report) -> str:
     return f"; frozen: {', '.join(map(str, report.frozen))}" if report.frozen else ""
 
 
-def _panel(report: Report) -> Any:
-    """The bar and the table, as rich draws them."""
-    bar = require("rich.progress_bar", "cli").ProgressBar(total=report.epochs, completed=report.epoch, width=30)
+def _panel(report: Report | None, share: float, seconds: float) -> Any:
+    """The bar and the table of the last report, as rich draws them."""
+    bar = require("rich.progress_bar", "cli").ProgressBar(total=1.0, completed=share, width=30)
     head = require("rich.table", "cli").Table.grid(padding=(0, 1))
-    volume = "" if report.hypervolume is None else f"hypervolume {report.hypervolume:.4g}"
-    head.add_row(f"epoch {report.epoch}/{report.epochs}", bar, f"{clock(report.remaining)} left", volume)
+    epoch = f"epoch {report.epoch}/{report.epochs}" if report is not None else "first epoch"
+    volume = "" if report is None or report.hypervolume is None else f"hypervolume {report.hypervolume:.4g}"
+    head.add_row(epoch, bar, f"{clock(seconds / share - seconds)} left", volume)
+    if report is None:
+        return head
     table = require("rich.table", "cli").Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("k", justify="right")
     for task in report.tasks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,6 +57,28 @@ class Group:
         """Take down where the models are, in place."""
         now = self.models.tensors()
         torch._foreach_copy_([self.previous[name] for name in now], list(now.values()))
+
+    def stored(self) -> dict[str, Any]:
+        """Everything that steps change, for a checkpoint."""
+        return {
+            "tensors": self.models.tensors(),
+            "previous": self.previous,
+            "alive": self.alive,
+            "state": self.state,
+            "optimizer": self.optimizer.state_dict(),
+            "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
+        }
+
+    def load(self, stored: Mapping[str, Any]) -> None:
+        """Go back to what :meth:`stored` returned."""
+        device = self.alive.device
+        self.models.restore(torch.ones_like(self.alive), _moved(stored["tensors"], device))
+        self.previous = _moved(stored["previous"], device)
+        self.alive = stored["alive"].to(device)
+        self.state = _moved(stored["state"], device)
+        self.optimizer.load_state_dict(stored["optimizer"])
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(stored["scheduler"])
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """The context of a forward pass."""
@@ -151,3 +174,7 @@ def _clipped(updates: list[Tensor | None], count: int, longest: float) -> list[T
         mine = factor[0] if count == 1 else factor.reshape(-1, *[1] * (update.ndim - 1))
         scaled.append(update * mine.to(update.dtype))
     return scaled
+
+
+def _moved(tensors: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    return {name: tensor.to(device) for name, tensor in tensors.items()}

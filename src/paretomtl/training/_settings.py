@@ -1,0 +1,201 @@
+"""What the user asked for: checked, complete, and comparable with what a stored run was asked for."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._extras import version_of
+from paretomtl.core import _preferences as vector_sets
+from paretomtl.core._shapes import check_count, check_not_negative
+from paretomtl.methods import Method, resolve_method
+from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
+from paretomtl.training._gradients import before_stack
+from paretomtl.training._models import Single, named_tensors
+from paretomtl.training._random import isolated_randomness
+from paretomtl.training._step import Group
+from paretomtl.training._strategies import STRATEGIES
+
+_PRECISIONS = {
+    "float32": (torch.float32, None),
+    "float64": (torch.float64, None),
+    "bfloat16": (torch.float32, torch.bfloat16),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for, checked and complete."""
+
+    problem: Problem
+    method: Method
+    vectors: list[Tensor]
+    subproblems: list[int]
+    seeds: list[int]
+    epochs: int
+    batch_size: int
+    optimizer: OptimizerFactory | None
+    scheduler: SchedulerFactory | None
+    schedule: str
+    strategy: str
+    device: torch.device
+    precision: str
+    dtype: torch.dtype
+    autocast: torch.dtype | None
+    clip_norm: float | None
+    compiler: Mapping[str, Any] | None
+    keep: str
+
+    def config(self, modules: Sequence[nn.Module], group: Group, samples: int | None) -> dict[str, Any]:
+        """What must be the same for a run to be taken up again, as JSON."""
+        shapes = {name: list(tensor.shape) for name, tensor in named_tensors(modules[0]).items()}
+        options = [
+            {key: value for key, value in part.items() if key not in ("params", "param_names", "lr", "initial_lr")}
+            for part in group.optimizer.param_groups
+        ]
+        rates = [part.get("initial_lr", part["lr"]) for part in group.optimizer.param_groups]
+        return {
+            "version": version_of("paretomtl"),
+            "problem": self.problem.name,
+            "tasks": list(self.problem.tasks),
+            "samples": samples,
+            "parameters": hashlib.sha256(json.dumps(shapes).encode()).hexdigest()[:16],
+            "method": repr(self.method),
+            "preferences": self.vectors[0].tolist(),
+            "subproblems": self.subproblems,
+            "seed": self.seeds[0],
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "optimizer": f"{type(group.optimizer).__name__} {options!r}, learning rates {[float(r) for r in rates]}",
+            "scheduler": None if group.scheduler is None else type(group.scheduler).__name__,
+            "schedule": self.schedule,
+            "strategy": self.strategy,
+            "device": self.device.type,
+            "precision": self.precision,
+            "clip_norm": self.clip_norm,
+            "compile": self.compiler is not None,
+            "keep": self.keep,
+        }
+
+
+def make_settings(
+    problem: Problem,
+    method: str | Method,
+    preferences: int | Tensor | Sequence[Sequence[float]] | None,
+    epochs: int | None,
+    batch_size: int | None,
+    seeds: Sequence[int],
+    optimizer: OptimizerFactory | None,
+    scheduler: SchedulerFactory | None,
+    schedule: str,
+    strategy: str,
+    device: torch.device | str | None,
+    precision: str,
+    clip_norm: float | None,
+    compile: bool | Mapping[str, Any],
+    keep: str,
+    only: Sequence[int] | None,
+) -> Settings:
+    """What the user asked for, checked, with the problem's recipe where nothing was said."""
+    recipe = problem.recipe
+    if isinstance(method, str) and method in recipe.methods:
+        method = recipe.methods[method]
+    method = resolve_method(method)
+    epochs = recipe.epochs if epochs is None else epochs
+    if epochs is None:
+        raise ValueError("'epochs' must be given: this problem has no recipe that says it. Got None instead.")
+    check_count("epochs", epochs)
+    batch_size = recipe.batch_size if batch_size is None else batch_size
+    check_count("batch_size", batch_size)
+    if not seeds:
+        raise ValueError("'seeds' must be one or more numbers. Got none.")
+    for seed in seeds:
+        check_not_negative("seed", seed)
+        if seed >= 2**38:
+            raise ValueError(f"'seed' must be under 2**38. Got {seed} instead.")
+    if clip_norm is not None and not clip_norm > 0:
+        raise ValueError(f"'clip_norm' must be positive. Got {clip_norm} instead.")
+    _check_choice("precision", precision, sorted(_PRECISIONS))
+    _check_choice("strategy", strategy, STRATEGIES)
+    _check_choice("keep", keep, ("last", "best"))
+    _check_choice("schedule", schedule, ("epoch", "step"))
+    if keep == "best" and problem.val is None:
+        raise ValueError("'keep' must be \"last\" for a problem without a validation split. Got 'best' instead.")
+    if compile and problem.representation is not None:
+        raise ValueError("'compile' must be off for a problem with a 'representation', which is taken out in mid-pass.")
+    vectors = [_rows(method, preferences, len(problem.tasks), seed) for seed in seeds]
+    dtype, autocast = _PRECISIONS[precision]
+    return Settings(
+        problem=problem,
+        method=method,
+        vectors=vectors,
+        subproblems=_chosen(only, len(vectors[0])),
+        seeds=list(seeds),
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=optimizer or recipe.optimizer,
+        scheduler=scheduler or recipe.scheduler,
+        schedule=schedule,
+        strategy=strategy,
+        device=torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")),
+        precision=precision,
+        dtype=dtype,
+        autocast=autocast,
+        clip_norm=clip_norm,
+        compiler=None if compile is False else {} if compile is True else dict(compile),
+        keep=keep,
+    )
+
+
+def _rows(
+    method: Method, preferences: int | Tensor | Sequence[Sequence[float]] | None, tasks: int, seed: int
+) -> Tensor:
+    """The rows ``[K, m]`` that the user gave or asked for."""
+    if preferences is None:
+        preferences = method.usual_count(tasks)
+    if isinstance(preferences, int):
+        check_count("preferences", preferences)
+        return method.spread(preferences, tasks, seed=seed)
+    rows = torch.as_tensor(preferences).detach().double().cpu()
+    if rows.ndim != 2 or rows.shape[1] != tasks:
+        raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]. Got {list(rows.shape)} instead.")
+    return vector_sets.validate(rows) if method.reading == "direction" else rows
+
+
+def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
+    chosen = list(range(count)) if only is None else list(only)
+    if not chosen or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
+        raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {chosen} instead.")
+    return chosen
+
+
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"'{name}' must be one of {list(choices)}. Got {value!r} instead.")
+
+
+def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
+    """Find wrong losses before anything is trained, on a copy of the first model.
+
+    Returns:
+        Whether the tasks' graphs are kept apart, so that NaN for want of labels stays with its own task.
+    """
+    with isolated_randomness():
+        losses = Single(settings.problem, copy.deepcopy(module)).losses(batch)
+    if not losses.requires_grad:
+        raise ValueError("'losses' must depend on the model's parameters. Got losses attached to none of them.")
+    if settings.method.reading == "direction" and bool((losses < 0).any()):
+        warnings.warn(
+            f"losses are negative at the start ({losses.min().item():.3g}): preferences are directions of non-negative "
+            "losses. Add a constant, or subtract each loss's lower bound.",
+            stacklevel=5,
+        )
+    return settings.problem.train is None or before_stack(losses) is not None

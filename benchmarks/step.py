@@ -150,7 +150,7 @@ def many_tasks(device: str) -> list[Row]:
     for tasks in range(2, 9):
         calls = calls_of(tasks, device)
         wanted = {name: calls[name] for name in ("Pareto MTL, fit", "weighted sum", "bare autograd calls")}
-        found += rows_of("tasks", take_turns(wanted, device, ROUNDS // 2), tasks=tasks, models=1)
+        found += rows_of("tasks", take_turns(wanted, device), tasks=tasks, models=1)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,11 +15,11 @@ ROUNDS, WARM_UP = 60, 10
 def take_turns(
     calls: dict[str, Callable[[], Any]], device: str, rounds: int = ROUNDS, warm_up: int = WARM_UP
 ) -> dict[str, list[float]]:
-    """Milliseconds of every call in every round; who goes first changes from round to round."""
+    """Milliseconds of every call in every round, in an order that changes at random: none always follows the same."""
     times: dict[str, list[float]] = {name: [] for name in calls}
-    names = list(calls)
+    chance = random.Random(0)
     for turn in range(warm_up + rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+        for name in chance.sample(list(calls), len(calls)):
             began = time.perf_counter()
             calls[name]()
             if device == "cuda":

@@ -353,3 +353,18 @@ def test_a_recipe_stands_in_for_what_is_left_out() -> None:
     assert len(front.history["losses"]) == 2
     same = fit(problem(), pm.ParetoMTL(epsilon=0.3), 5, epochs=2, batch_size=48)
     assert torch.equal(front.losses["train"], same.losses["train"])
+
+
+class Sparse(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(5, 6, sparse=True)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple(self.table(x[:, 0].abs().long().clamp_max(4)).split(3, -1))
+
+
+@pytest.mark.parametrize("strategy", ["auto", "sequential"])
+def test_sparse_gradients_are_refused(strategy: Any) -> None:
+    with pytest.raises(TypeError, match=r"gradients must be dense. Got a sparse one"):
+        fit(problem(Sparse), strategy=strategy)

@@ -112,7 +112,10 @@ def build(
             return plan.batched(modules, state), "batched", "asked for"
         if reason is not None:
             return plan.sequential(modules, state), "sequential", reason
-        alone, together = _seconds(plan, modules, state, batch, total)
+        try:
+            alone, together = _seconds(plan, modules, state, batch, total)
+        except torch.OutOfMemoryError as error:
+            return plan.sequential(modules, state), "sequential", _first_line(error)
     figures = f"{1e3 * together:.3g} ms a step as a stack, {1e3 * alone:.3g} ms one after another"
     if together < alone:
         return plan.batched(modules, state), "batched", figures
@@ -140,7 +143,8 @@ def _disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch:
         for what, mine in found.items():
             tolerance = 1e-3 * usual if what.startswith("parameters") else usual
             least = 1e-3 * float(found["scale"]) if what.startswith("gradients") else 0.0
-            if not _agree(mine, together[what][k], tolerance, least):
+            theirs = together[what][k] if what in together else torch.zeros_like(mine)
+            if not _agree(mine, theirs, tolerance, least):
                 return f"{what} of a stacked model differ from those of the model alone"
     return None
 

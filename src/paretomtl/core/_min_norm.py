@@ -100,10 +100,10 @@ def min_norm(
     a = rows.detach().double().expand(*batch, count, tasks).reshape(size, count, tasks)
     mask = allowed.expand(*batch, count).reshape(size, count)
 
-    finite = c.isfinite().all(-1).all(-1) & (a.isfinite().all(-1) | ~mask).all(-1)
-    usable = finite & mask.any(-1)
-    mask = mask & usable[:, None]
-    c = torch.where(usable[:, None, None], c, 0.0)
+    usable = c.isfinite().flatten(1).all(-1) & (a.isfinite().all(-1) | ~mask).all(-1) & mask.any(-1)
+    if not (_may_leave(c) and bool(usable.all())):
+        mask = mask & usable[:, None]
+        c = torch.where(usable[:, None, None], c, 0.0)
     a = torch.where(mask[..., None], a, 0.0)
 
     points = a @ _factor(c)
@@ -133,6 +133,13 @@ def _factor(c: Tensor) -> Tensor:
     tasks = c.shape[-1]
     scale = c.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt()
     inverse = torch.where(scale > 0, 1.0 / scale, 0.0)
+    if tasks == 2:
+        cosine = (c[:, 0, 1] * inverse[:, 0] * inverse[:, 1]).clamp(-1.0, 1.0)
+        square = (1.0 - cosine) * (1.0 + cosine)
+        sine = torch.where(square > tasks * _PIVOT_TOLERANCE, square, 0.0).sqrt()
+        zero = torch.zeros_like(sine)
+        first, second = scale.unbind(-1)
+        return torch.stack([first, zero, cosine * second, sine * second], -1).reshape(-1, 2, 2)
     rest = c * inverse[..., :, None] * inverse[..., None, :]
     columns = []
     for _ in range(tasks):

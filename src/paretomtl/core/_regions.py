@@ -45,7 +45,7 @@ def constraint_values(rows: Tensor, losses: Tensor) -> Tensor:
     check_trailing("losses", losses, rows.shape[-1])
     w, loss = rows.double(), losses.detach().double()
     largest = loss.abs().amax(-1, keepdim=True)
-    direction = loss / torch.where(largest > 0, largest, 1.0)
+    direction = loss / largest.clamp_min(1e-300)
     direction = direction / direction.norm(dim=-1, keepdim=True).clamp_min(1.0)
     values = (w @ direction[..., None]).squeeze(-1)
     return torch.where(largest > 0, values, -slack(w))

@@ -117,13 +117,16 @@ class ParetoMTL(Method):
 
     def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
         losses = torch.where(step.present, step.losses, state["losses"])
-        settled = (state["scale"] > 0) | ~step.present | (losses == 0)
-        scale = torch.where(settled, state["scale"], 1.0 / losses.abs().clamp_min(1e-300))
-        c = torch.where(scale > 0, scale, 1.0)
+        scale, seen, gramian = state["scale"], losses, step.gramian
+        if self.scale is not None:
+            settled = (scale > 0) | ~step.present | (losses == 0)
+            scale = torch.where(settled, scale, 1.0 / losses.abs().clamp_min(1e-300))
+            c = torch.where(scale > 0, scale, 1.0)
+            seen, gramian = c * losses, c[..., :, None] * gramian * c[..., None, :]
 
         found = direction(
-            c * losses,
-            c[..., :, None] * step.gramian * c[..., None, :],
+            seen,
+            gramian,
             state["rows"],
             self._phase(step, state["phase"]),
             epsilon=self.epsilon,
@@ -131,7 +134,7 @@ class ParetoMTL(Method):
             present=step.present,
             precision=step.precision,
         )
-        weights = c * found.weights
+        weights = found.weights if self.scale is None else c * found.weights
         if self.rescale:
             meant = found.weights.abs().sum(-1, keepdim=True) > _ROUNDING
             scaled = weights * (weights.shape[-1] / weights.abs().sum(-1, keepdim=True).clamp_min(1e-300))

@@ -12,7 +12,8 @@ from torch.autograd.graph import GradientEdge
 TaskGradients: TypeAlias = list[tuple[Tensor | None, ...]]
 """One tuple per task: its gradient for each parameter ``[K, ...]``, or None where the task does not use it."""
 
-_CHUNK = 1 << 14  # numbers; larger tensors stand alone
+_FEW = 3  # tasks; their pairs of rows are fewer than the operations that gather them
+_CHUNK = 1 << 20  # numbers that are gathered at most, since one product of many is faster than many of few
 
 
 def task_gradients(losses: Tensor, parameters: Sequence[Tensor], scale: Tensor | None = None) -> TaskGradients:
@@ -56,32 +57,44 @@ def before_stack(losses: Tensor) -> list[GradientEdge | None] | None:
 def gramian(gradients: TaskGradients, count: int) -> Tensor:
     """``C [K, m, m]``, added up over parameter tensors; no flat copy of all gradients is ever made.
 
-    Small tensors are gathered into chunks, since one product of many numbers is faster than many of few. Products are
-    in float32 or better, also inside autocast, and their sums in float64. The result has the
-    precision of the products, so that what reads it knows how far to trust it.
+    Products are in float32 or better, also inside autocast, and their sums in float64. The result has the precision of
+    the products, so that what reads it knows how far to trust it.
     """
-    total: Tensor | None = None
-    precision = torch.float64
-    for chunk in _chunks(gradients):
-        wide = max((part.dtype for row in chunk for part in row), key=lambda dtype: dtype.itemsize)
-        wide = wide if wide.itemsize >= 4 else torch.float32
-        with torch.autocast(chunk[0][0].device.type, enabled=False):
-            c = _products([[part.to(wide) for part in row] for row in chunk], count)
-        total = c if total is None else total + c
-        precision = min(precision, wide, key=lambda dtype: dtype.itemsize)
-    if total is None:
+    reached = [part for row in gradients for part in row if part is not None]
+    if not reached:
         raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
+    precision = min((_wide(part.dtype) for part in reached), key=lambda dtype: dtype.itemsize)
+    with torch.autocast(reached[0].device.type, enabled=False):
+        if count == 1 and len(gradients) <= _FEW and reached[0].device.type == "cpu":
+            total = _dots(gradients)
+        else:
+            parts = [_products(chunk, count) for chunk in _chunks(gradients)]
+            total = parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)
     return total.to(precision)
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    return dtype if dtype.itemsize >= 4 else torch.float32
+
+
+def _dots(gradients: TaskGradients) -> Tensor:
+    """For few tasks of one model on a CPU: one product for each pair of rows, without a copy of either."""
+    tasks = len(gradients)
+    sums = [[0.0] * tasks for _ in range(tasks)]
+    for parts in zip(*gradients, strict=True):
+        flat = [None if part is None else part.to(_wide(part.dtype)).reshape(-1) for part in parts]
+        for i, one in enumerate(flat):
+            for j, other in enumerate(flat[: i + 1]):
+                if one is not None and other is not None:
+                    sums[i][j] += float(torch.dot(one, other))
+    whole = [[sums[max(i, j)][min(i, j)] for j in range(tasks)] for i in range(tasks)]
+    return torch.tensor([whole], dtype=torch.float64)
 
 
 def _products(rows: list[list[Tensor]], count: int) -> Tensor:
     """The products of all tasks' rows in float64, ``[K, m, m]``."""
-    if count == 1 and len(rows[0]) == 1 and rows[0][0].device.type == "cpu":  # one large tensor: no copy of it is made
-        flat = [row[0].reshape(-1) for row in rows]
-        dots = {(i, j): torch.dot(flat[i], flat[j]) for i in range(len(flat)) for j in range(i + 1)}
-        pairs = [dots[max(i, j), min(i, j)] for i in range(len(flat)) for j in range(len(flat))]
-        return torch.stack(pairs).double().reshape(1, len(flat), len(flat))
-    j = torch.stack([torch.cat([part.reshape(count, -1) for part in row], 1) for row in rows], 1)
+    wide = _wide(rows[0][0].dtype)
+    j = torch.stack([torch.cat([part.reshape(count, -1).to(wide) for part in row], 1) for row in rows], 1)
     return torch.bmm(j, j.mT).double()
 
 

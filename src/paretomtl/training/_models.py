@@ -116,6 +116,7 @@ class Single(Models):
     def __init__(self, problem: Problem, module: nn.Module, compiler: Mapping[str, Any] | None = None) -> None:
         super().__init__(problem, module)
         self.trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        self._parameters = {name: p.detach()[None] for name, p in module.named_parameters()}
         self._forward = self._runner if compiler is None else torch.compile(self._runner, **compiler)
 
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
@@ -123,7 +124,8 @@ class Single(Models):
         return losses, outputs
 
     def tensors(self) -> dict[str, Tensor]:
-        return {name: tensor.detach()[None] for name, tensor in named_tensors(self.module).items()}
+        buffers = {name: buffer.detach()[None] for name, buffer in self.module.named_buffers()}
+        return {**self._parameters, **buffers}
 
     def _capture(self, output: Tensor) -> Tensor:
         self.captured.append(output)

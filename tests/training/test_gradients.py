@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -78,3 +79,27 @@ def test_restore_puts_back_some_models() -> None:
     for name, tensor in stack.parameters.items():
         assert torch.equal(tensor[1], before[name][1])
         assert not torch.equal(tensor[0], before[name][0])
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 5])
+def test_gramians_of_one_model_and_of_a_stack_agree(tasks: int) -> None:
+    """Single products for few tasks, gathered ones for more, with gaps where a task does not use a parameter."""
+    g = torch.Generator().manual_seed(0)
+    shapes = [(3, 4), (), (2000,), (7,)]
+    rows: list[tuple[Tensor | None, ...]] = [
+        tuple(None if (i + j) % 4 == 3 else torch.randn(shape, generator=g) for j, shape in enumerate(shapes))
+        for i in range(tasks)
+    ]
+    alone = gramian(rows, 1)
+    assert alone.dtype == torch.float32
+    flat = torch.stack(
+        [
+            torch.cat([(torch.zeros(s) if p is None else p).flatten() for p, s in zip(row, shapes, strict=True)])
+            for row in rows
+        ]
+    )
+    torch.testing.assert_close(alone[0], flat @ flat.T, rtol=1e-5, atol=1e-4)
+    doubled: list[tuple[Tensor | None, ...]] = [
+        tuple(None if p is None else torch.stack([p, 2 * p]) for p in row) for row in rows
+    ]
+    torch.testing.assert_close(gramian(doubled, 2), torch.cat([alone, 4 * alone]), rtol=1e-5, atol=1e-3)

@@ -137,11 +137,11 @@ def numbers_of(option: str, text: str | None) -> list[float] | None:
 def front_table(front: Front, split: str) -> Table:
     """The solutions of a front, one row each."""
     table = Table(box=None, padding=(0, 2, 0, 0), title_justify="left")
-    table.add_column("k", justify="right")
-    table.add_column(front.reading)
+    table.add_column("k", justify="right", no_wrap=True)
+    table.add_column(front.reading, no_wrap=True)
     for name in [*front.tasks, *front.metrics.get(split, {})]:
         table.add_column(name, justify="right", overflow="fold")
-    table.add_column("status")
+    table.add_column("status", overflow="fold")
     kept = front.nondominated(split).tolist()
     for i, k in enumerate(front.subproblems):
         row = ", ".join(f"{value:.2f}" for value in front.preferences[k].tolist())

@@ -24,7 +24,7 @@ autodoc_typehints_format = "short"
 napoleon_use_ivar = True
 napoleon_google_docstring = True
 nitpick_ignore_regex = [
-    (r"py:.*", r"(torch\.|typing\.|collections\.|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC).*"),
+    (r"py:.*", r"(torch\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC).*"),
     (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback)$"),
 ]
 

@@ -83,7 +83,7 @@ class Front:
 
     @property
     def shown_split(self) -> str:
-        """The split that tables show: test, or validation, or training."""
+        """The split that tables show, which is test, or validation, or training."""
         return next(split for split in ("test", "val", "train") if split in self.losses)
 
     def state_dict(self, k: int) -> dict[str, Tensor]:

@@ -210,8 +210,6 @@ def test_two_tasks_by_segments_and_by_pivots_agree(kind: str, scale: str, monkey
     other = min_norm(gramian, rows, allowed)
     reach = (rows @ gramian @ rows.mT).diagonal(dim1=-2, dim2=-1).amax(-1)
     assert ((one.squared_norm - other.squared_norm).abs() <= 1e-13 * reach).all()
-    if (
-        scale != "task"
-    ):  # with scales of 1e±8 within one problem, a zero may be rounding to the one and not to the other
+    if scale != "task":  # with scales of 1e±8 in one problem, a zero to one may be rounding to the other
         assert torch.equal(one.status, other.status)
     assert max(float(one.gap.max()), float(other.gap.max())) < 1e-13

@@ -256,7 +256,9 @@ def test_within_bounds() -> None:
     none = found.select(bounds={"race": 0.99}, best="age")
     assert none.k is None
     assert "No solution on train has race at least 0.99. Best found: race 0.95 (subproblem 4)" in none.reason
-    with pytest.raises(ValueError, match=r"a bound must be on one of \['a', 'b', 'race', 'age'\].* Got 'height'"):
+    with pytest.raises(
+        ValueError, match=r"'bounds' and 'best' must name one of \['a', 'b', 'race', 'age'\].* Got 'height'"
+    ):
         found.select(bounds={"height": 1.0}, best="age")
     with pytest.raises(ValueError, match="'best' must name the task or metric"):
         found.select(bounds={"race": 0.5})
@@ -311,3 +313,21 @@ def test_models_are_ordinary_modules() -> None:
     assert isinstance(model, MLP)
     assert not model.training
     assert all(p.requires_grad for p in model.parameters())
+
+
+def test_a_plane_that_is_tilted_has_no_knee() -> None:
+    """The normal through the best of each task has a negative entry: below it a larger loss would count as better."""
+    losses = [[0.9, 0.1, 0.3], [0.4, 0.3, 0.1], [0.0, 0.8, 0.5], [0.3, 0.2, 0.3]]
+    choice = front_of(losses).select(knee=True)
+    assert choice.k is None
+    assert "tilted" in choice.reason
+
+
+def test_wishes_by_name() -> None:
+    found = front_of(CONVEX)
+    assert found.select(importance={"a": 1.0}).k == 0
+    assert found.select(direction={"b": 1, "a": 0}).k == 0
+    with pytest.raises(ValueError, match=r"'importance' must name tasks of \['a', 'b'\]. Got 'c'"):
+        found.select(importance={"c": 1.0})
+    with pytest.raises(TypeError, match=r"'bounds' must be numbers. Got 'x' for 'a'"):
+        found.select(bounds={"a": "x"}, best="b")  # type: ignore[dict-item]

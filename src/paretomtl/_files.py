@@ -11,9 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from paretomtl._extras import require
+
+_HINT = " Nothing in it can be trusted; delete it to start over."
+
+
+def check_writable(name: str, folder: Path) -> None:
+    """Make a folder, and find out now, not after the work, whether it can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / ".writable", "")
+        (folder / ".writable").unlink()
+    except OSError as error:
+        raise ValueError(f"'{name}' must be a folder that can be written. {error}.") from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -60,10 +72,10 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except FileNotFoundError:
         raise
     except Exception as error:
-        raise ValueError(f"'{path}' must be a whole file of tensors. It is damaged: {error}.") from None
+        raise ValueError(f"'{path}' must be a whole file of tensors. It is damaged ({error}).{_HINT}") from None
     checksum = meta.pop("sha256", None)
     if checksum != _checksum(tensors, meta):
-        raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was damaged or changed.")
+        raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was changed.{_HINT}")
     return tensors, meta
 
 
@@ -73,6 +85,26 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"'{path}' must be a JSON file. It is damaged: {error}.") from None
+
+
+@torch.no_grad()
+def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor]) -> list[str]:
+    """Copy values into the parameters and buffers of these names; return the names that do not fit."""
+    for name in tensors:  # buffers that were made in a forward pass
+        owner, _, leaf = name.rpartition(".")
+        try:
+            buffers = module.get_submodule(owner)._buffers
+        except AttributeError:
+            continue
+        if leaf in buffers and buffers[leaf] is None:
+            buffers[leaf] = tensors[name].clone()
+    own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    wrong = [name for name in {*own, *tensors} if name not in own or name not in tensors]
+    wrong += [name for name in own if name in tensors and own[name].shape != tensors[name].shape]
+    for name, tensor in own.items():
+        if name not in wrong:
+            tensor.copy_(tensors[name])
+    return sorted(wrong)
 
 
 def to_lists(tensor: Tensor) -> Any:

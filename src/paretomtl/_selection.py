@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from paretomtl.core import nondominated
+
+Wish: TypeAlias = Sequence[float] | Mapping[str, float]
+"""One number per task, in their order or by name."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,9 @@ class Table:
         if name in self.metrics:
             return self.metrics[name], self.better.get(name) != "lower"
         known = [*self.tasks, *self.metrics]
-        raise ValueError(f"a bound must be on one of {known}, measured on '{self.split}'. Got {name!r} instead.")
+        raise ValueError(
+            f"'bounds' and 'best' must name one of {known}, measured on '{self.split}'. Got {name!r} instead."
+        )
 
 
 def angles(losses: Tensor, directions: Tensor) -> Tensor:
@@ -71,9 +77,9 @@ def angles(losses: Tensor, directions: Tensor) -> Tensor:
     return torch.rad2deg(2.0 * torch.atan2((u - v).norm(dim=-1), (u + v).norm(dim=-1)))
 
 
-def by_direction(table: Table, scaled: Tensor, direction: Sequence[float]) -> Choice:
+def by_direction(table: Table, scaled: Tensor, direction: Wish) -> Choice:
     """The loss vector nearest to a direction."""
-    wanted = _row_of("direction", direction, len(table.tasks))
+    wanted = _row_of("direction", direction, table.tasks)
     distance = angles(scaled, wanted)
     rows = sorted(
         (row for row in table.candidates() if not distance[row].isnan()), key=lambda row: float(distance[row])
@@ -83,13 +89,13 @@ def by_direction(table: Table, scaled: Tensor, direction: Sequence[float]) -> Ch
     second = f"; the next is subproblem {table.subproblems[rows[1]]} at {distance[rows[1]]:.1f}°" if rows[1:] else ""
     return table.choose(
         rows[0],
-        f"its losses on {table.split} are {distance[rows[0]]:.1f}° from the direction {_shown(direction)}{second}.",
+        f"its losses on {table.split} are {distance[rows[0]]:.1f}° from the direction {_shown(wanted)}{second}.",
     )
 
 
-def by_importance(table: Table, importance: Sequence[float]) -> Choice:
+def by_importance(table: Table, importance: Wish) -> Choice:
     """The least weighted sum of losses."""
-    share = _row_of("importance", importance, len(table.tasks))
+    share = _row_of("importance", importance, table.tasks)
     sums = table.losses @ (share / share.sum())
     rows = sorted(table.candidates(), key=lambda row: float(sums[row]))
     if not rows:
@@ -97,7 +103,7 @@ def by_importance(table: Table, importance: Sequence[float]) -> Choice:
     second = f"; the next is subproblem {table.subproblems[rows[1]]} with {sums[rows[1]]:.4g}" if rows[1:] else ""
     return table.choose(
         rows[0],
-        f"the least mean of the losses on {table.split} weighted by {_shown(importance)}, {sums[rows[0]]:.4g}{second}.",
+        f"the least mean of the losses on {table.split} weighted by {_shown(share)}, {sums[rows[0]]:.4g}{second}.",
     )
 
 
@@ -114,6 +120,9 @@ def knee(table: Table) -> Choice:
     if len({tuple(end) for end in ends.tolist()}) < tasks or torch.linalg.matrix_rank(ends) < tasks:
         return Choice(None, f"No knee: the best solutions of the tasks on {table.split} span no chord.")
     normal = torch.linalg.solve(ends, torch.ones(tasks, dtype=torch.float64))
+    if not bool((normal > 0).all()):
+        said = "the plane through the best of each task is tilted so that below it is not better"
+        return Choice(None, f"No knee: {said} on {table.split}. Choose by direction, importance or bounds.")
     below = (1.0 - unit @ normal) / normal.norm()
     best = int(below.argmax())
     if float(below[best]) <= 1e-9:
@@ -133,8 +142,10 @@ def within_bounds(table: Table, bounds: Mapping[str, float], best: str | None) -
     """The best by one name among the solutions that keep all bounds."""
     if best is None:
         raise ValueError("'best' must name the task or metric to choose by within the bounds. Got None instead.")
-    fits = table.losses.isfinite().all(-1)
+    fits = torch.ones(len(table.losses), dtype=torch.bool)
     for name, bound in bounds.items():
+        if not isinstance(bound, (int, float)):
+            raise TypeError(f"'bounds' must be numbers. Got {bound!r} for {name!r} instead.")
         values, higher = table.column(name)
         fits = fits & (values >= bound if higher else values <= bound)
     said = " and ".join(
@@ -167,12 +178,19 @@ def _nothing(table: Table) -> Choice:
     return Choice(None, f"No solution has finite losses on {table.split}.")
 
 
-def _row_of(name: str, row: Sequence[float], tasks: int) -> Tensor:
+def _row_of(name: str, row: Wish, tasks: Sequence[str]) -> Tensor:
+    if isinstance(row, Mapping):
+        strangers = [task for task in row if task not in tasks]
+        if strangers:
+            raise ValueError(f"'{name}' must name tasks of {list(tasks)}. Got {strangers[0]!r} instead.")
+        row = [row.get(task, 0.0) for task in tasks]
     values = [float(value) for value in row]
-    if len(values) != tasks or not all(math.isfinite(v) and v >= 0 for v in values) or not any(values):
-        raise ValueError(f"'{name}' must be {tasks} numbers, not negative and not all zero. Got {list(row)} instead.")
+    if len(values) != len(tasks) or not all(math.isfinite(v) and v >= 0 for v in values) or not any(values):
+        raise ValueError(
+            f"'{name}' must be {len(tasks)} numbers, not negative and not all zero. Got {list(row)} instead."
+        )
     return torch.tensor(values, dtype=torch.float64)
 
 
-def _shown(row: Sequence[float]) -> str:
-    return "(" + ", ".join(f"{float(value):g}" for value in row) + ")"
+def _shown(row: Tensor) -> str:
+    return "(" + ", ".join(f"{value:g}" for value in row.tolist()) + ")"

@@ -14,8 +14,18 @@ from torch import Tensor, nn
 
 from paretomtl import _selection
 from paretomtl._extras import require
-from paretomtl._files import from_lists, read_json, read_tensors, sweep, to_lists, write_tensors, write_text
-from paretomtl._selection import Choice
+from paretomtl._files import (
+    from_lists,
+    load_tensors,
+    read_json,
+    read_tensors,
+    sweep,
+    to_lists,
+    write_tensors,
+    write_text,
+)
+from paretomtl._random import isolated_randomness, model_seed, seed_everything
+from paretomtl._selection import Choice, Wish
 from paretomtl.core import in_region, nondominated
 
 if TYPE_CHECKING:
@@ -98,14 +108,13 @@ class Front:
             raise ValueError(
                 "'problem' must be given to Front.load for models to be made. Got None; state_dict(k) has the weights."
             )
-        with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
+        with isolated_randomness():
+            seed_everything(model_seed(self.seed, k))
             model = self.model_factory()
         model.to(next(t.dtype for t in self.parameters.values() if t.is_floating_point()))
-        left = model.load_state_dict(state, strict=False)
-        own = {name for name, _ in [*model.named_parameters(), *model.named_buffers()]}
-        if left.unexpected_keys or own & set(left.missing_keys):
-            names = [*left.unexpected_keys, *sorted(own & set(left.missing_keys))]
-            raise ValueError(f"'problem' must make the model that was trained. Got one that differs in {names[:5]}.")
+        wrong = load_tensors(model, state)
+        if wrong:
+            raise ValueError(f"'problem' must make the model that was trained. Got one that differs in {wrong[:5]}.")
         return model.eval()
 
     def nondominated(self, split: str = "train") -> Tensor:
@@ -174,8 +183,8 @@ class Front:
     def select(
         self,
         *,
-        direction: Sequence[float] | None = None,
-        importance: Sequence[float] | None = None,
+        direction: Wish | None = None,
+        importance: Wish | None = None,
         knee: bool = False,
         bounds: Mapping[str, float] | None = None,
         best: str | None = None,
@@ -184,9 +193,10 @@ class Front:
         """Choose a solution, and say why. Give one of the first four.
 
         Args:
-            direction: the solution whose loss vector is nearest to this direction, by angle. A large entry allows a
-                large loss: (0, 1) favours the first task.
-            importance: the least sum of the losses, weighted by these. A large entry asks for a small loss.
+            direction: the solution whose loss vector is nearest to this direction, by angle; a list, or a dictionary by
+                task. A large entry allows a large loss: (0, 1) favours the first task.
+            importance: the least sum of the losses, weighted by these; a list, or a dictionary by task. A large entry
+                asks for a small loss.
             knee: the solution farthest below the chord through the best of each task, where giving up a little of one
                 task gains most of another. A concave front has none.
             bounds: by name of a task's loss or of a metric, what a solution must reach: at most for losses and metrics
@@ -261,7 +271,8 @@ class Front:
         if not (folder / "front.json").exists() and (folder / "front" / "front.json").exists():
             folder = folder / "front"
         if not (folder / "front.json").exists():
-            raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has no front.json.")
+            hint = "an unfinished run; --resume goes on" if (folder / "config.json").exists() else "no front.json"
+            raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has {hint}.")
         words = read_json(folder / "front.json")
         if not isinstance(words, dict) or words.get("format") != FORMAT:
             raise ValueError(f"'{folder / 'front.json'}' must have the format {FORMAT}. Got another one.")

@@ -80,3 +80,9 @@ def test_bad_input_is_named() -> None:
         core.active_main(torch.zeros(3, 2), rows, 1.0)
     with pytest.raises(ValueError, match=r"'preferences' must have shape \[K, m\]"):
         core.region_rows(torch.ones(3))
+
+
+def test_losses_that_are_not_numbers_are_in_no_region() -> None:
+    losses = torch.tensor([[torch.nan, 0.2], [0.8, torch.nan], [0.0, 0.0]])
+    vectors = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    assert core.in_region(vectors, losses).tolist() == [False, False, True]

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 import paretomtl as pm
 from paretomtl.methods import METHODS
 from paretomtl.problems import cross_entropies
-from paretomtl.training._batches import make_batches
+from paretomtl.training._batches import count_samples, make_batches
 from training.networks import MLP, accuracy, classes, fit, problem, sgd
 
 X, Y = classes()
@@ -191,7 +191,9 @@ def test_a_task_without_labels_is_left_out_of_the_step(method: str) -> None:
 def test_an_absent_task_gets_no_gradient() -> None:
     labels = Y.clone()
     labels[:, 1] = -1
-    front = fit(problem(train=(X, labels), losses=masked), "linear", [[1.0, 1.0]], epochs=3)
+    with pytest.warns(UserWarning, match=r"tasks \['b'\] had no labels in any batch of 'train'"):
+        front = fit(problem(train=(X, labels), losses=masked), "linear", [[1.0, 1.0]], epochs=3)
+    assert front.status == ["trained"]
     with torch.random.fork_rng():
         torch.manual_seed(0)
         start = MLP()
@@ -209,17 +211,20 @@ class Cliff(MLP):
         self.x = nn.Parameter(torch.full((), 0.5))
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.stack([torch.sqrt(1 - self.x), self.x.square()]) + 0 * self.heads[0](self.trunk(x)).sum()
+        nothing = 0 * self.heads[0](self.trunk(x)).sum()
+        return torch.stack([torch.sqrt(1 - self.x) + nothing, self.x.square() + nothing])
 
 
 @pytest.mark.parametrize("strategy", ["sequential", "batched"])
 def test_a_loss_that_is_nan_for_one_model_alone_is_not_a_missing_label(strategy: Any) -> None:
     of = problem(Cliff, losses=lambda outputs, targets: outputs)
     slow = lambda p: torch.optim.SGD(p, lr=0.05)  # noqa: E731
-    with pytest.warns(UserWarning, match=r"losses of subproblems \[0\] were not finite"):
-        front = fit(of, "linear", epochs=20, optimizer=slow, strategy=strategy)
+    with pytest.warns(UserWarning, match=r"losses or gradients of subproblems \[0\] were not finite"):
+        front = fit(of, "linear", epochs=20, optimizer=slow, strategy=strategy, batch_size=96)
     assert front.status == ["non-finite", "trained", "trained"]
     assert front.losses["train"].isfinite().all(), "it is back at its last finite step"
+    steps = front.history["losses"][:, 0, 0]
+    assert torch.equal(front.losses["train"][0, 0], steps[~steps.isnan()][-1]), "and not one before it"
 
 
 # Which epoch is kept.
@@ -237,14 +242,43 @@ def test_the_best_epoch_on_validation_is_kept() -> None:
 
 
 def test_being_in_its_own_region_comes_first() -> None:
-    of = problem(val=classes(30, seed=5))
-    front = fit(of, epochs=25, keep="best", optimizer=lambda p: torch.optim.SGD(p, lr=1.0))
-    history = front.history["val"]
-    inside = torch.stack([pm.core.in_region(front.preferences, losses.double()) for losses in history])
-    values = (history * front.preferences).sum(-1)
-    for k in range(3):
-        allowed = inside[:, k] if inside[:, k].any() else torch.ones(25, dtype=torch.bool)
-        assert front.epochs[k] == int(torch.where(allowed, values[:, k], torch.inf).argmin()) + 1
+    """Inside, the least mean loss; a lower one outside does not count. Never inside: the least violation."""
+    of = problem(train=(X[:60], Y[:60]), val=(X[60:], Y[60:]))
+    outside_was_better = never_inside = 0
+    for seed in range(3):
+        options: dict[str, Any] = {"epochs": 25, "keep": "best", "seed": seed}
+        front = fit(of, pm.ParetoMTL(initial_steps=5), 5, optimizer=lambda p: torch.optim.SGD(p, lr=0.5), **options)
+        history = front.history["val"].double()
+        rows = pm.core.region_rows(front.preferences)
+        violation = torch.stack([pm.core.constraint_values(rows, losses).amax(-1) for losses in history])
+        means = history.mean(-1)
+        for k in range(5):
+            inside = violation[:, k] <= pm.core.FEASIBLE_TOLERANCE
+            found = front.epochs[k] - 1
+            if inside.any():
+                assert found == int(torch.where(inside, means[:, k], torch.inf).argmin())
+                outside_was_better += int(means[:, k].argmin()) != found
+            else:
+                assert found == int(violation[:, k].argmin())
+                never_inside += 1
+    assert outside_was_better
+    assert never_inside
+
+
+def test_a_model_that_broke_later_is_kept_from_when_it_was_sound() -> None:
+    of = problem(Cliff, losses=lambda outputs, targets: outputs, val=(X, Y))
+    slow = lambda p: torch.optim.SGD(p, lr=0.05)  # noqa: E731
+    front = fit(of, "linear", epochs=20, optimizer=slow, keep="best", batch_size=96)
+    assert front.status == ["trained"] * 3
+    assert front.epochs[0] < 20
+    assert front.losses["val"].isfinite().all()
+
+
+def test_one_model_that_breaks_in_one_task_is_not_taken_for_unlabelled() -> None:
+    of = problem(Cliff, losses=lambda outputs, targets: outputs)
+    with pytest.warns(UserWarning, match=r"losses or gradients of subproblems \[0\] were not finite"):
+        front = fit(of, "linear", [[1.0, 0.0]], epochs=20, optimizer=lambda p: torch.optim.SGD(p, lr=0.05))
+    assert front.status == ["non-finite"]
 
 
 def test_the_test_split_decides_nothing() -> None:
@@ -270,6 +304,43 @@ def test_the_scheduler_steps_as_told(schedule: str, decays: int) -> None:
 
 
 # Bad input.
+
+
+def half(outputs: Any, targets: Tensor) -> dict[str, Tensor]:
+    return {"a": outputs[0].square().mean(), "b": outputs[1].detach().square().mean()}
+
+
+class Stemmed(nn.Module):
+    """Something trained lies before the representation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.trunk, self.head = nn.Linear(6, 6), nn.Linear(6, 4), nn.Linear(4, 6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple(self.head(self.trunk(self.stem(x))).split(3, -1))
+
+
+class Around(nn.Module):
+    """The encoder's weight is used a second time, around its output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk, self.head = nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple((self.head(self.trunk(x)) + x @ self.trunk.weight).split(3, -1))
+
+
+class Plain(nn.Module):
+    """The representation has nothing to train."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk, self.head = nn.Tanh(), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple(self.head(self.trunk(x)).split(3, -1))
 
 
 class Silent(nn.Module):
@@ -300,6 +371,12 @@ ONE = MLP()
         (lambda: pm.Problem(MLP, cross_entropies, ["a", "a"], train=(X, Y)), r"'tasks' must be distinct names"),
         (lambda: problem(metrics={"a": pm.Metric(accuracy)}), "'metrics' must not have names of tasks"),
         (lambda: problem(reference=[1.0]), "'reference' must be 2 finite numbers"),
+        (lambda: problem(shared=["trunkk"]), r"'shared' must fit the names of some parameters.* Got \['trunkk'\]"),
+        (lambda: problem(losses=half), "for every task. Got 'b', attached to none"),
+        (lambda: problem(test=DataLoader(TensorDataset(X, Y), 200, drop_last=True)), "'test' must hold at least one"),
+        (lambda: problem(Stemmed, representation="trunk"), r"'stem.weight' lies before 'trunk'"),
+        (lambda: problem(Around, representation="trunk"), r"'trunk.weight' also acts around it"),
+        (lambda: problem(Plain, representation="trunk"), "'representation' must name a submodule with parameters"),
     ],
 )  # fmt: skip
 def test_bad_problems_are_named(make: Any, message: str) -> None:
@@ -368,3 +445,76 @@ class Sparse(nn.Module):
 def test_sparse_gradients_are_refused(strategy: Any) -> None:
     with pytest.raises(TypeError, match=r"gradients must be dense. Got a sparse one"):
         fit(problem(Sparse), strategy=strategy)
+
+
+def test_splits_are_tried_out_before_training() -> None:
+    trained: list[Any] = []
+    with pytest.raises(RuntimeError) as raised:
+        fit(problem(test=(X[:, :5], Y)), callbacks=[trained.append])
+    assert "first batch of 'test'" in raised.value.__notes__[0]
+    assert not trained
+
+
+def test_metrics_that_cannot_be_put_together_cost_nothing_but_themselves() -> None:
+    sizes = DataLoader([(X[:8], Y[:8]), (X[:8], Y[:8])], batch_size=None)  # type: ignore[arg-type,var-annotated]
+    wide = lambda: Ragged()  # noqa: E731
+    with pytest.warns(UserWarning, match="metric 'accuracy' raised RuntimeError"):
+        front = fit(problem(wide, train=sizes, metrics={"accuracy": pm.Metric(accuracy)}), strategy="sequential")
+    assert front.losses["train"].isfinite().all()
+
+
+class Ragged(MLP):
+    """Its outputs have another width at every call."""
+
+    calls = 0
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        Ragged.calls += 1
+        return tuple(nn.functional.pad(y, (0, Ragged.calls % 5)) for y in super().forward(x))
+
+
+class Positions(MLP):
+    """A random buffer that is not in the state dictionary, one made in the first pass, and a plain random tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("shift", torch.randn(6), persistent=False)
+        self.register_buffer("cache", None)
+        self.order = torch.randperm(6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        if self.cache is None:
+            self.cache = torch.ones(1)
+        return super().forward((x + self.shift)[:, self.order] * self.cache)
+
+
+def test_odd_buffers_and_plain_tensors_come_back() -> None:
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        return cross_entropies(model(batch[0]), batch[1])
+
+    def again(model: nn.Module, batches: list[Any]) -> Tensor:
+        return torch.stack([loss(model, batch)[0] for batch in batches]).mean()
+
+    front = fit(problem(Positions, losses=loss, metrics={"again": pm.Metric(again)}))
+    torch.testing.assert_close(front.metrics["train"]["again"].float(), front.losses["train"][:, 0])
+    for k in range(3):
+        torch.testing.assert_close(cross_entropies(front.model(k)(X), Y).detach(), front.losses["train"][k])
+
+
+def test_bfloat16_losses_with_missing_labels() -> None:
+    def squares(outputs: Any, targets: Tensor) -> Tensor:
+        known = (targets >= 0).to(outputs[0].dtype)
+        return torch.stack([(y[:, 0].square() * known[:, i]).sum() / known[:, i].sum() for i, y in enumerate(outputs)])
+
+    labels = Y.clone()
+    labels[:48, 0] = -1
+    loader: Any = DataLoader([(X[:48], labels[:48]), (X[48:], labels[48:])], batch_size=None)
+    for method in ("linear", "pareto-mtl"):
+        front = fit(problem(train=loader, losses=squares), method, precision="bfloat16")
+        assert "non-finite" not in front.status
+
+
+def test_samples_of_a_batch_are_counted_by_its_first_tensor() -> None:
+    assert count_samples({"id": ["x", "y", "z"], "x": torch.ones(3, 2)}) == 3
+    assert count_samples(({"n": torch.tensor(1)}, torch.ones(5))) == 5
+    assert count_samples(None) == 1

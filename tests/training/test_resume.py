@@ -3,16 +3,18 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
 
 import paretomtl as pm
 from paretomtl import _files
@@ -41,7 +43,8 @@ class Samples(Dataset[tuple[Tensor, Tensor]]):
         self.left -= 1
         if self.left == 0:
             self.then()
-        return X[i] + 0.1 * torch.randn(6), Y[i]
+        noise = 0.1 * np.random.rand() + 0.1 * random.random()  # noqa: NPY002
+        return X[i] + 0.1 * torch.randn(6) + noise, Y[i]
 
 
 def crash() -> None:
@@ -107,7 +110,7 @@ def test_a_snapshot_outlives_a_crash(tmp_path: Path) -> None:
             )
         },
         {"only": [2, 0]},
-        {"precision": "float64", "clip_norm": 0.1},
+        {"precision": "float64", "clip_norm": 0.1, "optimizer": lambda p: torch.optim.NAdam(p, lr=0.01)},
         {"precision": "bfloat16"},
     ],
     ids=range(10),
@@ -176,7 +179,8 @@ def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
     interrupt = Samples(265, lambda: os.kill(os.getpid(), signal.SIGINT))
     options: dict[str, Any] = {"epochs": 5, "strategy": "sequential", "out": tmp_path}
     handler = signal.getsignal(signal.SIGINT)
-    front = fit(problem(train=interrupt), **options)
+    with pytest.warns(UserWarning, match="training was stopped after 2 of 5 epochs"):
+        front = fit(problem(train=interrupt), **options)
     assert signal.getsignal(signal.SIGINT) is handler
     assert not front.complete
     assert "stopped early" in repr(front)
@@ -322,8 +326,11 @@ def test_a_disk_that_fills_up_costs_no_training(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr("paretomtl.training._run.write_tensors", fills_up)
     monkeypatch.setattr("paretomtl.front.write_tensors", fills_up)
-    with pytest.warns(UserWarning, match=r"(no checkpoint could be stored|the front cannot be stored).*No space left"):
+    with pytest.warns(UserWarning, match=r"No space left") as said:
         front = fit(problem(), out=tmp_path, strategy="sequential", checkpoint_seconds=0.0)
+    texts = [str(warning.message) for warning in said]
+    assert any("no checkpoint could be stored" in text for text in texts)
+    assert any("the front cannot be stored" in text for text in texts)
     monkeypatch.undo()
     assert_equal(front, fit(problem(), strategy="sequential"))
     assert_equal(fit(problem(), out=tmp_path, strategy="sequential", resume=True), front)
@@ -340,3 +347,56 @@ def test_a_callback_that_raises_loses_nothing(tmp_path: Path) -> None:
     resumed = fit(problem(), out=tmp_path, strategy="sequential", resume=True, callbacks=[reports.append])
     assert [report.epoch for report in reports] == [4]
     assert_equal(resumed, fit(problem(), strategy="sequential"))
+
+
+def test_other_data_of_the_same_size_are_not_resumed(tmp_path: Path) -> None:
+    fit(problem(), out=tmp_path)
+    with pytest.raises(ValueError, match=r"'data' must be that of the run in .* to resume it"):
+        fit(problem(train=classes(seed=9)), out=tmp_path, resume=True)
+
+
+def test_an_error_while_the_front_is_made_spoils_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With keep="best" the models are by then those of other epochs."""
+    options: dict[str, Any] = {
+        "strategy": "sequential",
+        "keep": "best",
+        "optimizer": lambda p: torch.optim.SGD(p, lr=2.0),
+    }
+    of = problem(val=classes(30, seed=5))
+    whole = fit(of, **options)
+    assert any(epoch < 4 for epoch in whole.epochs)
+
+    def fail(*arguments: Any) -> Any:
+        raise Crash
+
+    monkeypatch.setattr("paretomtl.training._course.Stage.of", fail)
+    with pytest.raises(Crash):
+        fit(of, out=tmp_path, **options)
+    monkeypatch.undo()
+    assert_equal(fit(of, out=tmp_path, resume=True, **options), whole)
+
+
+def test_a_folder_with_files_of_others_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text("mine")
+    with pytest.raises(ValueError, match=r"'out' must be an empty folder, or .* has a 'log.jsonl'"):
+        fit(problem(), out=tmp_path)
+    assert (tmp_path / "log.jsonl").read_text() == "mine"
+
+
+def test_a_batch_sampler_of_ones_own_resumes_at_epochs(tmp_path: Path) -> None:
+    def loader(n: int = -1) -> Any:
+        data = Samples(n, crash)
+        order = RandomSampler(data, generator=torch.Generator())
+        return DataLoader(data, batch_sampler=BatchSampler(order, 32, drop_last=False))
+
+    options: dict[str, Any] = {"epochs": 4, "strategy": "sequential"}
+    whole = fit(problem(train=loader()), **options)
+    with pytest.raises(Crash):
+        fit(problem(train=loader(96 * 2 + 40)), out=tmp_path, **options)
+    assert_equal(fit(problem(train=loader()), out=tmp_path, resume=True, **options), whole)
+
+
+def test_sigterm_is_like_ctrl_c(tmp_path: Path) -> None:
+    stop = Samples(265, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.warns(UserWarning, match="training was stopped"):
+        assert not fit(problem(train=stop), epochs=5, out=tmp_path).complete

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
-from paretomtl.methods import METHODS, Method
-from training.networks import MLP, Dropped, Normed, accuracy, classes, fit, lenet_problem, problem, sgd
+from paretomtl.methods import METHODS
+from paretomtl.training import _strategies
+from training.networks import MLP, Dropped, Normed, accuracy, classes, fit, lenet_problem, problem
 
 
 @pytest.mark.parametrize("method", [*METHODS, "torchjd:UPGrad"])
@@ -112,10 +113,8 @@ class Tied(nn.Module):
         return self.first(x), self.second(x.tanh())
 
 
-class Shared(nn.Module):
-    """Remembers the output of the last model that ran, which a stack cannot keep apart."""
-
-    scale = 1.0
+class Suspicious(nn.Module):
+    """Gives other outputs where its weights are not parameters, as in a stack."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,7 +131,7 @@ class Shared(nn.Module):
         (Recurrent, "Batching rule not implemented for aten::lstm"),
         (Branching, "vmap"),
         (Counting, "buffers calls of a stacked model differ from those of the model alone"),
-        (Shared, "losses of a stacked model differ from those of the model alone"),
+        (Suspicious, "losses of a stacked model differ from those of the model alone"),
     ],
 )
 def test_what_cannot_be_stacked_trains_one_after_another(model: Any, reason: str) -> None:
@@ -242,8 +241,7 @@ def test_clipping_is_for_each_model(strategy: Any) -> None:
     """With plain gradient descent of rate 1, a step is as long as the clipped update."""
     plain = lambda p: torch.optim.SGD(p, lr=1.0)  # noqa: E731
     options: dict[str, Any] = {"strategy": strategy, "optimizer": plain, "precision": "float64", "batch_size": 96}
-    weights: list[Method] = [pm.Linear()]
-    for method in weights:
+    for method in (pm.Linear(), pm.MGDA(rescale=True)):
         one, two = (fit(None, method, epochs=n, clip_norm=1e-3, **options) for n in (1, 2))
         moved = torch.stack(
             [(two.parameters[n] - one.parameters[n]).flatten(1).square().sum(1) for n in one.parameters]
@@ -290,4 +288,42 @@ def test_optimizers_start_afresh_after_measuring() -> None:
     if auto.strategy.startswith("batched"):
         asked = fit(strategy="batched")
     assert torch.equal(auto.losses["train"], asked.losses["train"])
-    assert isinstance(sgd([("x", nn.Parameter(torch.ones(1)))]), torch.optim.SGD)
+
+
+class ByTensor(Sign):
+    """Scales each tensor's gradient to length one: a stack has other tensors than its models."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    p -= 0.1 * p.grad / p.grad.norm().clamp_min(1e-12)
+
+
+def test_what_the_optimizer_makes_of_a_step_is_compared_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_strategies, "ELEMENTWISE", (ByTensor,))
+    front = fit(optimizer=ByTensor, strategy="auto")
+    assert front.strategy.startswith("sequential: parameters ")
+
+
+class EvalBranch(MLP):
+    """Branches on data, but only in eval mode."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        first, second = super().forward(x)
+        return (first, second) if self.training or float(first.detach().sum()) > -1e9 else (second, first)
+
+
+class Skipped(MLP):
+    """Drops samples by an in-place draw, which vmap knows only with the same draw for all."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        keep = torch.empty(len(x), 1).bernoulli_(0.8) if self.training else 1.0
+        return tuple(y * keep for y in super().forward(x))
+
+
+@pytest.mark.parametrize("model", [EvalBranch, Skipped])
+def test_what_goes_wrong_later_is_found_at_the_start(model: Any) -> None:
+    front = fit(problem(model), strategy="auto")
+    assert front.strategy.startswith("sequential: RuntimeError: ")

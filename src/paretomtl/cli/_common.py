@@ -56,9 +56,12 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
+        except KeyboardInterrupt:
+            Console(stderr=True).print("Stopped.", highlight=False)
+            raise typer.Exit(INTERRUPTED) from None
         except (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError) as error:
             frames = traceback.extract_tb(error.__traceback__)
-            if not frames or not _is_ours(frames[-1].filename):
+            if not isinstance(error, OSError) and not _is_ours(frames[-1].filename):
                 raise
             Console(stderr=True).print(f"[red]Error:[/] {_escaped(str(error))}", highlight=False, soft_wrap=True)
             raise typer.Exit(BAD_INPUT) from None
@@ -79,7 +82,7 @@ def find_problem(name: str) -> Problem:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        if error.name is None or not module_name.startswith(error.name):
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise
         raise ValueError(f"'PROBLEM' must name a module that can be imported. Got {module_name!r}: {error}.") from None
     if not hasattr(module, attribute):
@@ -107,7 +110,10 @@ def find_method(name: str, settings: Sequence[str], problem: Problem) -> Method:
             changes[key] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             changes[key] = value
-    return dataclasses.replace(method, **changes) if changes else method  # type: ignore[type-var]
+    try:
+        return dataclasses.replace(method, **changes) if changes else method  # type: ignore[type-var]
+    except TypeError:
+        raise ValueError(f"'--set' must fit the options of '{name}'. Got {', '.join(settings)} instead.") from None
 
 
 def find_optimizer(
@@ -118,6 +124,9 @@ def find_optimizer(
         return None
     if name is not None and name not in OPTIMIZERS:
         raise ValueError(f"'--optimizer' must be one of {', '.join(OPTIMIZERS)}. Got {name!r} instead.")
+    for option, value in (("--learning-rate", learning_rate), ("--weight-decay", weight_decay)):
+        if value is not None and not value >= 0:
+            raise ValueError(f"'{option}' must not be negative. Got {value} instead.")
     options = {"lr": learning_rate, "weight_decay": weight_decay}
     given = {key: value for key, value in options.items() if value is not None}
     kind: Any = OPTIMIZERS[name or "adam"]
@@ -134,20 +143,37 @@ def numbers_of(option: str, text: str | None) -> list[float] | None:
         raise ValueError(f"'{option}' must be numbers separated by commas. Got {text!r} instead.") from None
 
 
-def front_table(front: Front, split: str) -> Table:
-    """The solutions of a front, one row each."""
-    table = Table(box=None, padding=(0, 2, 0, 0), title_justify="left")
+def print_front(console: Console, front: Front, split: str) -> None:
+    """The solutions of a front, one row each; metrics in a table of their own where there are many."""
+    metrics = front.metrics.get(split, {})
+    losses = {task: front.losses[split][:, i].tolist() for i, task in enumerate(front.tasks)}
+    measured = {name: values.tolist() for name, values in metrics.items()}
+    together = len(losses) + len(measured) <= 4
+    console.print(_solutions(front, {**losses, **measured} if together else losses, split, status=True))
+    if not together:
+        for start in range(0, len(measured), 6):
+            some = dict(list(measured.items())[start : start + 6])
+            if some:
+                console.print(_solutions(front, some, split, status=False))
+    if "infeasible" in front.status:
+        console.print("[dim]infeasible: the losses on training lie outside of the region of its preference.[/]")
+
+
+def _solutions(front: Front, columns: dict[str, list[float]], split: str, *, status: bool) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("k", justify="right", no_wrap=True)
-    table.add_column(front.reading, no_wrap=True)
-    for name in [*front.tasks, *front.metrics.get(split, {})]:
-        table.add_column(name, justify="right", overflow="fold")
-    table.add_column("status", overflow="fold")
+    if status:
+        table.add_column(front.reading, no_wrap=len(front.tasks) < 4)
+    for name in columns:
+        table.add_column(name, justify="right", overflow="fold", min_width=min(7, max(5, len(name))))
+    if status:
+        table.add_column("status", overflow="fold")
     kept = front.nondominated(split).tolist()
     for i, k in enumerate(front.subproblems):
-        row = ", ".join(f"{value:.2f}" for value in front.preferences[k].tolist())
-        values = [*front.losses[split][i].tolist(), *[float(m[i]) for m in front.metrics.get(split, {}).values()]]
-        status = front.status[i] if kept[i] else f"{front.status[i]}, dominated"
-        table.add_row(str(k), row, *[f"{value:.4g}" for value in values], status)
+        direction = " ".join(f"{value:.2f}" for value in front.preferences[k].tolist())
+        word = front.status[i] if kept[i] else f"{front.status[i]}, dominated"
+        values = [f"{values[i]:.4g}" for values in columns.values()]
+        table.add_row(str(k), *([direction] if status else []), *values, *([word] if status else []))
     return table
 
 

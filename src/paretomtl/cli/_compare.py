@@ -15,7 +15,7 @@ from paretomtl.cli._common import (
     complete_problem,
     find_optimizer,
     find_problem,
-    front_table,
+    print_front,
     print_json,
 )
 from paretomtl.experiments import Summary, common_reference, summaries, verdict
@@ -93,12 +93,13 @@ def compare(
     if seeds == 1:
         for name, front in fronts.items():
             console.print(f"[bold]{name}[/], {len(front)} models, losses on {front.shown_split}")
-            console.print(front_table(front, front.shown_split))
+            print_front(console, front, front.shown_split)
             console.print()
     console.print(_table(table, rows[0]["tasks"]))
     where = f"Hypervolume on {rows[0]['split']} at {tuple(round(value, 3) for value in reference)}"
     note = "; * of one point made of the best losses of separate networks" if any(s.ideal for s in table) else ""
-    console.print(f"{where}{note}.", highlight=False, soft_wrap=True)
+    kept = "; kept: solutions that no other of the front dominates"
+    console.print(f"{where}{note}{kept}.", highlight=False, soft_wrap=True)
     console.print(verdict(table), highlight=False, soft_wrap=True)
     if out is not None:
         console.print(
@@ -125,17 +126,18 @@ def _table(found: list[Summary], tasks: list[str]) -> Table:
     table.add_column("method", no_wrap=True)
     table.add_column("models", justify="right")
     table.add_column("hypervolume", justify="right", no_wrap=True)
-    for name in ("spread", *[f"best {task}" for task in tasks], "not dominated", "seconds"):
-        table.add_column(name, justify="right", overflow="fold")
+    best = [f"best {task}" for task in tasks] if len(tasks) == 2 else []
+    for name in ("spread", *best, "kept", "seconds"):
+        table.add_column(name, justify="right", overflow="fold", min_width=6)
     for each in found:
         mean, deviation = each.hypervolume
-        volume = f"{mean:.4f}" if math.isnan(deviation) else f"{mean:.4f} ± {deviation:.4f}"
+        volume = f"{mean:.4g}" if math.isnan(deviation) else f"{mean:.4g} ± {deviation:.2g}"
         table.add_row(
             each.method,
             str(each.models),
             volume + ("*" if each.ideal else ""),
-            f"{each.spread:.3f}",
-            *[f"{value:.4f}" for value in each.best],
+            f"{each.spread:.3g}",
+            *[f"{value:.3g}" for value in each.best[: len(best)]],
             f"{each.nondominated:.1f}",
             f"{each.seconds:.1f}",
         )

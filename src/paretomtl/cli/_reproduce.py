@@ -10,12 +10,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from paretomtl._files import check_writable
+from paretomtl.cli._common import clean_errors
 from paretomtl.experiments import STUDIES, save_rows
 from paretomtl.report import DRAWINGS
 
 VERDICT_STYLE = {"reproduced": "green", "partly": "yellow"}
 
 
+@clean_errors
 def reproduce(
     name: Annotated[str, typer.Argument(help=f"The study: {', '.join(STUDIES)}.", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="Where results and figures go; out/NAME if left out.")] = None,
@@ -27,7 +30,7 @@ def reproduce(
     if study is None:
         raise typer.BadParameter(f"must be one of {', '.join(STUDIES)}. Got {name!r} instead.", param_hint="NAME")
     folder = out or Path("out") / name
-    _check_writable(folder)
+    check_writable("--out", folder)
     console, errors = Console(), Console(stderr=True)
     cells = study.cells(smoke=smoke)
     began = time.perf_counter()
@@ -78,14 +81,3 @@ def _facts_table(facts: list[tuple[str, str]]) -> Table:
     for what, figure in facts:
         table.add_row(what, figure)
     return table
-
-
-def _check_writable(folder: Path) -> None:
-    """Find out before the work, not after it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise typer.BadParameter(f"must be a folder that can be written: {error}.", param_hint="--out") from None

@@ -17,7 +17,7 @@ from paretomtl.cli._common import (
     find_method,
     find_optimizer,
     find_problem,
-    front_table,
+    print_front,
     print_json,
 )
 from paretomtl.cli._show import summary
@@ -89,7 +89,7 @@ def run(
         print_json(summary(front, front.shown_split, folder))
     else:
         console = Console()
-        console.print(front_table(front, front.shown_split))
+        print_front(console, front, front.shown_split)
         for line in _lines(summary(front, front.shown_split, folder)):
             console.print(line, highlight=False, soft_wrap=True)
     if not front.complete:

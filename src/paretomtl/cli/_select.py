@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +50,8 @@ def select(
         split=split,
     )
     if as_json:
-        print_json({"k": choice.k, "reason": choice.reason, "losses": choice.losses, "metrics": choice.metrics})
+        values = {"losses": _finite(choice.losses), "metrics": _finite(choice.metrics)}
+        print_json({"k": choice.k, "reason": choice.reason, **values})
     else:
         console = Console()
         console.print(choice.reason, highlight=False)
@@ -58,6 +61,10 @@ def select(
         raise typer.Exit(NOTHING_FITS)
     if save is not None:
         write_tensors(save, front.state_dict(choice.k), {"problem": front.problem, "subproblem": str(choice.k)})
+
+
+def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
 def _bounds(texts: list[str] | None) -> dict[str, float] | None:

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from paretomtl.cli._common import clean_errors, front_table, print_json
+from paretomtl.cli._common import clean_errors, print_front, print_json
 from paretomtl.front import Front
+from paretomtl.training import plain_numbers
 
 
 @clean_errors
@@ -30,7 +31,7 @@ def show(
     console = Console()
     stopped = "" if front.complete else ", stopped early"
     console.print(f"[bold]{front.problem}[/], {front.method}, seed {front.seed}{stopped}; losses on {shown}")
-    console.print(front_table(front, shown))
+    print_front(console, front, shown)
     if facts["hypervolume"] is not None:
         reference = tuple(round(value, 3) for value in facts["reference"])
         console.print(f"hypervolume {facts['hypervolume']:.4g} at {reference}", highlight=False)
@@ -40,7 +41,7 @@ def show(
     if facts["in_region"] is not None:
         angles = ", ".join(f"{angle:.1f}" for angle in facts["angles"])
         console.print(
-            f"{facts['in_region']} of {len(front)} in their own region; degrees from it: {angles}",
+            f"{facts['in_region']} of {len(front)} in their own region; degrees from their preferences: {angles}",
             highlight=False,
             soft_wrap=True,
         )
@@ -61,8 +62,8 @@ def summary(front: Front, split: str, folder: Path) -> dict[str, Any]:
         "reading": front.reading,
         "subproblems": list(front.subproblems),
         "preferences": front.preferences[list(front.subproblems)].tolist(),
-        "losses": _plain(front.losses[split].tolist()),
-        "metrics": {name: _plain(values.tolist()) for name, values in front.metrics.get(split, {}).items()},
+        "losses": plain_numbers(front.losses[split]),
+        "metrics": {name: plain_numbers(values) for name, values in front.metrics.get(split, {}).items()},
         "status": list(front.status),
         "epochs": list(front.epochs),
         "hypervolume": _hypervolume(front, split),
@@ -70,7 +71,7 @@ def summary(front: Front, split: str, folder: Path) -> dict[str, Any]:
         "spread": front.spread(split),
         "nondominated": int(front.nondominated(split).sum()),
         "in_region": front.region_hits(split) if directions else None,
-        "angles": _plain(front.angle(split).tolist()) if directions else None,
+        "angles": plain_numbers(front.angle(split)) if directions else None,
         "strategy": front.strategy,
         "seconds": front.seconds,
     }
@@ -82,10 +83,3 @@ def _hypervolume(front: Front, split: str) -> float | None:
         return front.hypervolume(split=split)
     except (ValueError, ModuleNotFoundError):
         return None
-
-
-def _plain(values: Any) -> Any:
-    """Numbers for JSON: None for what is not finite."""
-    if isinstance(values, list):
-        return [_plain(value) for value in values]
-    return values if values - values == 0.0 else None

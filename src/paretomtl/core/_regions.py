@@ -48,7 +48,7 @@ def constraint_values(rows: Tensor, losses: Tensor) -> Tensor:
     direction = loss / largest.clamp_min(1e-300)
     direction = direction / direction.norm(dim=-1, keepdim=True).clamp_min(1.0)
     values = (w @ direction[..., None]).squeeze(-1)
-    return torch.where(largest > 0, values, -slack(w))
+    return torch.where(largest == 0, -slack(w), values)  # NaN stays NaN, and is in no region
 
 
 def slack(rows: Tensor) -> Tensor:

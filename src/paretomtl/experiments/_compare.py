@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ from typing import Any
 import torch
 
 from paretomtl._extras import require
+from paretomtl._files import check_writable
 from paretomtl.experiments._store import Row, environment, load_rows, numbers, save_rows
 from paretomtl.front import Front
+from paretomtl.methods import resolve_method
 from paretomtl.problems import Problem
 from paretomtl.training import fit
 
@@ -46,8 +49,13 @@ def compare(
     Returns:
         One row per method and seed, and the fronts of the first seed that were trained now.
     """
+    for name in methods:
+        resolve_method(name)
+    require("moocore", "indicators")
+    if folder is not None:
+        check_writable("out", folder)
     path = None if folder is None else folder / RESULTS
-    asked = {"preferences_asked": preferences, "options": {name: str(value) for name, value in sorted(options.items())}}
+    asked = {"preferences_asked": preferences, "options": {name: _named(v) for name, v in sorted(options.items())}}
     rows = load_rows(path) if path is not None and path.exists() else []
     for row in rows:
         if row["problem"] != problem.name or any(row[name] != value for name, value in asked.items()):
@@ -61,6 +69,8 @@ def compare(
             tell(f"{method}, seed {seed}")
             count = None if method == "single-task" else preferences
             front = fit(problem, method, count, seed=seed, **options)
+            if not front.complete:
+                raise KeyboardInterrupt  # half a run is no result
             if seed == 0:
                 fronts[method] = front
             rows.append({**_row(front), **asked, **common})
@@ -122,10 +132,11 @@ class Summary:
 
 
 def common_reference(rows: Sequence[Row]) -> list[float]:
-    """The reference for all: for each task the largest of the fronts' own."""
+    """The reference for all: for each task the largest of the fronts' own; without any, the largest loss of all."""
     known = [row["reference"] for row in rows if row["reference"] is not None]
+    known = known or [point for row in rows for point in _finite(row)]
     if not known:
-        raise ValueError("'rows' must have a reference point. Got none.")
+        raise ValueError("'rows' must have a reference point, or finite losses. Got neither.")
     return [max(column) for column in zip(*known, strict=True)]
 
 
@@ -146,7 +157,7 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
                 hypervolume=(statistics.fmean(volumes), statistics.stdev(volumes) if len(volumes) > 1 else math.nan),
                 ideal=ideal,
                 spread=statistics.fmean(row["spread"] for row in mine),
-                best=[statistics.fmean(column) for column in zip(*best, strict=True)] if best else [],
+                best=[statistics.fmean(column) for column in zip(*best, strict=True)] or [math.nan] * len(reference),
                 nondominated=statistics.fmean(row["nondominated"] for row in mine),
                 seconds=statistics.fmean(row["seconds"] for row in mine),
             )
@@ -178,13 +189,21 @@ def verdict(found: Sequence[Summary]) -> str:
         verb = "does" if len(equal) == 1 else "do"
         text += f" {_listed(equal)} {verb} as well here: the difference is within twice its standard error."
     if worse:
-        text += f" {_listed(worse)} {'is' if len(worse) == 1 else 'are'} behind by more than that."
+        verb = "is" if len(worse) == 1 else "are"
+        text += f" {_listed(worse)} {verb} behind by more than twice the standard error of the difference."
+    if first.seeds < 4:
+        text += f" With {first.seeds} seeds even that may be luck."
     return text
 
 
 def _differ(one: Summary, other: Summary) -> bool:
     error = math.sqrt(sum(s.hypervolume[1] ** 2 / s.seeds for s in (one, other)))
     return abs(one.hypervolume[0] - other.hypervolume[0]) > 2 * error
+
+
+def _named(value: Any) -> str:
+    """An option as text that does not change from one process to the next."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(value))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._extras import version_of
+from paretomtl._files import write_text
 
 Row: TypeAlias = dict[str, Any]
 """One run: what was run, what it gave, where and when."""
@@ -42,9 +43,7 @@ def save_rows(path: Path, name: str, command: str, rows: Sequence[Row]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
     text = f'{{"name": {json.dumps(name)}, "command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n'
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
+    write_text(path, text)
 
 
 def load_rows(path: Path) -> list[Row]:

@@ -130,6 +130,10 @@ class Method(ABC):
         """One word per subproblem on how it stands, by its last step, or by ``losses [K, m]`` measured since."""
         return ["trained"] * _count(state)
 
+    def violation(self, state: State, losses: Tensor) -> Tensor | None:
+        """How far measured losses ``[K, m]`` are outside of their regions, ``[K]``, at most 0 inside; None without."""
+        return None
+
     def since(self, state: State) -> list[int] | None:
         """The step since which each subproblem has had the status of its last step; None for methods without one."""
         return None

@@ -170,11 +170,15 @@ class ParetoMTL(Method):
     def snapshots(self, total: int) -> tuple[int, ...]:
         return (total - self.release_steps,) if self.release_steps else ()
 
+    def violation(self, state: State, losses: Tensor) -> Tensor:
+        c = torch.where(state["scale"] > 0, state["scale"], 1.0)
+        values = constraint_values(state["rows"], c * losses.double())
+        return values.amax(-1) if values.shape[-1] else values.new_zeros(len(values))
+
     def status(self, state: State, losses: Tensor | None = None) -> list[str]:
         codes = state["status"]
         if losses is not None:
-            c = torch.where(state["scale"] > 0, state["scale"], 1.0)
-            inside = (constraint_values(state["rows"], c * losses.double()) <= FEASIBLE_TOLERANCE).all(-1)
+            inside = self.violation(state, losses) <= FEASIBLE_TOLERANCE
             still_critical = inside & (codes == Status.CRITICAL.value)
             codes = inside.long() * Status.FEASIBLE.value + still_critical.long()
             codes = torch.where((losses < 0).any(-1), Status.NEGATIVE.value, codes)

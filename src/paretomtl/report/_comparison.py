@@ -52,9 +52,10 @@ def _plane(axis: Axes, rows: Sequence[Row]) -> None:
     right, top = _limits(rows)
     axis.set_xlim(0, right)
     axis.set_ylim(0, top)
-    for direction in next((row["vectors"] for row in rows if row["reading"] == "direction"), []):
+    for i, direction in enumerate(next((row["vectors"] for row in rows if row["reading"] == "direction"), [])):
         length = 2 * max(right, top)
-        axis.plot([0, length * direction[0]], [0, length * direction[1]], **RAY)
+        label = "preference vectors" if i == 0 else None
+        axis.plot([0, length * direction[0]], [0, length * direction[1]], **RAY, label=label)
     outside = sum(
         int((_points(row) > torch.tensor([right, top])).any(-1).sum()) for row in rows if row["method"] != "single-task"
     )
@@ -65,7 +66,8 @@ def _plane(axis: Axes, rows: Sequence[Row]) -> None:
 
 def _limits(rows: Sequence[Row]) -> list[float]:
     """As far as the solutions go, but not beyond the reference."""
-    largest = torch.cat([_points(row) for row in rows]).amax(0).tolist()
+    points = torch.cat([_points(row) for row in rows])
+    largest = points.amax(0).tolist() if len(points) else [1.0] * points.shape[1]
     reference = next((row["reference"] for row in rows if row["reference"]), None)
     limits = [torch.inf] * len(largest) if reference is None else reference
     return [min(1.08 * value, 1.02 * limit) for value, limit in zip(largest, limits, strict=True)]
@@ -73,6 +75,8 @@ def _limits(rows: Sequence[Row]) -> list[float]:
 
 def _separate(axis: Axes, points: torch.Tensor, style: dict[str, Any]) -> None:
     """What separate networks reach: no point, for each knows one task only."""
+    if not len(points):
+        return
     best = points.amin(0).tolist()
     line = {"color": style["color"], "linewidth": 0.9, "linestyle": ":", "zorder": 1}
     axis.axvline(best[0], label=style["label"], **line)

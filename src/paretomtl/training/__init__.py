@@ -2,7 +2,7 @@
 
 from paretomtl.training._backward import backward
 from paretomtl.training._fit import fit, fit_seeds
-from paretomtl.training._progress import Callback, Report, TensorBoard
+from paretomtl.training._progress import Callback, Report, TensorBoard, plain_numbers
 from paretomtl.training._run import read_log
 
-__all__ = ["Callback", "Report", "TensorBoard", "backward", "fit", "fit_seeds", "read_log"]
+__all__ = ["Callback", "Report", "TensorBoard", "backward", "fit", "fit_seeds", "plain_numbers", "read_log"]

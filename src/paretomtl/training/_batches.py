@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
+from paretomtl._random import order_seed, seed_everything
 from paretomtl.problems import Data
-from paretomtl.training._random import order_seed, seed_everything
 
 
 class Batches(ABC):
@@ -90,8 +90,11 @@ class _Loaded(Batches):
         if start:
             raise ValueError("a DataLoader starts at the beginning of an epoch, not inside of it.")
         seed_everything(order_seed(seed, epoch))
-        for generator in {self._loader.generator, getattr(self._loader.sampler, "generator", None)} - {None}:
-            generator.manual_seed(order_seed(seed, epoch))
+        inner = getattr(self._loader.batch_sampler, "sampler", None)
+        for holder in (self._loader, self._loader.sampler, inner):
+            generator = getattr(holder, "generator", None)
+            if isinstance(generator, torch.Generator):
+                generator.manual_seed(order_seed(seed, epoch))
         yield from self.in_order()
 
     def in_order(self) -> Iterator[Any]:
@@ -155,11 +158,15 @@ def map_tensors(function: Callable[[Tensor], Tensor], batch: Any) -> Any:
 
 
 def count_samples(batch: Any) -> int:
-    """How many samples a batch has: the first dimension of its first tensor; 1 where there is none."""
-    if isinstance(batch, Tensor):
-        return len(batch) if batch.ndim else 1
-    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, (tuple, list)) else ()
-    return next((count_samples(part) for part in parts), 1)
+    """How many samples a batch has: the first dimension of its first tensor that has one; 1 where there is none."""
+    found: list[int] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        found.extend(tensor.shape[:1])
+        return tensor
+
+    map_tensors(note, batch)
+    return found[0] if found else 1
 
 
 def _tensors_of(data: Any) -> list[Tensor]:

@@ -13,16 +13,17 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from paretomtl._random import isolated_randomness, model_seed, random_state, seed_everything, set_random_state
 from paretomtl.front import Front
 from paretomtl.methods import slice_state
 from paretomtl.training._batches import Batches, make_batches
+from paretomtl.training._checks import check_losses, check_split
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._models import make_modules
 from paretomtl.training._outcome import Best, Stage, by_group, volume
-from paretomtl.training._progress import Callback, Report
-from paretomtl.training._random import isolated_randomness, model_seed, random_state, seed_everything, set_random_state
+from paretomtl.training._progress import Callback, Report, close
 from paretomtl.training._run import RunFolder
-from paretomtl.training._settings import Settings, check_losses
+from paretomtl.training._settings import Settings
 from paretomtl.training._step import Group, Taken
 from paretomtl.training._strategies import Plan, build
 from paretomtl.training._trace import Trace
@@ -66,6 +67,9 @@ class Course:
         if first is _NOTHING:
             raise ValueError("'train' must hold at least one batch. Got an empty one.")
         self._stacked = check_losses(settings, modules[0], first)
+        for name in self._splits.keys() - {"train"}:
+            sample = next(iter(self._splits[name].in_order()), _NOTHING)
+            check_split(settings, name, modules[0], sample, empty=sample is _NOTHING)
 
         self.total = 0 if self._train.steps is None else self._train.steps * settings.epochs
         self.epoch = self.step = self.number = 0
@@ -78,7 +82,8 @@ class Course:
         self._seconds = 0.0
         self._began = self._saved = self._reported = self._ticked = time.monotonic()
         self._whole = True
-        self._old_handler: Any = None
+        self._old_handlers: dict[int, Any] = {}
+        self._count = len(modules)
         seed_everything(settings.seeds[0])
         if folder is not None:
             self._open(folder, stored, settings.config(modules, self.groups[0], self._train.samples))
@@ -99,7 +104,7 @@ class Course:
     def before_step(self) -> None:
         """Keep the models right before the constraints are dropped, where the method drops them."""
         if self.number in self._settings.method.snapshots(self.total):
-            self._stages.append(self._stage())
+            self._stages.append(self._stage([self.epoch] * self._count))
 
     def after_step(self, taken: Sequence[Taken]) -> None:
         """Add up what the step saw; take out models whose losses alone were NaN; store a checkpoint if it is time."""
@@ -140,20 +145,16 @@ class Course:
 
     def fronts(self) -> list[Front]:
         """The result: of the whole run, or of what there is of it."""
-        complete = self.epoch == self._settings.epochs
+        settings = self._settings
+        complete = self.epoch == settings.epochs
         self._save()
+        self._whole = False  # from here on the models may be those of another epoch
+        epochs = [self.epoch] * self._count
         if self._best is not None:
             self._best.give_back(self.groups)
-        stages = [*self._stages, self._stage()]
-        broken = [i for i, word in enumerate(stages[-1].status) if word == "non-finite"]
-        if broken:
-            numbers = [self._settings.subproblems[i % len(self._settings.subproblems)] for i in broken]
-            warnings.warn(
-                f"losses of subproblems {numbers} were not finite; each was frozen at its last finite step, and the "
-                f"others went on.{'' if self._stacked else _NOT_STACKED}",
-                stacklevel=4,
-            )
-        settings = self._settings
+            epochs = self._best.epochs(self.epoch)
+        stages = [*self._stages, self._stage(epochs)]
+        self._warn(stages[-1], complete)
         fronts = []
         for i, seed in enumerate(settings.seeds):
             part = slice(i * len(settings.subproblems), (i + 1) * len(settings.subproblems))
@@ -174,7 +175,7 @@ class Course:
                     better={name: metric.better for name, metric in settings.problem.metrics.items()},
                     complete=complete,
                     strategy=f"{self._strategy}: {self._reason}",
-                    reference=self._trace.reference(settings.problem),
+                    reference=self._trace.reference(settings.problem, part),
                     **stage.part(part),
                 )
             assert front is not None
@@ -188,21 +189,19 @@ class Course:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._old_handler = signal.signal(signal.SIGINT, self._interrupted)
+            self._old_handlers = {n: signal.signal(n, self._interrupted) for n in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._old_handler is not None:
-            signal.signal(signal.SIGINT, self._old_handler)
+        for number, handler in self._old_handlers.items():
+            signal.signal(number, handler)
         try:
             if error is not None and self._whole and (self._train.resumes_inside or self.step == 0):
                 self._save()
         finally:
-            for listener in self._listeners:
-                if hasattr(listener, "close"):
-                    listener.close()
+            close(self._listeners)
 
     def _interrupted(self, number: int, frame: Any) -> None:
         if self.stopping:
@@ -308,12 +307,9 @@ class Course:
         """A task that is NaN for some living models and not for others was not without labels: those models broke."""
         alive = torch.cat([group.alive for group in self.groups])[:, None]
         absent = (~present | ~alive).all(0)
-        self._take_out((present | absent).all(-1))
-
-    def _take_out(self, sound: Tensor) -> None:
-        """Models that are not sound, ``[K]`` bool, go back to where they last were so, and stay there."""
+        sound = (present | absent).all(-1)
         for group, mine in zip(self.groups, by_group(sound, self.groups), strict=True):
-            group.alive = group.alive & mine
+            group.take_out(mine, last_step=True)
 
     def _step_schedulers(self) -> None:
         for group in self.groups:
@@ -327,20 +323,38 @@ class Course:
             seed_everything(0)
             return evaluate(self._settings.problem, self.groups, self._splits[split])
 
-    def _stage(self) -> Stage:
+    def _warn(self, stage: Stage, complete: bool) -> None:
+        """Say what the caller should not overlook."""
+        said = []
+        broken = [i for i, word in enumerate(stage.status) if word == "non-finite"]
+        if broken:
+            numbers = [self._settings.subproblems[i % len(self._settings.subproblems)] for i in broken]
+            hint = "" if self._stacked else _NOT_STACKED
+            said.append(
+                f"losses or gradients of subproblems {numbers} were not finite; each was frozen where it last was "
+                f"finite, as far as that is known, and the others went on.{hint}"
+            )
+        if self._settings.problem.train is not None:
+            known = self._trace.labelled().tolist()
+            without = [task for task, labelled in zip(self._settings.problem.tasks, known, strict=True) if not labelled]
+            if without:
+                said.append(f"tasks {without} had no labels in any batch of 'train': their losses were always NaN.")
+        if not complete:
+            done = f"{self.epoch} of {self._settings.epochs} epochs"
+            said.append(f"training was stopped after {done}: front.complete is False, and resume=True goes on.")
+        for text in said:
+            warnings.warn(text, stacklevel=5)
+
+    def _stage(self, epochs: list[int]) -> Stage:
         """The models as they are now; one that is not finite on the training split goes back to its last step."""
         scores = {split: self._evaluate(split) for split in self._splits}
         losses = scores["train"].losses
-        absent = losses.isnan().all(0) & (self._settings.problem.train is not None) & ~losses.isnan().all()
-        sound = (losses.isfinite() | absent).all(-1).to(self._settings.device)
+        unlabelled = ~self._trace.labelled() & (self._settings.problem.train is not None)
+        sound = (losses.isfinite() | unlabelled).all(-1).to(self._settings.device)
         if not bool(sound.all()):
-            self._take_out(sound)
+            for group, mine in zip(self.groups, by_group(sound, self.groups), strict=True):
+                group.take_out(mine, last_step=False)
             scores = {split: self._evaluate(split) for split in self._splits}
-        epochs = (
-            [self.epoch] * sum(group.models.count for group in self.groups)
-            if self._best is None
-            else self._best.epochs(self.epoch)
-        )
         return Stage.of(self._settings.method, self.groups, scores, epochs)
 
     def _report(self, scores: Scores | None) -> None:

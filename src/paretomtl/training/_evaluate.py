@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from paretomtl._files import load_tensors
 from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, count_samples, map_tensors
 from paretomtl.training._models import Models, Single
@@ -80,24 +81,19 @@ class _Tally:
         count = self._models.count
         found = {name: torch.full((count,), torch.nan, dtype=torch.float64) for name in self._problem.metrics}
         for k in range(count if found else 0):
-            arguments: tuple[Any, Any]
-            if self._problem.takes_model:
-                arguments = (_one_of(self._models, k), rest)
-            else:
-                outputs = [_one_output(self._models, part, k) for part in self._outputs]
-                arguments = (_concatenate(outputs), _concatenate(rest))
             for name, metric in self._problem.metrics.items():
-                found[name][k] = _measure(name, metric.function, arguments)
+                try:
+                    found[name][k] = float(metric.function(*self._seen_by_metrics(k, rest)))
+                except Exception as error:  # the models are worth more than a metric
+                    said = f"metric '{name}' raised {type(error).__name__}: {error}. Its value is NaN."
+                    warnings.warn(said, stacklevel=2)
         return found
 
-
-def _measure(name: str, function: Callable[[Any, Any], Any], arguments: tuple[Any, Any]) -> float:
-    """One number; NaN with a warning where the metric fails, since the models are worth more than it."""
-    try:
-        return float(function(*arguments))
-    except Exception as error:
-        warnings.warn(f"metric '{name}' raised {type(error).__name__}: {error}. Its value is NaN.", stacklevel=2)
-        return float("nan")
+    def _seen_by_metrics(self, k: int, rest: list[Any]) -> tuple[Any, Any]:
+        if self._problem.takes_model:
+            return _one_of(self._models, k), rest
+        outputs = [_one_output(self._models, part, k) for part in self._outputs]
+        return _concatenate(outputs), _concatenate(rest)
 
 
 def _one_output(models: Models, outputs: Any, k: int) -> Any:
@@ -109,7 +105,7 @@ def _one_of(models: Models, k: int) -> nn.Module:
     if isinstance(models, Single):
         return models.module
     module = copy.deepcopy(models.module)
-    module.load_state_dict({name: tensor[k] for name, tensor in models.tensors().items()}, strict=False)
+    load_tensors(module, {name: tensor[k] for name, tensor in models.tensors().items()})
     return module
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._course import Course
-from paretomtl.training._progress import Callback, ProgressStyle, make_progress
-from paretomtl.training._random import isolated_randomness, seed_everything
+from paretomtl.training._progress import Callback, ProgressStyle, close, make_progress
 from paretomtl.training._run import RunFolder
 from paretomtl.training._settings import Settings, make_settings
 from paretomtl.training._step import train_step
@@ -69,8 +69,9 @@ def fit(
             and runs forward passes under autocast.
         clip_norm: the longest update of each model that the optimizer sees.
         compile: run the models through ``torch.compile``; a mapping is passed on to it.
-        keep: "last", or "best": each model as it was at the end of the epoch when, on validation, it was in its own
-            region, and then had the least sum of losses weighted by its preference. Never by the test split.
+        keep: "last", or "best": each model as it was at the end of its best epoch on validation. With directions that
+            is one in its own region, and of these the one with the least mean loss; if there is none, the one nearest
+            to the region. With importances, the least weighted mean. Never by the test split.
         only: train some of the subproblems, against the regions of all.
         out: a folder for configuration, log, checkpoints and the front.
         resume: go on from the last checkpoint in ``out``, if there is one, to the same result as without the
@@ -80,7 +81,8 @@ def fit(
             elsewhere, on standard error.
         callbacks: functions of a :class:`~paretomtl.training.Report`, called at the end of epochs.
 
-    Interrupting it (Ctrl-C) ends after the current step, with a checkpoint and a front of what there is.
+    Interrupting it (Ctrl-C, or SIGTERM) ends after the current step, with a checkpoint, a warning, and a front of what
+    there is, whose ``complete`` is False.
 
     Example:
         >>> import torch, paretomtl as pm
@@ -133,7 +135,10 @@ def fit_seeds(
         problem, method, preferences, epochs, batch_size, seeds, optimizer, scheduler, schedule, strategy, device,
         precision, clip_norm, compile, keep, only,
     )  # fmt: skip
-    return _train(settings, None, False, 0.0, [])
+    fronts = _train(settings, None, False, 0.0, [])
+    if not fronts[0].complete:
+        raise KeyboardInterrupt  # there is no folder to go on from, and half a study is none
+    return fronts
 
 
 def _train(
@@ -142,7 +147,11 @@ def _train(
     """The loop: every epoch, every batch, every model (paper, algorithm 1)."""
     with isolated_randomness():
         seed_everything(settings.seeds[0])
-        course = Course(settings, folder, resume, checkpoint_seconds, listeners)
+        try:
+            course = Course(settings, folder, resume, checkpoint_seconds, listeners)
+        except BaseException:
+            close(listeners)
+            raise
         with course:
             if course.finished is not None:
                 return [course.finished]

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
-from paretomtl.training._random import isolated_randomness, seed_everything
 
 
 class Models(ABC):
@@ -61,7 +61,8 @@ class Models(ABC):
     def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
         """Put the models in ``rows [K]`` bool back to earlier values."""
         for name, tensor in self.tensors().items():
-            tensor.copy_(torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor))
+            if name in values:
+                tensor.copy_(torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor))
 
     @contextlib.contextmanager
     def evaluating(self) -> Iterator[None]:

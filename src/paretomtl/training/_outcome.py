@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._extras import require
+from paretomtl.core import FEASIBLE_TOLERANCE
 from paretomtl.methods import Method
 from paretomtl.training._evaluate import Scores
 from paretomtl.training._step import Group
@@ -65,7 +66,11 @@ class Stage:
 
 
 class Best:
-    """Each model as it was when it scored best on validation: in its own region first, then by its weighted losses."""
+    """Each model as it was when it scored best on validation.
+
+    With directions: in its own region first, and then the least mean of its losses; outside, the least violation. With
+    importances: the least mean weighted by them. Else the least mean.
+    """
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self._tensors = [group.models.copy() for group in groups]
@@ -80,9 +85,15 @@ class Best:
         state = {name: tensor.cpu() for name, tensor in _joined([group.state for group in groups]).items()}
         scale = method.scale_of(state)
         losses = scores.losses.double() * (1.0 if scale is None else scale)
-        preferences = torch.cat([rows[settings.subproblems] for rows in settings.vectors])
-        values = (preferences * torch.where(losses.isnan().all(0), 0.0, losses)).sum(-1)
-        inside = torch.tensor([word != "infeasible" for word in method.status(state, scores.losses)])
+        values = torch.where(losses.isnan().all(0), 0.0, losses)
+        if method.reading == "importance":
+            values = values * torch.cat([rows[settings.subproblems] for rows in settings.vectors])
+        values = values.sum(-1)
+        inside = torch.ones(len(values), dtype=torch.bool)
+        violation = method.violation(state, scores.losses)
+        if violation is not None:
+            inside = violation <= FEASIBLE_TOLERANCE
+            values = torch.where(inside, values, violation)
         better = (inside & ~self._inside) | ((inside == self._inside) & (values < self._values))
         better = better & values.isfinite()
         self._values = torch.where(better, values, self._values)
@@ -99,6 +110,7 @@ class Best:
         for group, kept, rows in zip(groups, self._tensors, by_group(known, groups), strict=True):
             group.models.restore(rows.to(group.alive.device), kept)
             group.previous = group.models.copy()
+            group.alive = group.alive | rows.to(group.alive.device)  # at that epoch it was finite
 
     def epochs(self, now: int) -> list[int]:
         """The epoch of each model's best; ``now`` for one that was never on validation."""

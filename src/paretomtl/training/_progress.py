@@ -91,6 +91,13 @@ and how long they took; one that has ``close()`` is closed at the end of the run
 """
 
 
+def close(listeners: Sequence[Callback]) -> None:
+    """Close those that can be closed."""
+    for listener in listeners:
+        if hasattr(listener, "close"):
+            listener.close()
+
+
 def plain_numbers(tensor: Tensor) -> Any:
     """A tensor as nested lists, with None for what is not finite, which JSON does not know."""
     if tensor.ndim:

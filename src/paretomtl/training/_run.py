@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from paretomtl._files import pack, read_json, read_tensors, sweep, unpack, write_tensors, write_text
+from paretomtl._files import check_writable, pack, read_json, read_tensors, sweep, unpack, write_tensors, write_text
 from paretomtl.front import Front
 
 FORMAT = 1
@@ -49,15 +49,15 @@ class RunFolder:
         Returns:
             What the configuration of the run in it says; None where there is none yet.
         """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            write_text(self.path / ".writable", "")
-            (self.path / ".writable").unlink()
-            sweep(self.path)
-        except OSError as error:
-            raise ValueError(f"'out' must be a folder that can be written. {error}.") from None
+        check_writable("out", self.path)
+        sweep(self.path)
         path = self.path / "config.json"
         if not path.exists():
+            foreign = [name for name in ("log.jsonl", "front") if (self.path / name).exists()]
+            if foreign and not self.checkpoint_path.exists():
+                raise ValueError(
+                    f"'out' must be an empty folder, or that of a run. '{self.path}' has a {foreign[0]!r}."
+                )
             return None
         if not resume:
             raise ValueError(
@@ -73,9 +73,9 @@ class RunFolder:
         """Refuse to go on with another run than the one in the folder."""
         for name, value in json.loads(json.dumps(config)).items():
             if stored.get(name) != value:
+                theirs, mine = _difference(json.dumps(stored.get(name)), json.dumps(value))
                 raise ValueError(
-                    f"'{name}' must be that of the run in '{self.path}' to resume it: "
-                    f"{_short(stored.get(name))}. Got {_short(value)} instead."
+                    f"'{name}' must be that of the run in '{self.path}' to resume it: {theirs}. Got {mine} instead."
                 )
 
     def begin(self, config: Mapping[str, Any]) -> None:
@@ -133,6 +133,13 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     return events
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 120 else f"{text[:117]}..."
+def _difference(one: str, other: str, around: int = 50) -> tuple[str, str]:
+    """Both texts, cut to where they differ."""
+    first = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = max(0, first - around)
+
+    def cut(text: str) -> str:
+        end = first + around
+        return ("..." if start else "") + text[start:end] + ("..." if len(text) > end else "")
+
+    return cut(one), cut(other)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +16,7 @@ from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.methods import Method, resolve_method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
-from paretomtl.training._gradients import before_stack
-from paretomtl.training._models import Single, named_tensors
-from paretomtl.training._random import isolated_randomness
+from paretomtl.training._models import named_tensors
 from paretomtl.training._step import Group
 from paretomtl.training._strategies import STRATEGIES
 
@@ -67,6 +63,7 @@ class Settings:
             "problem": self.problem.name,
             "tasks": list(self.problem.tasks),
             "samples": samples,
+            "data": _fingerprint(self.problem.train),
             "parameters": hashlib.sha256(json.dumps(shapes).encode()).hexdigest()[:16],
             "method": repr(self.method),
             "preferences": self.vectors[0].tolist(),
@@ -131,6 +128,9 @@ def make_settings(
         raise ValueError("'keep' must be \"last\" for a problem without a validation split. Got 'best' instead.")
     if compile and problem.representation is not None:
         raise ValueError("'compile' must be off for a problem with a 'representation', which is taken out in mid-pass.")
+    for name, factory in (("optimizer", optimizer), ("scheduler", scheduler)):
+        if factory is not None and (not callable(factory) or isinstance(factory, torch.optim.Optimizer)):
+            raise TypeError(f"'{name}' must be a function that makes one. Got {type(factory).__name__} instead.")
     vectors = [_rows(method, preferences, len(problem.tasks), seed) for seed in seeds]
     dtype, autocast = _PRECISIONS[precision]
     return Settings(
@@ -145,7 +145,7 @@ def make_settings(
         scheduler=scheduler or recipe.scheduler,
         schedule=schedule,
         strategy=strategy,
-        device=torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")),
+        device=_device(device),
         precision=precision,
         dtype=dtype,
         autocast=autocast,
@@ -153,6 +153,18 @@ def make_settings(
         compiler=None if compile is False else {} if compile is True else dict(compile),
         keep=keep,
     )
+
+
+def _fingerprint(data: Any) -> str | None:
+    """A checksum over some samples of a training split that was given as tensors; None for anything else."""
+    parts = [data] if isinstance(data, Tensor) else list(data.values()) if isinstance(data, Mapping) else data
+    if not isinstance(parts, (tuple, list)) or not all(isinstance(part, Tensor) for part in parts):
+        return None
+    digest = hashlib.sha256()
+    for part in parts:
+        some = part[:: max(1, len(part) // 64)] if part.ndim else part
+        digest.update(f"{part.dtype} {list(part.shape)} {some.tolist()}".encode())
+    return digest.hexdigest()[:16]
 
 
 def _rows(
@@ -164,7 +176,10 @@ def _rows(
     if isinstance(preferences, int):
         check_count("preferences", preferences)
         return method.spread(preferences, tasks, seed=seed)
-    rows = torch.as_tensor(preferences).detach().double().cpu()
+    try:
+        rows = torch.as_tensor(preferences).detach().double().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"'preferences' must be a number or rows of numbers. Got {preferences!r} instead.") from None
     if rows.ndim != 2 or rows.shape[1] != tasks:
         raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]. Got {list(rows.shape)} instead.")
     return vector_sets.validate(rows) if method.reading == "direction" else rows
@@ -172,30 +187,21 @@ def _rows(
 
 def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
     chosen = list(range(count)) if only is None else list(only)
-    if not chosen or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
+    whole = all(isinstance(k, int) for k in chosen)
+    if not chosen or not whole or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
         raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {chosen} instead.")
     return chosen
+
+
+def _device(device: torch.device | str | None) -> torch.device:
+    try:
+        found = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.zeros((), device=found)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"'device' must be one that is there. Got {device!r}: {str(error).splitlines()[0]}") from None
+    return found
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
         raise ValueError(f"'{name}' must be one of {list(choices)}. Got {value!r} instead.")
-
-
-def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
-    """Find wrong losses before anything is trained, on a copy of the first model.
-
-    Returns:
-        Whether the tasks' graphs are kept apart, so that NaN for want of labels stays with its own task.
-    """
-    with isolated_randomness():
-        losses = Single(settings.problem, copy.deepcopy(module)).losses(batch)
-    if not losses.requires_grad:
-        raise ValueError("'losses' must depend on the model's parameters. Got losses attached to none of them.")
-    if settings.method.reading == "direction" and bool((losses < 0).any()):
-        warnings.warn(
-            f"losses are negative at the start ({losses.min().item():.3g}): preferences are directions of non-negative "
-            "losses. Add a constant, or subtract each loss's lower bound.",
-            stacklevel=5,
-        )
-    return settings.problem.train is None or before_stack(losses) is not None

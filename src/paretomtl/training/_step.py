@@ -29,6 +29,7 @@ class Group:
         autocast: the precision of forward passes, where it is lower than that of the parameters.
         alive: ``[K]`` bool; a model whose losses were once not finite is out.
         previous: parameters and buffers one step ago, which still had finite losses.
+        older: the same two steps ago; None where NaN always means a break, and is seen at once.
     """
 
     models: Models
@@ -40,9 +41,11 @@ class Group:
     autocast: torch.dtype | None = None
     alive: Tensor = field(init=False)
     previous: dict[str, Tensor] = field(init=False)
+    older: dict[str, Tensor] | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.previous = self.models.copy()
+        self.older = None if self.models.problem.train is None else self.models.copy()
         device = next(iter(self.previous.values())).device
         self.alive = torch.ones(self.models.count, dtype=torch.bool, device=device)
 
@@ -55,14 +58,35 @@ class Group:
     @torch.no_grad()
     def remember(self) -> None:
         """Take down where the models are, in place."""
+        if self.older is not None:
+            self.previous, self.older = self.older, self.previous
         now = self.models.tensors()
-        torch._foreach_copy_([self.previous[name] for name in now], list(now.values()))
+        known = [name for name in now if name in self.previous and self.previous[name].shape == now[name].shape]
+        torch._foreach_copy_([self.previous[name] for name in known], [now[name] for name in known])
+        for name in now.keys() - known:  # a buffer that was made, or grew, in the forward pass
+            self.previous[name] = now[name].clone()
+
+    def take_out(self, sound: Tensor, *, last_step: bool) -> None:
+        """Models that are not sound, ``[K]`` bool, stay where they last were.
+
+        Args:
+            sound: which models go on.
+            last_step: whether it was the last step that began with parameters that were not sound, so that one step
+                before it they were.
+        """
+        broken = self.alive & ~sound
+        self.alive = self.alive & sound
+        if last_step and self.older is not None:
+            for name, older in self.older.items():
+                rows = broken.reshape(-1, *[1] * (older.ndim - 1))
+                self.previous[name].copy_(torch.where(rows, older, self.previous[name]))
 
     def stored(self) -> dict[str, Any]:
         """Everything that steps change, for a checkpoint."""
         return {
             "tensors": self.models.tensors(),
             "previous": self.previous,
+            "older": self.older,
             "alive": self.alive,
             "state": self.state,
             "optimizer": self.optimizer.state_dict(),
@@ -74,9 +98,16 @@ class Group:
         device = self.alive.device
         self.models.restore(torch.ones_like(self.alive), _moved(stored["tensors"], device))
         self.previous = _moved(stored["previous"], device)
+        self.older = None if stored["older"] is None else _moved(stored["older"], device)
         self.alive = stored["alive"].to(device)
         self.state = _moved(stored["state"], device)
         self.optimizer.load_state_dict(stored["optimizer"])
+        trained = [p for part in self.optimizer.param_groups for p in part["params"]]
+        for index, values in stored["optimizer"]["state"].items():
+            mine = self.optimizer.state[trained[index]]
+            for name, value in values.items():  # load_state_dict casts what was kept in another precision on purpose
+                if isinstance(value, Tensor) and mine[name].dtype != value.dtype:
+                    mine[name] = value.to(mine[name].device)
         if self.scheduler is not None:
             self.scheduler.load_state_dict(stored["scheduler"])
 
@@ -106,8 +137,8 @@ def train_step(group: Group, batch: Any = None, *, number: int, total: int) -> T
     models, method = group.models, group.method
     with group.precision():
         losses = models.losses(batch)
-        losses = losses if losses.dtype.itemsize >= 4 else losses.float()
     seen = losses.detach().reshape(models.count, -1)
+    seen = seen if seen.dtype.itemsize >= 4 else seen.float()
     present = ~seen.isnan() if batch is not None else torch.ones_like(seen, dtype=torch.bool)
     finite = (seen.isfinite() | ~present).all(-1) & present.any(-1)
     step = Step(seen, present=present, number=number, total=total)
@@ -117,7 +148,8 @@ def train_step(group: Group, batch: Any = None, *, number: int, total: int) -> T
     else:
         weights, group.state = method.weigh(step, group.state)
         in_trunk = [models.problem.is_shared(name) for name in models.trained]
-        updates = one_backward(losses, weights.reshape(losses.shape), list(models.trained.values()), in_trunk)
+        alpha = weights.reshape(losses.shape).to(losses.dtype)
+        updates = one_backward(losses, alpha, list(models.trained.values()), in_trunk)
     group.alive = group.alive & finite
     group.settle()
     group.remember()

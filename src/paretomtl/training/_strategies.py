@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.methods import Method, State, slice_state
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._gradients import task_gradients
 from paretomtl.training._models import Models, Single, Stack
-from paretomtl.training._random import isolated_randomness, seed_everything
 from paretomtl.training._step import Group, train_step
 
 Strategy: TypeAlias = Literal["auto", "sequential", "batched"]
@@ -114,7 +114,7 @@ def build(
             return plan.sequential(modules, state), "sequential", reason
         try:
             alone, together = _seconds(plan, modules, state, batch, total)
-        except torch.OutOfMemoryError as error:
+        except Exception as error:  # what cannot be measured can still be trained one after another
             return plan.sequential(modules, state), "sequential", _first_line(error)
     figures = f"{1e3 * together:.3g} ms a step as a stack, {1e3 * alone:.3g} ms one after another"
     if together < alone:
@@ -131,6 +131,10 @@ def _disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch:
         assert isinstance(stack, Stack)
         stack.randomness = "same"
         together = _one_step(stacked, batch)
+        stack.randomness = "different"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stack.losses(batch)  # some random functions know only one of the two
     except Exception as error:
         return _first_line(error)
     for k in rows:
@@ -167,7 +171,9 @@ def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | 
     with warnings.catch_warnings(), _NoDropout():
         warnings.simplefilter("ignore")
         losses = models.losses(batch)
-    found: dict[str, Tensor] = {"losses": losses.detach()}
+        with torch.no_grad(), models.evaluating():
+            evaluated = models.forward(batch)[0]
+    found: dict[str, Tensor] = {"losses": losses.detach(), "losses in eval mode": evaluated}
     rows = task_gradients(losses, list(models.trained.values()))
     shape = (models.count,) if stacked else ()
     squares = losses.new_zeros(shape, dtype=torch.float64)
@@ -184,7 +190,7 @@ def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | 
     group.optimizer.step()
     for name, tensor in models.tensors().items():
         kind = "parameters" if name in before else "buffers"
-        found[f"{kind} {name}"] = tensor.double() if stacked else tensor[0].double()
+        found[f"{kind} {name}"] = (tensor if stacked else tensor[0]).to(torch.float64, copy=True)
     return found
 
 

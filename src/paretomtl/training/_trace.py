@@ -27,6 +27,7 @@ class Trace:
         self._steps = 0
         self._history: dict[str, list[Tensor]] = {"losses": [], "weights": [], "val": []}
         self._first: Tensor | None = None
+        self._ever = torch.zeros(tasks, dtype=torch.bool, device=device)
 
     def add(self, taken: Sequence[Taken]) -> Tensor:
         """Add a step of all groups; return which tasks had labels, ``[K, m]``."""
@@ -37,6 +38,7 @@ class Trace:
         self._losses = self._losses + torch.where(present, losses, 0.0)
         self._weights = self._weights + torch.cat([part.weights for part in taken])
         self._present = self._present + present
+        self._ever = self._ever | present.any(0)
         self._steps += 1
         return present
 
@@ -54,13 +56,17 @@ class Trace:
         """The means of the last epoch, on the CPU."""
         return self._history[name][-1].cpu()
 
-    def reference(self, problem: Problem) -> tuple[float, ...] | None:
+    def labelled(self) -> Tensor:
+        """The tasks that ever had labels, ``[m]`` bool, on the CPU."""
+        return self._ever.cpu()
+
+    def reference(self, problem: Problem, rows: slice = slice(None)) -> tuple[float, ...] | None:
         """The problem's own reference, or the largest losses of the first step; None where a task had no labels."""
         if problem.reference is not None:
             return tuple(problem.reference)
-        if self._first is None or not bool(self._first.isfinite().all()):
+        if self._first is None or not bool(self._first[rows].isfinite().all()):
             return None
-        return tuple(self._first.double().amax(0).tolist())
+        return tuple(self._first[rows].double().amax(0).tolist())
 
     def part(self, rows: slice, dtype: torch.dtype) -> dict[str, Tensor]:
         """All epochs of some models, ``[T, K, m]``, on the CPU."""
@@ -79,6 +85,7 @@ class Trace:
             "present": self._present,
             "steps": self._steps,
             "first": self._first,
+            "ever": self._ever,
             "history": {name: torch.stack(tables) for name, tables in self._history.items() if tables},
         }
 
@@ -88,6 +95,7 @@ class Trace:
         self._losses, self._weights, self._present = (state[n].to(device) for n in ("losses", "weights", "present"))
         self._steps = state["steps"]
         self._first = None if state["first"] is None else state["first"].to(device)
+        self._ever = state["ever"].to(device)
         self._history |= {name: list(table.to(device)) for name, table in state["history"].items()}
 
     def _start_epoch(self) -> None:

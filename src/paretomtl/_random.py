@@ -28,7 +28,7 @@ def isolated_randomness() -> Iterator[None]:
 def seed_everything(seed: int) -> None:
     """Seed torch, NumPy's global generator and Python's."""
     torch.manual_seed(seed)
-    np.random.seed(seed % 2**32)
+    np.random.seed([seed % 2**32, seed // 2**32])
     random.seed(seed)
 
 

@@ -1,0 +1,99 @@
+"""What is found out about a problem before anything is trained, on copies of its first model."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._random import isolated_randomness
+from paretomtl.training._gradients import before_stack, task_gradients
+from paretomtl.training._models import Single
+from paretomtl.training._settings import Settings
+
+
+def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
+    """Find losses that cannot be trained.
+
+    Returns:
+        Whether the tasks' graphs are kept apart, so that NaN for want of labels stays with its own task.
+    """
+    problem = settings.problem
+    precision: Any = contextlib.nullcontext()
+    if settings.autocast is not None:
+        precision = torch.autocast(settings.device.type, dtype=settings.autocast)
+    with isolated_randomness():
+        models = Single(problem, copy.deepcopy(module))
+        with precision:
+            losses = models.losses(batch)
+    if not losses.requires_grad:
+        raise ValueError("'losses' must depend on the model's parameters. Got losses attached to none of them.")
+    apart = before_stack(losses) is not None
+    rows = task_gradients(losses, list(models.trained.values()))
+    for task, loss, row in zip(problem.tasks, losses.tolist(), rows, strict=True):
+        if loss == loss and all(part is None for part in row):
+            raise ValueError(
+                f"'losses' must depend on the model's parameters for every task. Got {task!r}, attached to none."
+            )
+    if settings.method.reading == "direction" and bool((losses < 0).any()):
+        warnings.warn(
+            f"losses are negative at the start ({losses.min().item():.3g}): preferences are directions of non-negative "
+            "losses. Add a constant, or subtract each loss's lower bound.",
+            stacklevel=5,
+        )
+    if problem.shared is not None and not any(problem.is_shared(name) for name in models.trained):
+        names = list(models.trained)[:6]
+        raise ValueError(f"'shared' must fit the names of some parameters, such as {names}. Got {problem.shared!r}.")
+    if problem.representation is not None:
+        _check_representation(settings, module, batch)
+    return problem.train is None or apart
+
+
+def check_split(settings: Settings, name: str, module: nn.Module, batch: Any, *, empty: bool) -> None:
+    """Find a validation or test split that cannot be measured before the training that it would spoil."""
+    if empty:
+        raise ValueError(f"'{name}' must hold at least one batch. Got an empty one.")
+    with isolated_randomness(), torch.no_grad():
+        try:
+            settings.problem.run(copy.deepcopy(module).eval(), batch)
+        except Exception as error:
+            error.add_note(f"This came of the first batch of '{name}', which is tried out before training.")
+            raise
+
+
+def _check_representation(settings: Settings, module: nn.Module, batch: Any) -> None:
+    """The representation must be the only way from its module to the losses, and nothing trained may lie before it."""
+    problem, name = settings.problem, settings.problem.representation
+    assert name is not None
+    found: list[dict[str, Tensor | None]] = []
+    for cut in (False, True):
+        model = copy.deepcopy(module)
+        if cut:
+            model.get_submodule(name).register_forward_hook(lambda _, inputs, output: output.detach())
+        trained = {key: p for key, p in model.named_parameters() if p.requires_grad}
+        with isolated_randomness():
+            losses = problem.run(model, batch)[0]
+        total = torch.where(losses.detach().isnan(), 0.0, losses).sum()
+        grads: Any = [None] * len(trained)
+        if total.requires_grad:
+            grads = torch.autograd.grad(total, list(trained.values()), allow_unused=True)
+        found.append(dict(zip(trained, grads, strict=True)))
+    whole, heads = found
+    inside = [key for key in whole if problem.is_shared(key)]
+    if not inside:
+        raise ValueError(f"'representation' must name a submodule with parameters to train. Got {name!r} instead.")
+    around = [key for key in inside if heads[key] is not None]
+    if around:
+        raise ValueError(
+            f"'representation' must be the only way from its module to the losses. {around[0]!r} also acts around it."
+        )
+    before = [key for key in whole if key not in inside and heads[key] is None and whole[key] is not None]
+    if before:
+        raise ValueError(
+            f"'representation' must name a module with everything that comes before the heads. {before[0]!r} lies "
+            f"before {name!r}: let one module hold both, and name that."
+        )

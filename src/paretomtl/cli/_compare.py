@@ -98,8 +98,7 @@ def compare(
     console.print(_table(table, rows[0]["tasks"]))
     where = f"Hypervolume on {rows[0]['split']} at {tuple(round(value, 3) for value in reference)}"
     note = "; * of one point made of the best losses of separate networks" if any(s.ideal for s in table) else ""
-    kept = "; kept: solutions that no other of the front dominates"
-    console.print(f"{where}{note}{kept}.", highlight=False, soft_wrap=True)
+    console.print(f"{where}{note}; K models each.", highlight=False, soft_wrap=True)
     console.print(verdict(table), highlight=False, soft_wrap=True)
     if out is not None:
         console.print(
@@ -124,11 +123,12 @@ class _Named:
 def _table(found: list[Summary], tasks: list[str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("method", no_wrap=True)
-    table.add_column("models", justify="right")
+    table.add_column("K", justify="right")
     table.add_column("hypervolume", justify="right", no_wrap=True)
     best = [f"best {task}" for task in tasks] if len(tasks) == 2 else []
-    for name in ("spread", *best, "kept", "seconds"):
-        table.add_column(name, justify="right", overflow="fold", min_width=6)
+    for name in ("spread", *best, "time"):
+        widest = max(map(len, name.split()))
+        table.add_column(name, justify="right", overflow="fold", min_width=min(12, max(6, widest)))
     for each in found:
         mean, deviation = each.hypervolume
         volume = f"{mean:.4g}" if math.isnan(deviation) else f"{mean:.4g} ± {deviation:.2g}"
@@ -138,8 +138,7 @@ def _table(found: list[Summary], tasks: list[str]) -> Table:
             volume + ("*" if each.ideal else ""),
             f"{each.spread:.3g}",
             *[f"{value:.3g}" for value in each.best[: len(best)]],
-            f"{each.nondominated:.1f}",
-            f"{each.seconds:.1f}",
+            f"{each.seconds:.1f} s",
         )
     return table
 

@@ -76,6 +76,8 @@ class Group:
         """
         broken = self.alive & ~sound
         self.alive = self.alive & sound
+        if broken.device.type == "cpu" and not bool(broken.any()):  # on a GPU, asking would wait
+            return
         if last_step and self.older is not None:
             for name, older in self.older.items():
                 rows = broken.reshape(-1, *[1] * (older.ndim - 1))

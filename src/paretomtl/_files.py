@@ -30,26 +30,20 @@ def check_writable(name: str, folder: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    unfinished = _unfinished(path)
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+    _write(path, text.encode())
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:
     """Write tensors and a few words about them, whole or not at all; return the checksum of both."""
     apart = _apart(tensors)
     checksum = _checksum(apart, meta)
-    unfinished = _unfinished(path)
+    _write(path, require("safetensors.torch", "all").save(apart, metadata={**meta, "sha256": checksum}))
+    return checksum
+
+
+def _write(path: Path, data: bytes) -> None:
+    unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
     try:
-        data = require("safetensors.torch", "all").save(apart, metadata={**meta, "sha256": checksum})
         with unfinished.open("wb") as file:
             file.write(data)
             file.flush()
@@ -59,7 +53,6 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, 
         unfinished.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
-    return checksum
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -182,10 +175,6 @@ def sweep(folder: Path) -> None:
     """Remove what writes that never ended left behind."""
     for path in folder.glob(".*.unfinished-*"):
         path.unlink(missing_ok=True)
-
-
-def _unfinished(path: Path) -> Path:
-    return path.with_name(f".{path.name}.unfinished-{os.getpid()}")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -165,6 +165,10 @@ def test_defaults_are_the_librarys(here: Path) -> None:
         (["show", "nowhere"], "'path' must be the folder of a front"),
         (["compare", "toys:make", "--epochs", "1", "--seeds", "0"], "'--seeds' must be at least 1"),
         (["select", "nowhere", "--knee"], "'path' must be the folder of a front"),
+        (["run", "toys:make", "--epochs", "1", "--set", "epsilon=abc"], "'--set' must fit the options of 'pareto-mtl'"),
+        (["run", "toys:make", "--epochs", "1", "--device", "foo"], "'device' must be one that is there. Got 'foo'"),
+        (["run", "toys:make", "--epochs", "1", "--learning-rate", "-1"], "'--learning-rate' must not be negative"),
+        (["compare", "toys:make", "--epochs", "1", "--methods", "linear,typo"], "'method' must be one of"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(here: Path, arguments: list[str], message: str) -> None:
@@ -185,6 +189,7 @@ def test_bad_selections_are_named(here: Path) -> None:
     assert "'--bound' must be NAME=NUMBER" in call("select", "first", "--bound", "sum", "--best", "sum", code=2)
     assert "must be given" in call("select", "first", code=2)
     assert "'--split' must be one of" in call("show", "first", "--split", "dev", code=2)
+    call("select", "first", "--importance", "1,1", "--save", "nowhere/x.safetensors", code=2)
 
 
 def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
@@ -203,6 +208,14 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     assert (here / "c" / "compare.json").read_text() == before, "what is there is not trained again"
     assert [each["method"] for each in again["methods"]]
     assert "must hold results of the same problem" in call(*arguments, "--preferences", "4", "--out", "c", code=2)
+
+
+def test_an_interrupted_comparison_has_exit_code_130(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*arguments: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("paretomtl.experiments._compare.fit", stop)
+    assert "Stopped" in call("compare", "toys:make", "--epochs", "2", "--seeds", "1", code=130)
 
 
 def test_compare_with_one_seed_shows_the_fronts(here: Path) -> None:

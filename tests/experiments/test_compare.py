@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from paretomtl.experiments import Summary, common_reference, summaries, verdict
+import paretomtl as pm
+from paretomtl.experiments import Summary, common_reference, compare, load_rows, summaries, verdict
 
 
 def row(method: str, losses: Any, seed: int = 0, **fields: Any) -> dict[str, Any]:
@@ -77,3 +80,32 @@ def test_one_seed_proves_nothing() -> None:
     text = verdict([of("linear", 2.0, math.nan, 1), of("mgda", 1.0, math.nan, 1)])
     assert "100.0 % above mgda. One seed cannot tell" in text
     assert "above" not in verdict([of("linear", 2.0, math.nan, 1), of("mgda", 0.0, math.nan, 1)])
+
+
+def test_a_run_that_was_stopped_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole runs before it are kept, and the comparison ends there."""
+    trained: list[int] = []
+
+    def stopped(*arguments: Any, seed: int, **options: Any) -> pm.Front:
+        trained.append(seed)
+        front = pm.fit(*arguments, seed=seed, progress="quiet", **options)
+        return dataclasses.replace(front, complete=seed == 0)
+
+    monkeypatch.setattr("paretomtl.experiments._compare.fit", stopped)
+    of = pm.problems.quadratic()
+    with pytest.raises(KeyboardInterrupt):
+        compare(of, ["linear", "mgda"], 3, folder=tmp_path, epochs=2, device="cpu")
+    assert trained == [0, 1]
+    assert [row["seed"] for row in load_rows(tmp_path / "compare.json")] == [0]
+    monkeypatch.undo()
+    rows, _ = compare(of, ["linear", "mgda"], 2, folder=tmp_path, epochs=2, device="cpu")
+    assert [(row["method"], row["seed"]) for row in rows] == [("linear", 0), ("linear", 1), ("mgda", 0), ("mgda", 1)]
+
+
+def test_what_cannot_work_is_found_before_training(tmp_path: Path) -> None:
+    of = pm.problems.quadratic()
+    with pytest.raises(ValueError, match="'method' must be one of"):
+        compare(of, ["linear", "typo"], 1, epochs=2)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="'out' must be a folder that can be written"):
+        compare(of, ["linear"], 1, folder=tmp_path / "file" / "x", epochs=2)

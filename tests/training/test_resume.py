@@ -282,24 +282,22 @@ def test_a_callback_that_raises_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_an_error_while_the_front_is_made_spoils_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With keep="best" the models are by then those of other epochs."""
-    options: dict[str, Any] = {
-        "strategy": "sequential",
-        "keep": "best",
-        "optimizer": lambda p: torch.optim.SGD(p, lr=2.0),
-    }
-    of = problem(val=classes(30, seed=5))
-    whole = fit(of, **options)
-    assert any(epoch < 4 for epoch in whole.epochs)
+    """With keep="best" the models are by then those of other epochs; a stopped run goes on from its own."""
+    options: dict[str, Any] = {"strategy": "sequential", "keep": "best"}
+    options |= {"optimizer": lambda p: torch.optim.SGD(p, lr=2.0)}
+    options |= {"epochs": 5, "out": tmp_path}
+    val = classes(30, seed=5)
+    whole = fit(problem(train=Samples(), val=val), **{**options, "out": None})
+    assert any(epoch < 3 for epoch in whole.epochs)
 
     def fail(*arguments: Any) -> Any:
         raise Crash
 
     monkeypatch.setattr("paretomtl.training._course.Stage.of", fail)
     with pytest.raises(Crash):
-        fit(of, out=tmp_path, **options)
+        fit(problem(train=Samples(265, lambda: os.kill(os.getpid(), signal.SIGINT)), val=val), **options)
     monkeypatch.undo()
-    assert_equal(fit(of, out=tmp_path, resume=True, **options), whole)
+    assert_equal(fit(problem(train=Samples(), val=val), resume=True, **options), whole)
 
 
 def test_a_batch_sampler_of_ones_own_resumes_at_epochs(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -327,3 +328,32 @@ class Skipped(MLP):
 def test_what_goes_wrong_later_is_found_at_the_start(model: Any) -> None:
     front = fit(problem(model), strategy="auto")
     assert front.strategy.startswith("sequential: RuntimeError: ")
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+def test_short_updates_are_not_clipped(strategy: Any) -> None:
+    plain, clipped = (fit(strategy=strategy, clip_norm=norm) for norm in (None, 1e6))
+    assert torch.equal(plain.losses["train"], clipped.losses["train"])
+
+
+class InPlace(MLP):
+    """What comes after the representation overwrites it."""
+
+    def __init__(self, inplace: bool) -> None:
+        super().__init__()
+        self.trunk = nn.Sequential(nn.Linear(6, 12))
+        self.after = nn.ReLU(inplace=inplace)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        hidden = self.after(self.trunk(x))
+        return tuple(head(hidden) for head in self.heads)
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+def test_heads_may_overwrite_the_representation(strategy: Any) -> None:
+    fronts = []
+    for inplace in (True, False):
+        of = problem(functools.partial(InPlace, inplace), representation="trunk")
+        fronts.append(fit(of, "mgda", strategy=strategy, precision="float64"))
+    for name, tensor in fronts[0].parameters.items():
+        torch.testing.assert_close(tensor, fronts[1].parameters[name], rtol=0, atol=1e-9)

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Annotated, Any, ParamSpec
 
 import torch
 import typer
@@ -47,6 +47,20 @@ def complete_problem(start: str) -> list[str]:
 def complete_method(start: str) -> list[str]:
     """For tab completion."""
     return [name for name in METHODS if name.startswith(start)]
+
+
+# Options that several commands share.
+ProblemArgument = Annotated[str, typer.Argument(help=PROBLEM_HELP, autocompletion=complete_problem, show_default=False)]
+Preferences = Annotated[int | None, typer.Option(help="How many models; 5, one per task for single-task.")]
+Epochs = Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")]
+BatchSize = Annotated[int | None, typer.Option(help="The problem's recipe if left out.")]
+OptimizerName = Annotated[str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")]
+OptimizerNumber = Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")]
+StrategyName = Annotated[str, typer.Option(help="auto, sequential or batched.")]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda; the GPU if there is one.")]
+Precision = Annotated[str, typer.Option(help="float32, float64 or bfloat16.")]
+ClipNorm = Annotated[float | None, typer.Option(help="The longest update of each model.")]
+Keep = Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")]
 
 
 def clean_errors(command: Callable[P, None]) -> Callable[P, None]:

@@ -9,10 +9,18 @@ from rich.console import Console
 from rich.table import Table
 
 from paretomtl.cli._common import (
-    OPTIMIZERS,
-    PROBLEM_HELP,
+    BatchSize,
+    ClipNorm,
+    Device,
+    Epochs,
+    Keep,
+    OptimizerName,
+    OptimizerNumber,
+    Precision,
+    Preferences,
+    ProblemArgument,
+    StrategyName,
     clean_errors,
-    complete_problem,
     find_optimizer,
     find_problem,
     print_front,
@@ -26,24 +34,22 @@ from paretomtl.report import draw_comparison
 
 @clean_errors
 def compare(
-    problem: Annotated[str, typer.Argument(help=PROBLEM_HELP, autocompletion=complete_problem, show_default=False)],
+    problem: ProblemArgument,
     methods: Annotated[
         str | None, typer.Option(help="Names separated by commas; all built-in ones if left out.", show_default=False)
     ] = None,
     seeds: Annotated[int, typer.Option(help="How many seeds for each method.")] = 5,
-    preferences: Annotated[int | None, typer.Option(help="How many models; 5, one per task for single-task.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="The problem's recipe if left out.")] = None,
-    optimizer: Annotated[
-        str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")
-    ] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")] = None,
-    weight_decay: Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")] = None,
-    strategy: Annotated[str, typer.Option(help="auto, sequential or batched.")] = "auto",
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; the GPU if there is one.")] = None,
-    precision: Annotated[str, typer.Option(help="float32, float64 or bfloat16.")] = "float32",
-    clip_norm: Annotated[float | None, typer.Option(help="The longest update of each model.")] = None,
-    keep: Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")] = "last",
+    preferences: Preferences = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    optimizer: OptimizerName = None,
+    learning_rate: OptimizerNumber = None,
+    weight_decay: OptimizerNumber = None,
+    strategy: StrategyName = "auto",
+    device: Device = None,
+    precision: Precision = "float32",
+    clip_norm: ClipNorm = None,
+    keep: Keep = "last",
     out: Annotated[
         Path | None,
         typer.Option(help="Where results and the figure go; what is there already is not trained again."),

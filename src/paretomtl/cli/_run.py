@@ -9,11 +9,19 @@ from rich.console import Console
 from paretomtl import TensorBoard
 from paretomtl.cli._common import (
     INTERRUPTED,
-    OPTIMIZERS,
-    PROBLEM_HELP,
+    BatchSize,
+    ClipNorm,
+    Device,
+    Epochs,
+    Keep,
+    OptimizerName,
+    OptimizerNumber,
+    Precision,
+    Preferences,
+    ProblemArgument,
+    StrategyName,
     clean_errors,
     complete_method,
-    complete_problem,
     find_method,
     find_optimizer,
     find_problem,
@@ -26,26 +34,24 @@ from paretomtl.training import fit
 
 @clean_errors
 def run(
-    problem: Annotated[str, typer.Argument(help=PROBLEM_HELP, autocompletion=complete_problem, show_default=False)],
+    problem: ProblemArgument,
     method: Annotated[str, typer.Option(help="How to train.", autocompletion=complete_method)] = "pareto-mtl",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="An option of the method, such as epsilon=0.2; may be repeated.")
     ] = None,
-    preferences: Annotated[int | None, typer.Option(help="How many models; 5, one per task for single-task.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="The problem's recipe if left out.")] = None,
-    optimizer: Annotated[
-        str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")
-    ] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")] = None,
-    weight_decay: Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")] = None,
+    preferences: Preferences = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    optimizer: OptimizerName = None,
+    learning_rate: OptimizerNumber = None,
+    weight_decay: OptimizerNumber = None,
     seed: Annotated[int, typer.Option(help="Of starts, data order and dropout.")] = 0,
-    strategy: Annotated[str, typer.Option(help="auto, sequential or batched.")] = "auto",
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; the GPU if there is one.")] = None,
-    precision: Annotated[str, typer.Option(help="float32, float64 or bfloat16.")] = "float32",
-    clip_norm: Annotated[float | None, typer.Option(help="The longest update of each model.")] = None,
+    strategy: StrategyName = "auto",
+    device: Device = None,
+    precision: Precision = "float32",
+    clip_norm: ClipNorm = None,
     compile_: Annotated[bool, typer.Option("--compile", help="Run the models through torch.compile.")] = False,
-    keep: Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")] = "last",
+    keep: Keep = "last",
     only: Annotated[str | None, typer.Option(help="Train these subproblems alone, such as 0,2.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="The run's folder; runs/PROBLEM-METHOD-SEED if left out.", show_default=False)

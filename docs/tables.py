@@ -85,8 +85,8 @@ def digits_table() -> str:
             _table(header, lines),
             "",
             f"Mean ± standard deviation over {found[0].seeds} seeds, on the {rows[0]['split']} split, reference "
-            f"({reference}); * one point made of the best losses of separate networks. Seconds are those of a shared "
-            "machine.",
+            f"({reference}); * one point made of the best losses of separate networks. Seconds "
+            "are means, all in one run.",
             "",
             f"**Verdict.** {verdict(found)}",
             "",

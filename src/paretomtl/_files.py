@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 from torch import Tensor, nn
@@ -42,10 +44,17 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, 
 
 
 def _write(path: Path, data: bytes) -> None:
+    with whole_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to be written that takes its place when the block ends well; until then, and else, nothing changes."""
     unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
     try:
         with unfinished.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
@@ -171,10 +180,12 @@ def _checksum(tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def sweep(folder: Path) -> None:
-    """Remove what writes that never ended left behind."""
+def sweep(folder: Path, *, seconds: float = 0.0) -> None:
+    """Remove what writes that never ended left behind, where nothing was written to it for some time."""
     for path in folder.glob(".*.unfinished-*"):
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another process was quicker
+            if time.time() - path.stat().st_mtime >= seconds:
+                path.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from paretomtl.core._shapes import check_count
+from paretomtl.problems._problem import Metric
 
 
 class LeNet(nn.Module):
@@ -11,6 +14,8 @@ class LeNet(nn.Module):
 
     Args:
         tasks: the number of heads.
+        scale: what images are multiplied by. The paper trains on bytes as they are, 0 to 255: 1. They are cast to the
+            network's own precision first, so that a data set may stay in bytes.
 
     Example:
         >>> [head.shape for head in LeNet()(torch.zeros(4, 1, 36, 36))]
@@ -19,9 +24,10 @@ class LeNet(nn.Module):
         31910
     """
 
-    def __init__(self, tasks: int = 2) -> None:
+    def __init__(self, tasks: int = 2, scale: float = 1.0) -> None:
         super().__init__()
         check_count("tasks", tasks)
+        self.scale = scale
         self.trunk = nn.Sequential(
             nn.Conv2d(1, 10, 9),
             nn.MaxPool2d(2),
@@ -36,7 +42,9 @@ class LeNet(nn.Module):
         self.heads = nn.ModuleList([nn.Linear(50, 10) for _ in range(tasks)])
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
-        hidden: Tensor = self.trunk(images)
+        dtype: Any = self.trunk[0].weight.dtype
+        inputs = images.to(dtype)
+        hidden: Tensor = self.trunk(inputs if self.scale == 1.0 else inputs * self.scale)
         return tuple(head(hidden) for head in self.heads)
 
 
@@ -48,3 +56,13 @@ def cross_entropies(outputs: tuple[Tensor, ...], targets: Tensor) -> Tensor:
         tensor([2.3026, 2.3026])
     """
     return torch.stack([nn.functional.cross_entropy(y, targets[:, i]) for i, y in enumerate(outputs)])
+
+
+def accuracy(task: int) -> Metric:
+    """The share of right answers of one head, from targets ``[n, m]``.
+
+    Example:
+        >>> accuracy(1).function((torch.eye(2), torch.eye(2)), torch.tensor([[0, 0], [1, 0]]))
+        tensor(0.5000, dtype=torch.float64)
+    """
+    return Metric(lambda outputs, targets: (outputs[task].argmax(-1) == targets[:, task]).double().mean())

@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from paretomtl._extras import require
 from paretomtl.core._shapes import check_count
 from paretomtl.methods import MGDA, ParetoMTL
-from paretomtl.problems._lenet import cross_entropies
-from paretomtl.problems._problem import Metric, Problem, Recipe
+from paretomtl.problems._lenet import accuracy, cross_entropies
+from paretomtl.problems._problem import Problem, Recipe
 
 _SIDE, _CANVAS = 8, 11
 _IMAGES = {"train": 1197, "val": 200, "test": 400}  # 1,797 in all
@@ -65,7 +65,7 @@ def multi_digits(pairs: int = 4000) -> Problem:
         train=splits["train"],
         val=splits["val"],
         test=splits["test"],
-        metrics={"top-left accuracy": _accuracy(0), "bottom-right accuracy": _accuracy(1)},
+        metrics={"top-left accuracy": accuracy(0), "bottom-right accuracy": accuracy(1)},
         name="multi-digits",
         reference=[2.0, 2.0],
         recipe=Recipe(
@@ -89,8 +89,3 @@ def _pairs(images: Tensor, labels: Tensor, count: int, generator: torch.Generato
         for image, shift in ((images[first[n]], shifts[0, n]), (images[second[n]], 2 + shifts[1, n])):
             canvas[n, shift : shift + _SIDE, shift : shift + _SIDE] += image
     return canvas.clamp_max(1.0)[:, None], torch.stack([labels[first], labels[second]], -1)
-
-
-def _accuracy(task: int) -> Metric:
-    """The share of right answers of one task."""
-    return Metric(lambda outputs, targets: (outputs[task].argmax(-1) == targets[:, task]).double().mean())

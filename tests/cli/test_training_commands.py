@@ -151,7 +151,7 @@ def test_defaults_are_the_librarys(here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "nope"], "'PROBLEM' must be one of synthetic, quadratic, multi-digits, or package.module:attribute"),
+        (["run", "nope"], "'PROBLEM' must be one of synthetic, quadratic, multi-digits, multi-mnist, multi-fashion"),
         (["run", "nowhere:x"], "'PROBLEM' must name a module that can be imported. Got 'nowhere'"),
         (["run", "toys:other"], "'PROBLEM' must name an attribute of 'toys'. Got 'other'"),
         (["run", "toys:number"], "'PROBLEM' must be a Problem or make one. 'toys:number' is a int"),
@@ -237,7 +237,7 @@ def test_help_explains(command: str) -> None:
 def test_completion_knows_the_names() -> None:
     from paretomtl.cli._common import complete_method, complete_problem
 
-    assert complete_problem("multi") == ["multi-digits"]
+    assert complete_problem("multi-f") == ["multi-fashion", "multi-fashion-mnist"]
     assert set(complete_method("")) == set(METHODS)
     assert "--install-completion" in call("--help")
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
-from paretomtl.problems._lenet import LeNet, cross_entropies
+from paretomtl.problems._lenet import LeNet, accuracy, cross_entropies
 from paretomtl.problems._multi_digits import multi_digits
+from paretomtl.problems._multi_mnist import multi_fashion, multi_fashion_mnist, multi_mnist
+from paretomtl.problems._pairs import Pairs
+from paretomtl.problems._prepared import prepare_pairs
 from paretomtl.problems._problem import Data, Metric, OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.problems._quadratic import quadratic
 from paretomtl.problems._synthetic import synthetic
@@ -13,6 +16,9 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "synthetic": synthetic,
     "quadratic": quadratic,
     "multi-digits": multi_digits,
+    "multi-mnist": multi_mnist,
+    "multi-fashion": multi_fashion,
+    "multi-fashion-mnist": multi_fashion_mnist,
 }
 """The built-in problems by name."""
 
@@ -22,12 +28,18 @@ __all__ = [
     "LeNet",
     "Metric",
     "OptimizerFactory",
+    "Pairs",
     "Problem",
     "Recipe",
     "SchedulerFactory",
     "Truth",
+    "accuracy",
     "cross_entropies",
     "multi_digits",
+    "multi_fashion",
+    "multi_fashion_mnist",
+    "multi_mnist",
+    "prepare_pairs",
     "quadratic",
     "synthetic",
 ]

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import paretomtl as pm
+from paretomtl.problems import PROBLEMS, LeNet, prepare_pairs
+from paretomtl.problems._pairs import MIXES
+from problems.sources import use_small_sources
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """All three sets of seed 1, from small sources."""
+    folder = use_small_sources(tmp_path / "sources", monkeypatch)
+    for name in MIXES:
+        prepare_pairs(name, source=folder, cache=tmp_path / "cache", seed=1)
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("name", MIXES)
+def test_the_splits_are_the_pairs(prepared: Path, name: str) -> None:
+    problem: Any = PROBLEMS[name](folder=prepared, seed=1)
+    pairs = prepare_pairs(name, cache=prepared, seed=1)
+    images, labels = problem.train
+    assert images.dtype == torch.uint8
+    assert labels.dtype == torch.int64
+    assert images.shape == (120, 1, 36, 36)
+    assert np.array_equal(images[:, 0].numpy(), pairs.train_images)
+    assert np.array_equal(labels.numpy(), pairs.train_labels)
+    assert np.array_equal(problem.test[0][:, 0].numpy(), pairs.test_images)
+    assert problem.val is None
+    assert problem.name == name
+    assert problem.reference == (2.0, 2.0)
+
+
+def test_validation_is_the_last_sixth_of_the_training_pairs(prepared: Path) -> None:
+    whole: Any = pm.problems.multi_mnist(folder=prepared, seed=1)
+    parted: Any = pm.problems.multi_mnist(True, prepared, 1)
+    assert [len(parted.train[1]), len(parted.val[1])] == [100, 20]
+    for i in range(2):
+        assert torch.equal(torch.cat([parted.train[i], parted.val[i]]), whole.train[i])
+
+
+def test_the_recipe_is_the_papers(prepared: Path) -> None:
+    recipe = pm.problems.multi_mnist(folder=prepared, seed=1).recipe
+    assert (recipe.epochs, recipe.batch_size) == (100, 256)
+    assert recipe.methods["mgda"] == pm.MGDA(rescale=True)
+    assert recipe.methods["pareto-mtl"] == pm.ParetoMTL(rescale=True, initial_steps=2)
+    assert recipe.optimizer is not None
+    assert recipe.scheduler is not None
+    optimizer = recipe.optimizer([("w", torch.nn.Parameter(torch.zeros(1)))])
+    scheduler = recipe.scheduler(optimizer)
+    rates = []
+    for _ in range(recipe.epochs):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    assert optimizer.param_groups[0]["momentum"] == 0.9
+    changes = [epoch for epoch in range(1, 100) if rates[epoch] != rates[epoch - 1]]
+    assert changes == [15, 30, 45, 60, 75, 90]
+    assert rates[0] == 1e-3
+    assert rates[-1] == pytest.approx(1e-3 / 64)
+
+
+@pytest.mark.parametrize(("samples", "steps"), [(120_000, 938), (100_000, 782)])
+def test_the_initial_phase_is_two_epochs(samples: int, steps: int) -> None:
+    from paretomtl.problems._multi_mnist import _recipe
+
+    assert _recipe(samples).methods["pareto-mtl"] == pm.ParetoMTL(rescale=True, initial_steps=steps)
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+def test_bytes_train_in_both_strategies(prepared: Path, strategy: Any) -> None:
+    problem = pm.problems.multi_fashion_mnist(folder=prepared, seed=1, model=lambda: LeNet(scale=1 / 255))
+    front = pm.fit(problem, preferences=2, epochs=1, strategy=strategy, device="cpu", progress="quiet")
+    assert torch.isfinite(front.losses["test"]).all()
+    assert set(front.metrics["test"]) == {"top-left accuracy", "bottom-right accuracy"}
+
+
+def test_lenet_takes_bytes_as_the_paper_does() -> None:
+    images = torch.randint(256, (3, 1, 36, 36), dtype=torch.uint8)
+    model = LeNet().double()
+    scaled = LeNet(scale=1 / 255).double()
+    scaled.load_state_dict(model.state_dict())
+    for raw, small, unit, again in zip(
+        model(images), scaled(images), model(images / 255.0), model(images.double()), strict=True
+    ):
+        assert raw.dtype == torch.float64
+        assert torch.equal(raw, again)
+        torch.testing.assert_close(small, unit, atol=1e-5, rtol=1e-5)
+        assert not torch.allclose(raw, small)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [({}, "paretomtl data prepare multi-mnist --cache"), ({"seed": 3}, "--seed 3")],
+)
+def test_pairs_that_are_not_prepared_say_how_to(tmp_path: Path, arguments: dict[str, int], command: str) -> None:
+    with pytest.raises(FileNotFoundError, match=r"multi-mnist-seed\d.npz' is not there yet. Make it with") as error:
+        pm.problems.multi_mnist(folder=tmp_path, **arguments)
+    assert command in str(error.value)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from paretomtl.cli._compare import compare
+from paretomtl.cli._data import data
 from paretomtl.cli._list import list_names
 from paretomtl.cli._reproduce import reproduce
 from paretomtl.cli._run import run
@@ -27,6 +28,7 @@ app.command("show")(show)
 app.command("select")(select)
 app.command("reproduce")(reproduce)
 app.command("list")(list_names)
+app.add_typer(data, name="data")
 
 
 def _print_version(wanted: bool) -> None:

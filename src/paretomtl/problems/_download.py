@@ -7,7 +7,7 @@ import http.client
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from paretomtl._extras import version_of
@@ -21,8 +21,12 @@ _BLOCK = 1 << 18
 _ABANDONED = 3600.0
 
 
+class _BrokenError(Exception):
+    """The download broke off; the next try may do better."""
+
+
 class _UselessError(Exception):
-    """This address will not get better by asking again."""
+    """The address has not what is wanted, and will not get better by asking again."""
 
 
 def download(source: Source, folder: Path, *, tell: Callable[[str], None] = lambda text: None) -> None:
@@ -59,34 +63,40 @@ def _from_mirror(address: str, path: Path, md5: str) -> str | None:
         time.sleep(_PAUSE * attempt)
         try:
             with whole_file(path) as file:
-                _copy(address, file.write, md5)
+                digest, received = hashlib.md5(usedforsecurity=False), 0
+                for block in _blocks(address):
+                    file.write(block)
+                    digest.update(block)
+                    received += len(block)
+                if digest.hexdigest() != md5:
+                    found = f"{digest.hexdigest()} found in {received:,} bytes"
+                    raise _UselessError(f"altered: md5 {md5} expected, {found}")
         except _UselessError as error:
             return str(error)
-        except urllib.error.URLError as error:
-            reason = f"{error.reason}"
-        except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
-            reason = f"{error}" or type(error).__name__
+        except _BrokenError as error:
+            reason = str(error)
         else:
             return None
     return f"{reason} ({_TRIES} tries)"
 
 
-def _copy(address: str, write: Callable[[bytes], object], md5: str) -> None:
-    """Hand the bytes of an address on, and raise unless they were all that was published."""
+def _blocks(address: str) -> Iterator[bytes]:
+    """The content of an address, as many bytes as it announces."""
     request = urllib.request.Request(address, headers={"User-Agent": f"paretomtl/{version_of('paretomtl')}"})
-    digest, received = hashlib.md5(usedforsecurity=False), 0
+    received = 0
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
-            length = response.headers.get("Content-Length")
+            length = int(response.headers.get("Content-Length", 0))
             while block := response.read(_BLOCK):
-                write(block)
-                digest.update(block)
                 received += len(block)
+                yield block
     except urllib.error.HTTPError as error:
-        if error.code < 500:
-            raise _UselessError(f"HTTP {error.code} {error.reason}") from None
-        raise
-    if length is not None and received < int(length):
-        raise ConnectionError(f"it broke off after {received:,} of {int(length):,} bytes")
-    if digest.hexdigest() != md5:
-        raise _UselessError(f"altered: md5 {md5} expected, {digest.hexdigest()} found in {received:,} bytes")
+        error.close()
+        kind = _UselessError if error.code < 500 else _BrokenError
+        raise kind(f"HTTP {error.code} {error.reason}") from None
+    except urllib.error.URLError as error:
+        raise _BrokenError(str(error.reason)) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise _BrokenError(str(error) or type(error).__name__) from None
+    if received < length:
+        raise _BrokenError(f"it broke off after {received:,} of {length:,} bytes")

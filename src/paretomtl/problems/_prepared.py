@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,7 +85,7 @@ def prepare_pairs(
     began = time.perf_counter()
     pairs = generate_pairs(name, seed, read)
     checksum = pairs.checksum()
-    _check_published(pairs.name, seed, checksum, "what was made")
+    _check_published(pairs.name, seed, checksum, "The pairs")
     content: dict[str, Any] = {**_words(name, seed, checksum), **pairs.arrays}
     with whole_file(path) as file:
         np.savez(file, **content)
@@ -102,11 +101,13 @@ def load_pairs(name: str, cache: str | Path | None = None, seed: int = 0) -> Pai
         raise FileNotFoundError(f"'{path}' is not there yet. Make it with: paretomtl data prepare {name}{options}")
     again = f"Delete it, and make it again with: paretomtl data prepare {name}"
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             content: dict[str, Any] = {key: stored[key] for key in stored.files}
         words = {key: content.pop(key).item() for key in ("version", "name", "seed", "checksum")}
         pairs = Pairs(words["name"], words["seed"], **content)
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except OSError:
+        raise
+    except Exception as error:
         raise ValueError(f"'{path}' must be a whole file of pairs. It is damaged ({error}). {again}") from None
     wanted = _words(name, seed, words["checksum"])
     for key, value in words.items():

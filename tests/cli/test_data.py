@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from paretomtl.cli._app import app
+from paretomtl.problems import _prepared
+from problems.sources import REAL, real_folder, use_small_sources
+
+runner = CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"})
+
+
+def call(*arguments: str, code: int = 0) -> str:
+    found = runner.invoke(app, list(arguments))
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PARETOMTL_DATA", str(tmp_path / "data"))
+    return use_small_sources(tmp_path / "sources", monkeypatch)
+
+
+def prepare(sources: Path, *arguments: str) -> str:
+    return call("data", "prepare", "multi-mnist", "--from", str(sources), *arguments)
+
+
+def test_prepare_makes_a_file_and_a_sheet_and_prints_the_checksum(sources: Path, tmp_path: Path) -> None:
+    text = prepare(sources, "--seed", "1")
+    made = _prepared.load_pairs("multi-mnist", tmp_path / "data", 1)
+    assert "multi-mnist, regenerated with seed 1: 120 training and 24 test pairs" in text
+    assert f"sha256  {made.checksum()} (published for seed 0 only)" in text
+    assert f"sheet   {tmp_path / 'data' / 'multi-mnist-seed1.png'}" in text
+    assert (tmp_path / "data" / "multi-mnist-seed1.png").stat().st_size > 20_000
+    assert "original" not in text
+    assert "There already" in prepare(sources, "--seed", "1")
+
+
+def test_the_cache_and_the_sheet_go_where_they_are_asked_to(sources: Path, tmp_path: Path) -> None:
+    sheet, cache = tmp_path / "pictures" / "some.png", tmp_path / "cache"
+    asked = ["data", "prepare", "multi-mnist", "--from", str(sources), "--seed", "1", "--cache", str(cache)]
+    facts = json.loads(runner.invoke(app, [*asked, "--sheet", str(sheet), "--json"]).stdout)
+    assert facts["file"] == str(cache / "multi-mnist-seed1.npz")
+    assert facts["sheet"] == str(sheet)
+    assert facts["train"] == 120
+    assert sheet.read_bytes().startswith(b"\x89PNG")
+    assert "sheet  " not in prepare(sources, "--seed", "2", "--no-sheet")
+    assert not (tmp_path / "data" / "multi-mnist-seed2.png").exists()
+
+
+def test_without_figures_the_data_are_made_all_the_same(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    text = prepare(sources, "--seed", "1")
+    assert "No contact sheet: 'matplotlib' is needed for this and is not installed: pip install" in text
+    assert "sha256" in text
+    assert (tmp_path / "data" / "multi-mnist-seed1.npz").exists()
+
+
+def test_what_was_prepared_is_trained_on_by_name(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_prepared, "_check_published", lambda *arguments: None)
+    assert "Train on it with: paretomtl run multi-mnist" in prepare(sources)
+    elsewhere = prepare(sources, "--cache", str(tmp_path / "other"))
+    assert f"Train on it with: PARETOMTL_DATA={tmp_path / 'other'} paretomtl run multi-mnist" in elsewhere
+    quick = ("--epochs", "1", "--preferences", "2", "--device", "cpu", "--json")
+    facts = json.loads(call("run", "multi-mnist", "--out", str(tmp_path / "run"), "--progress", "quiet", *quick))
+    assert facts["tasks"] == ["top-left", "bottom-right"]
+    assert facts["reference"] == [2.0, 2.0]
+    call("compare", "multi-mnist", "--methods", "linear,mgda", "--seeds", "1", *quick)
+
+
+def test_the_problems_are_listed() -> None:
+    problems = json.loads(call("list", "--json"))["problem"]
+    for name in ("multi-mnist", "multi-fashion", "multi-fashion-mnist"):
+        assert "regenerated: tell both." in problems[name]
+
+
+def test_what_is_not_prepared_says_how_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARETOMTL_DATA", str(tmp_path))
+    text = call("run", "multi-fashion", code=2)
+    assert f"'{tmp_path / 'multi-fashion-seed0.npz'}' is not there yet" in text
+    assert text.strip().endswith("Make it with: paretomtl data prepare multi-fashion")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["multi-faces"], "'name' must be one of multi-mnist, multi-fashion, multi-fashion-mnist. Got 'multi-faces'"),
+        (["multi-mnist", "--from", "nowhere"], "'source' (--from) must be a folder with the files of MNIST"),
+        (["multi-mnist", "--seed", "-1"], "'seed' must be a whole number that is not negative. Got -1"),
+        (["multi-mnist", "--cache", "/proc/nowhere"], "'cache' must be a folder that can be written"),
+        (["multi-mnist", "--from", "."], "The pairs must have the published SHA-256"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(
+    sources: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(sources)
+    text = call("data", "prepare", *arguments, code=2)
+    assert message in text
+    assert "Traceback" not in text
+
+
+def test_files_that_were_altered_are_named(sources: Path) -> None:
+    path = sources / "mnist" / "t10k-labels-idx1-ubyte.gz"
+    path.write_bytes(path.read_bytes()[:-1])
+    text = call("data", "prepare", "multi-mnist", "--from", str(sources), "--seed", "1", code=2)
+    assert f"'{path}' must be the published file of MNIST, md5" in text
+
+
+def test_without_a_network_the_error_says_what_to_do(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from paretomtl.problems import _download
+    from paretomtl.problems._idx import SOURCES
+
+    monkeypatch.setattr(_download, "_PAUSE", 0.0)
+    monkeypatch.setitem(
+        SOURCES, "mnist", replace(SOURCES["mnist"], mirrors=("http://127.0.0.1:9/a/", "http://127.0.0.1:9/b/"))
+    )
+    text = call("data", "prepare", "multi-mnist", "--seed", "1", code=2)
+    assert "could not be downloaded from any address" in text
+    assert "http://127.0.0.1:9/b/train-images-idx3-ubyte.gz: " in text
+    assert "--from FOLDER" in text
+
+
+def test_the_real_files_make_what_is_published(tmp_path: Path) -> None:
+    assert real_folder() == REAL
+    text = call("data", "prepare", "multi-fashion-mnist", "--from", str(REAL), "--cache", str(tmp_path), "--no-sheet")
+    assert f"sha256  {_prepared.PUBLISHED['multi-fashion-mnist']} (as published)" in text
+    (tmp_path / "multi-fashion-mnist-seed0.npz").unlink()  # 182 MB
+
+
+def test_help_explains() -> None:
+    assert "prepare" in call("data", "--help")
+    text = call("data", "prepare", "--help")
+    assert "--from" in text
+    assert "--json" in text

@@ -8,7 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from tables import benchmark_tables, digits_table, memory_table, step_tables, synthetic_tables  # noqa: E402
+import tables  # noqa: E402
 
 project = "paretomtl"
 author = "The paretomtl authors"
@@ -24,17 +24,22 @@ autodoc_typehints_format = "short"
 napoleon_use_ivar = True
 napoleon_google_docstring = True
 nitpick_ignore_regex = [
-    (r"py:.*", r"(torch\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC).*"),
+    (
+        r"py:.*",
+        r"(torch\.|numpy\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC).*",
+    ),
     (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback)$"),
 ]
 
 (HERE / "_generated").mkdir(exist_ok=True)
 PAGES = {
-    "synthetic": synthetic_tables,
-    "benchmarks": benchmark_tables,
-    "digits": digits_table,
-    "step": step_tables,
-    "memory": memory_table,
+    "synthetic": tables.synthetic_tables,
+    "benchmarks": tables.benchmark_tables,
+    "digits": tables.digits_table,
+    "step": tables.step_tables,
+    "memory": tables.memory_table,
+    "checksums": tables.checksum_table,
+    "files": tables.file_table,
 }
 for name, make in PAGES.items():
     (HERE / "_generated" / f"{name}.md").write_text(make(), encoding="utf-8")

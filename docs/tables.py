@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from paretomtl.experiments import STUDIES, common_reference, load_rows, summaries, verdict
+from paretomtl.problems._idx import SOURCES
+from paretomtl.problems._prepared import PUBLISHED
 
 ROOT = Path(__file__).parents[1]
 
@@ -175,6 +177,19 @@ def memory_table() -> str:
         lines.append(line)
     header = ["tasks", "models", *[f"{method}, {scope}" if method != "linear" else method for method, scope in kinds]]
     return "\n".join([_table(header, lines), "", _provenance(path, rows[0])])
+
+
+def checksum_table() -> str:
+    """What the pairs of seed 0 must be."""
+    return _table(
+        ["data set", "SHA-256 of its arrays, seed 0"], [[f"`{n}`", f"`{sha}`"] for n, sha in PUBLISHED.items()]
+    )
+
+
+def file_table() -> str:
+    """The published files that pairs are made of."""
+    lines = [[each.name, f"`{file}`", f"`{md5}`"] for each in SOURCES.values() for file, md5 in each.md5.items()]
+    return _table(["set", "file", "md5"], lines)
 
 
 def _operations(row: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ _TRIES = 3  # at each mirror
 _PAUSE = 1.0  # seconds before the second try, twice that before the third
 _TIMEOUT = 30.0  # seconds without a byte
 _BLOCK = 1 << 18
-_ABANDONED = 3600.0
+ABANDONED = 3600.0  # seconds after which a file that nobody finished is taken for one that nobody will
 
 
 class _BrokenError(Exception):
@@ -32,7 +32,7 @@ class _UselessError(Exception):
 def download(source: Source, folder: Path, *, tell: Callable[[str], None] = lambda text: None) -> None:
     """Bring the files of a set into a folder; those that are there, and are the published ones, stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    sweep(folder, seconds=_ABANDONED)
+    sweep(folder, seconds=ABANDONED)
     for file, md5 in source.md5.items():
         path = folder / file
         if not path.is_file() or md5_of(path) != md5:

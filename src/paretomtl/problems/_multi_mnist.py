@@ -36,11 +36,10 @@ def multi_mnist(
             0 to 1.
 
     Example:
-        >>> from tempfile import mkdtemp
-        >>> multi_mnist(folder=mkdtemp())
+        >>> multi_mnist(folder="new")
         Traceback (most recent call last):
         ...
-        FileNotFoundError: '...multi-mnist-seed0.npz' is not there yet. Make it with: paretomtl data prepare ...
+        FileNotFoundError: 'new/multi-mnist-seed0.npz' is not there yet. Make it with: paretomtl data prepare ...
     """
     return _problem("multi-mnist", validation, folder, seed, model)
 

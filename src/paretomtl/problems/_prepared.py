@@ -12,7 +12,7 @@ import numpy as np
 
 from paretomtl._files import check_writable, sweep, whole_file
 from paretomtl.core._shapes import check_not_negative
-from paretomtl.problems._download import download
+from paretomtl.problems._download import ABANDONED, download
 from paretomtl.problems._idx import SOURCES, read_source
 from paretomtl.problems._pairs import MIXES, Pairs, generate_pairs
 
@@ -25,8 +25,6 @@ PUBLISHED = {
     "multi-fashion-mnist": "bc65adea83aac01c27c786b8ef4c6a27890f0c4ea9a17db407d67c430de00318",
 }
 """The SHA-256 of :meth:`paretomtl.problems.Pairs.checksum` for seed 0."""
-
-_ABANDONED = 3600.0  # seconds after which a file that nobody finished is taken for one that nobody will
 
 
 def data_folder() -> Path:
@@ -75,7 +73,7 @@ def prepare_pairs(
             tell(f"There already: {path}")
             return pairs
     check_writable("cache", path.parent)
-    sweep(path.parent, seconds=_ABANDONED)
+    sweep(path.parent, seconds=ABANDONED)
     read = {}
     for each in MIXES[name].sources:
         known = SOURCES[each]
@@ -96,10 +94,11 @@ def prepare_pairs(
 def load_pairs(name: str, cache: str | Path | None = None, seed: int = 0) -> Pairs:
     """What :func:`prepare_pairs` stored; an error for a file that is missing, damaged, or of something else."""
     path = pairs_file(name, cache, seed)
+    options = f"{'' if cache is None else f' --cache {cache}'}{f' --seed {seed}' if seed else ''}"
+    command = f"paretomtl data prepare {name}{options}"
     if not path.is_file():
-        options = f"{'' if cache is None else f' --cache {cache}'}{f' --seed {seed}' if seed else ''}"
-        raise FileNotFoundError(f"'{path}' is not there yet. Make it with: paretomtl data prepare {name}{options}")
-    again = f"Delete it, and make it again with: paretomtl data prepare {name}"
+        raise FileNotFoundError(f"'{path}' is not there yet. Make it with: {command}")
+    again = f"Make it again with: {command}"
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             content: dict[str, Any] = {key: stored[key] for key in stored.files}

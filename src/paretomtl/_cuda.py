@@ -1,0 +1,155 @@
+"""CUDA C of this package, compiled when it is first used; where it cannot be, callers use torch operations."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_Key = tuple[int, tuple[Path, ...], str, tuple[tuple[str, int], ...]]
+
+_launches: dict[_Key, Launch | str] = {}  # or the reason why it could not be compiled
+_reasons: dict[str, str] = {}
+_lock = threading.Lock()
+
+
+class Launch:
+    """A compiled kernel on one device. Calling it starts it on the current stream of that device and does not wait."""
+
+    def __init__(self, compiled: Any, device: int) -> None:
+        self._compiled = compiled
+        self._device = device
+        self._shared = 48 << 10
+
+    def __call__(
+        self, grid: tuple[int, int, int], block: int, args: Sequence[Tensor | int | float], shared: int = 0
+    ) -> None:
+        """Start ``grid`` blocks of ``block`` threads with ``shared`` bytes of dynamic shared memory.
+
+        Args:
+            grid: blocks along x, y and z.
+            block: threads in a block, all along x.
+            args: a tensor is passed as a pointer to its first entry, an int as int, a float as double.
+            shared: in bytes.
+        """
+        with torch.cuda.device(self._device):
+            if shared >= self._shared:
+                self._compiled.set_shared_memory_config(shared)
+                self._shared = shared + 1
+            self._compiled(grid=grid, block=(block, 1, 1), args=list(args), shared_mem=shared)
+
+
+def may_launch(tensor: Tensor) -> bool:
+    """Whether a kernel could read the tensor: it lies on a CUDA device and is no stand-in that holds no numbers."""
+    return not torch.compiler.is_compiling() and tensor.device.type == "cuda" and type(tensor.detach()) is Tensor
+
+
+def kernel(
+    path: Path | tuple[Path, ...], name: str, constants: Mapping[str, int], device: torch.device | None = None
+) -> Launch | None:
+    """The kernel ``name`` of the file at ``path``, compiled once per device and constants; None where it cannot be.
+
+    It cannot be without an NVIDIA device or its run-time compiler, and when the environment variable
+    ``PARETOMTL_KERNELS`` is 0. :func:`why_not` then tells why. Nothing is compiled while a CUDA graph is captured,
+    which loading a program would break: a kernel not used before is None there.
+
+    Must not be called while ``torch.compile`` traces.
+
+    Args:
+        path: a ``.cu`` file, or several that make one text. They include no headers: there may be none where they are
+            compiled.
+        name: the kernel, declared ``extern "C"``.
+        constants: defined as macros before the text.
+        device: the current one when left out.
+    """
+    if os.environ.get("PARETOMTL_KERNELS") == "0":
+        return _refused(name, "PARETOMTL_KERNELS is 0")
+    if not torch.cuda.is_available():
+        return _refused(name, "there is no CUDA device")
+    if torch.version.hip is not None:
+        return _refused(name, "this is a build of torch for HIP")
+    key = _key(path, name, constants, device)
+    if key not in _launches:
+        if torch.cuda.is_current_stream_capturing():
+            return _refused(name, "it was first asked for while a CUDA graph was captured")
+        with _lock:
+            if key not in _launches:
+                with _compiling():
+                    _launches[key] = _compile(key)
+    launch = _launches[key]
+    if isinstance(launch, str):
+        return _refused(name, launch)
+    _reasons.pop(name, None)
+    return launch
+
+
+def prefetch(kernels: Sequence[tuple[Path, str, Mapping[str, int]]], device: torch.device | None = None) -> None:
+    """Compile several kernels side by side, each of which takes a third of a second."""
+    if os.environ.get("PARETOMTL_KERNELS") == "0" or not torch.cuda.is_available() or torch.version.hip is not None:
+        return
+    with _lock:
+        wanted = [key for key in (_key(*each, device) for each in kernels) if key not in _launches]
+        if not wanted or torch.cuda.is_current_stream_capturing():
+            return
+        with _compiling(), ThreadPoolExecutor(len(wanted)) as pool:
+            _launches.update(zip(wanted, pool.map(_compile, wanted), strict=True))
+
+
+def why_not() -> dict[str, str]:
+    """For each kernel by name, why it could not be used when it was last asked for; those that could are left out."""
+    return dict(_reasons)
+
+
+def _refused(name: str, reason: str) -> Launch | None:
+    _reasons[name] = reason
+    return None
+
+
+def _key(path: Path | tuple[Path, ...], name: str, constants: Mapping[str, int], device: torch.device | None) -> _Key:
+    index = torch.cuda.current_device() if device is None or device.index is None else device.index
+    return index, path if isinstance(path, tuple) else (path,), name, tuple(sorted(constants.items()))
+
+
+def _compile(key: _Key) -> Launch | str:
+    index, paths, name, constants = key
+    compiler = getattr(torch.cuda, "_compile_kernel", None)
+    if compiler is None:
+        return f"torch {torch.__version__} has no torch.cuda._compile_kernel"
+    try:
+        source = "".join(f"#define {key} {value}\n" for key, value in constants)
+        source += "\n".join(path.read_text(encoding="utf-8") for path in paths)
+        with torch.cuda.device(index):
+            return Launch(compiler(source, name), index)
+    except Exception as error:  # whatever it is, torch operations give the same results
+        return f"{type(error).__name__}: {error}"
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[None]:
+    """What compiling changes for the whole process, by one thread at a time, which holds the lock."""
+    with warnings.catch_warnings(), _without_toolkit():
+        warnings.simplefilter("ignore")  # a warning made an error by the user must not cost the kernel
+        yield
+
+
+@contextlib.contextmanager
+def _without_toolkit() -> Iterator[None]:
+    """Let torch compile where no CUDA toolkit is installed: it asks for the folder of headers that nothing includes."""
+    from torch.utils import cpp_extension
+
+    if cpp_extension.CUDA_HOME is not None:
+        yield
+        return
+    try:
+        cpp_extension.CUDA_HOME = str(Path(torch.__file__).parent)
+        yield
+    finally:
+        cpp_extension.CUDA_HOME = None

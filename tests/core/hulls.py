@@ -27,7 +27,7 @@ def hulls(
     rank = max(1, tasks // 2) if kind == "rank-deficient" else tasks + 3
     jacobian = normal(size, tasks, rank)
     if kind == "duplicated":
-        jacobian[:, tasks // 2 :] = jacobian[:, : tasks - tasks // 2]
+        jacobian[:, tasks // 2 :] = jacobian[:, : tasks - tasks // 2].clone()
     elif kind == "zero":
         jacobian[:, 0] = 0.0
         jacobian[size // 2 :] = 0.0

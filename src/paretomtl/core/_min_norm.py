@@ -7,10 +7,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_floating, check_gramian, check_trailing
+from paretomtl._cuda import may_launch
+from paretomtl.core._min_norm_kernel import solve_by_kernel
+from paretomtl.core._plane import ENTER_TOLERANCE, PIVOT_TOLERANCE, plane_min_norm
+from paretomtl.core._shapes import check_floating, check_gramian, check_trailing, known_finite, may_ask
 
-_PIVOT_TOLERANCE = 2.3e-16  # a pivot under m times this is rounding, not rank
-_ENTER_TOLERANCE = 4e-15  # a point enters the support when it violates optimality by more than this
 _RATIO_TOLERANCE = 1e-12  # a coefficient under this cannot block a step
 _PAIRS = 1 << 22  # so many pairs of points at most, for all problems together
 _TINY = 1e-300  # keeps a division by zero finite where its result is not used
@@ -61,7 +62,9 @@ def min_norm(
     \|\sum_i \hat s_i e_i - (0, \dots, 0, 1)\|` has the same support and treats a hull that contains the origin like
     any other. It is solved by the active-set method of Lawson and Hanson with a pseudo-inverse that is updated by rank
     one. Every operation is batched and in float64; nothing branches on a tensor (on a CPU, outside a compiler, the
-    loop leaves once all problems are done). At most 6m + 6 pivots are made.
+    loop leaves once all problems are done). At most 6m + 6 pivots are made. On a CUDA device, outside a compiler, all
+    of it is one kernel for up to 16 tasks, compiled at its first use; the environment variable ``PARETOMTL_KERNELS=0``
+    turns it off.
 
     Args:
         gramian: ``C [..., m, m]``, symmetric positive semi-definite, possibly singular.
@@ -81,44 +84,63 @@ def min_norm(
         'SOLVED'
     """
     tasks = check_gramian("gramian", gramian)
-    if rows is None:
-        rows = torch.eye(tasks, dtype=gramian.dtype, device=gramian.device)
-    check_floating("rows", rows)
-    check_trailing("rows", rows, "N", tasks)
-    if allowed is None:
-        allowed = torch.ones(rows.shape[:-1], dtype=torch.bool, device=gramian.device)
-    if allowed.dtype != torch.bool:
-        raise TypeError(f"'allowed' must be a bool tensor. Got {allowed.dtype} instead.")
-    check_trailing("allowed", allowed, rows.shape[-2])
-    batch = gramian.shape[:-2]
-    if not batch == rows.shape[:-2] == allowed.shape[:-1]:
-        batch = torch.broadcast_shapes(batch, rows.shape[:-2], allowed.shape[:-1])  # type: ignore[no-untyped-call]
-    count, size = rows.shape[-2], math.prod(batch)
+    count, batch = tasks, gramian.shape[:-2]
+    if rows is not None:
+        check_floating("rows", rows)
+        check_trailing("rows", rows, "N", tasks)
+        count, batch = rows.shape[-2], _broadcast(batch, rows.shape[:-2])
     if count == 0:
         raise ValueError("'rows' must hold at least one point. Got none.")
+    if allowed is not None:
+        if allowed.dtype != torch.bool:
+            raise TypeError(f"'allowed' must be a bool tensor. Got {allowed.dtype} instead.")
+        check_trailing("allowed", allowed, count)
+        batch = _broadcast(batch, allowed.shape[:-1])
+    size = math.prod(batch)
+    dtype, eps = gramian.dtype, torch.finfo(gramian.dtype).eps if precision is None else precision
+    # A Gramian in precision eps knows a squared norm only up to eps times the terms that cancelled in it.
+    zero_tolerance = 8 * tasks * eps
+    if may_launch(gramian):
+        found = solve_by_kernel(gramian, rows, allowed, batch, zero_tolerance)
+        if found is not None:
+            return MinNorm(*found)
+
+    if rows is None:
+        rows = torch.eye(tasks, dtype=gramian.dtype, device=gramian.device)
+    if allowed is None:
+        allowed = torch.ones(count, dtype=torch.bool, device=gramian.device)
+    if size == 1 and tasks == 2 and may_ask(gramian):
+        numbers = [tensor.detach().double().reshape(-1, 2).tolist() for tensor in (gramian, rows)]
+        alone = plane_min_norm(numbers[0], numbers[1], allowed.expand(*batch, count).reshape(-1).tolist(), eps)
+        if alone is not None:
+            return MinNorm(
+                torch.tensor(alone.weights, dtype=dtype).reshape(*batch, count),
+                torch.tensor(alone.combination, dtype=dtype).reshape(*batch, tasks),
+                torch.full(batch, alone.squared_norm, dtype=dtype),
+                torch.full(batch, alone.gap, dtype=dtype),
+                torch.full(batch, Solve.ZERO.value if alone.zero else Solve.SOLVED.value),
+            )
     c = gramian.detach().double().expand(*batch, tasks, tasks).reshape(size, tasks, tasks)
     a = rows.detach().double().expand(*batch, count, tasks).reshape(size, count, tasks)
     mask = allowed.expand(*batch, count).reshape(size, count)
 
-    usable = c.isfinite().flatten(1).all(-1) & (a.isfinite().all(-1) | ~mask).all(-1) & mask.any(-1)
-    if not (_may_leave(c) and bool(usable.all())):
+    usable = None  # all are
+    if not (known_finite(c, a) and bool(mask.any(-1).all())):
+        usable = c.isfinite().flatten(1).all(-1) & (a.isfinite().all(-1) | ~mask).all(-1) & mask.any(-1)
         mask = mask & usable[:, None]
         c = torch.where(usable[:, None, None], c, 0.0)
     a = torch.where(mask[..., None], a, 0.0)
 
-    points = a @ _factor(c)
+    points = a.bmm(_factor(c))
     few = tasks == 2 and size * count * count <= _PAIRS
     weights, x, gap = (_segments if few else _lawson_hanson)(points, mask)
 
-    # A Gramian in precision eps knows a squared norm only up to eps times the terms that cancelled in it.
     lengths = c.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt()
-    terms = (weights * (a.abs() @ lengths[..., None]).squeeze(-1)).sum(-1)
+    terms = (weights * a.abs().bmm(lengths[..., None]).squeeze(-1)).sum(-1)
     squared_norm = x.square().sum(-1)
-    eps = torch.finfo(gramian.dtype).eps if precision is None else precision
-    zero = squared_norm <= 8 * tasks * eps * terms.square()
-    status = torch.where(usable, zero.long(), Solve.FAILED.value)
-    combination = (weights[:, None, :] @ a).squeeze(-2)
-    dtype = gramian.dtype
+    zero = squared_norm <= zero_tolerance * terms.square()
+    status = zero.long() if usable is None else torch.where(usable, zero.long(), Solve.FAILED.value)
+    combination = weights[:, None, :].bmm(a).squeeze(-2)
     return MinNorm(
         weights.to(dtype).reshape(*batch, count),
         combination.to(dtype).reshape(*batch, tasks),
@@ -126,6 +148,10 @@ def min_norm(
         gap.to(dtype).reshape(batch),
         status.reshape(batch),
     )
+
+
+def _broadcast(one: torch.Size, other: torch.Size) -> torch.Size:
+    return one if one == other else torch.broadcast_shapes(one, other)  # type: ignore[no-untyped-call]
 
 
 def _factor(c: Tensor) -> Tensor:
@@ -136,7 +162,7 @@ def _factor(c: Tensor) -> Tensor:
     if tasks == 2:
         cosine = (c[:, 0, 1] * inverse[:, 0] * inverse[:, 1]).clamp(-1.0, 1.0)
         square = (1.0 - cosine) * (1.0 + cosine)
-        sine = torch.where(square > tasks * _PIVOT_TOLERANCE, square, 0.0).sqrt()
+        sine = torch.where(square > tasks * PIVOT_TOLERANCE, square, 0.0).sqrt()
         zero = torch.zeros_like(sine)
         first, second = scale.unbind(-1)
         return torch.stack([first, zero, cosine * second, sine * second], -1).reshape(-1, 2, 2)
@@ -145,7 +171,7 @@ def _factor(c: Tensor) -> Tensor:
     for _ in range(tasks):
         pivot, index = rest.diagonal(dim1=-2, dim2=-1).max(-1, keepdim=True)
         column = rest.gather(-1, index[..., None].expand(-1, tasks, 1)).squeeze(-1)
-        column = torch.where(pivot > tasks * _PIVOT_TOLERANCE, column * pivot.clamp_min(_TINY).rsqrt(), 0.0)
+        column = torch.where(pivot > tasks * PIVOT_TOLERANCE, column * pivot.clamp_min(_TINY).rsqrt(), 0.0)
         rest = rest - column[..., :, None] * column[..., None, :]
         columns.append(column)
     return torch.stack(columns, -1) * scale[..., None]
@@ -168,17 +194,15 @@ def _segments(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     ends = torch.cat([best // count, best % count], 1)
     two = points.gather(1, ends[..., None].expand(-1, -1, 2))
     foot = two[:, 0] - share * (two[:, 0] - two[:, 1])
-    products = torch.where(mask, (points @ foot[..., None]).squeeze(-1), torch.inf)
+    products = torch.where(mask, points.bmm(foot[..., None]).squeeze(-1), torch.inf)
     least, below = products.min(1, keepdim=True)
     gap = foot.square().sum(-1) - least.squeeze(-1)
     reach = points.square().sum(-1).amax(1)
     reach = torch.where(reach > 0, reach, 1.0)
-    any_allowed = mask.any(-1)
-    if _may_leave(points) and not bool((any_allowed & (gap > _ENTER_TOLERANCE * reach)).any()):
-        shares = torch.where(any_allowed[:, None], torch.cat([1.0 - share, share], 1), 0.0)
-        weights = points.new_zeros(size, count).scatter_add(1, ends, shares)
-        allowed = any_allowed[:, None]
-        return weights, torch.where(allowed, foot, 0.0), torch.where(any_allowed, gap.clamp_min(0.0) / reach, 0.0)
+    some = mask.any(-1, keepdim=True)  # without any, all points are zero, hence the foot, and the gap is −inf
+    if may_ask(points) and not bool((gap > ENTER_TOLERANCE * reach).any()):
+        shares = torch.cat([1.0 - share, share], 1) * some
+        return points.new_zeros(size, count).scatter_add(1, ends, shares), foot, gap.clamp_min(0.0) / reach
 
     corners = torch.cat([ends, below], 1)
     three = points.gather(1, corners[..., None].expand(-1, -1, 2))
@@ -188,16 +212,14 @@ def _segments(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     total = barycentric.sum(-1, keepdim=True)
     barycentric = barycentric / total.clamp_min(_TINY)
     centre = (barycentric[..., None] * three).sum(1)
-    products = torch.where(mask, (points @ centre[..., None]).squeeze(-1), torch.inf)
+    products = torch.where(mask, points.bmm(centre[..., None]).squeeze(-1), torch.inf)
     centre_gap = torch.where(total.squeeze(-1) > 0, centre.square().sum(-1) - products.amin(1), torch.inf)
 
     inside = (centre_gap < gap)[:, None]
     shares = torch.cat([1.0 - share, share, torch.zeros_like(share)], 1)
-    shares = torch.where(any_allowed[:, None], torch.where(inside, barycentric, shares), 0.0)
-    x = torch.where(any_allowed[:, None], torch.where(inside, centre, foot), 0.0)
+    shares = torch.where(inside, barycentric, shares) * some
     gap = torch.minimum(gap, centre_gap).clamp_min(0.0) / reach
-    weights = points.new_zeros(size, count).scatter_add(1, corners, shares)
-    return weights, x, torch.where(any_allowed, gap, 0.0)
+    return points.new_zeros(size, count).scatter_add(1, corners, shares), torch.where(inside, centre, foot), gap
 
 
 def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -222,7 +244,7 @@ def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor
     pending = torch.zeros_like(entering, dtype=torch.bool)
     infinity, zero, one, minus_one = (points.new_full((), value) for value in (torch.inf, 0.0, 1.0, -1.0))
     nobody = index.new_full((), -1)
-    may_leave = _may_leave(points)
+    may_leave = may_ask(points)
     iterates: list[tuple[Tensor, Tensor]] = []
 
     for _ in range(6 * tasks + 6):
@@ -231,7 +253,7 @@ def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor
         slope = lifted.bmm(residual)
         entering = torch.where(pending, entering, slope.argmax(1, keepdim=True))
         gain = slope.gather(1, entering)
-        active = gain > _ENTER_TOLERANCE
+        active = gain > ENTER_TOLERANCE
         if may_leave and not active.any():
             break
         point = lifted.gather(1, entering.expand(-1, 1, tasks + 1))
@@ -260,11 +282,6 @@ def _lawson_hanson(points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor
         iterates.append((inverse[..., -1], index[..., 0]))
 
     return _best_iterate(points, mask, norms[..., 0], reach[:, 0, 0], iterates)
-
-
-def _may_leave(points: Tensor) -> bool:
-    """Whether asking for a value costs nothing: on a CPU, outside of a compiler."""
-    return points.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _best_iterate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_floating, check_trailing
+from paretomtl.core._shapes import check_floating, check_trailing, may_ask
 
 FEASIBLE_TOLERANCE = 1e-9  # a constraint value under this counts as satisfied: losses are compared after normalisation
 
@@ -47,8 +47,10 @@ def constraint_values(rows: Tensor, losses: Tensor) -> Tensor:
     largest = loss.abs().amax(-1, keepdim=True)
     direction = loss / largest.clamp_min(1e-300)
     direction = direction / direction.norm(dim=-1, keepdim=True).clamp_min(1.0)
-    values = (w @ direction[..., None]).squeeze(-1)
-    return torch.where(largest == 0, -slack(w), values)  # NaN stays NaN, and is in no region
+    values: Tensor = (w * direction[..., None, :]).sum(-1)
+    if may_ask(largest) and bool(largest.all()):  # NaN counts as true, stays NaN, and is in no region
+        return values
+    return torch.where(largest == 0, -slack(w), values)
 
 
 def slack(rows: Tensor) -> Tensor:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import torch
 from torch import Tensor
 
 
@@ -36,6 +39,16 @@ def check_trailing(name: str, tensor: Tensor, *expected: int | str) -> None:
     if not fits or any(isinstance(size, int) and size != f for size, f in zip(expected, found, strict=True)):
         shown = ", ".join(["...", *map(str, expected)])
         raise ValueError(f"'{name}' must have shape [{shown}]. Got {list(tensor.shape)} instead.")
+
+
+def may_ask(tensor: Tensor) -> bool:
+    """Whether asking for a value costs nothing: on a CPU, outside of a compiler."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def known_finite(*tensors: Tensor) -> bool:
+    """Whether all numbers are finite, by their sums; False also where asking is not free, or a sum overflows."""
+    return all(may_ask(tensor) and math.isfinite(float(tensor.detach().sum())) for tensor in tensors)
 
 
 def check_gramian(name: str, gramian: Tensor) -> int:

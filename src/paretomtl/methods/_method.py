@@ -8,7 +8,16 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_count, check_floating, check_not_negative, check_tasks, check_trailing
+from paretomtl._cuda import may_launch
+from paretomtl.core._shapes import (
+    check_count,
+    check_floating,
+    check_not_negative,
+    check_tasks,
+    check_trailing,
+    known_finite,
+    may_ask,
+)
 
 State: TypeAlias = dict[str, Tensor]
 """What a method remembers between steps. Every tensor leads with K, so that a state can be sliced, stored and sent."""
@@ -90,6 +99,10 @@ class Method(ABC):
     def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
         """Weights ``[K, m]`` and the next state."""
 
+    def _weigh_by_kernel(self, step: Step, state: State) -> tuple[Tensor, State] | None:
+        """What :meth:`weigh` returns, by a kernel for a CUDA device; None where there is none for this."""
+        return None
+
     def weigh(self, step: Step, state: State) -> tuple[Tensor, State]:
         """The task weights ``α [K, m]`` of this step, in the precision of the losses, and the next state."""
         check_floating("losses", step.losses)
@@ -103,11 +116,17 @@ class Method(ABC):
         if step.gramian is not None:
             check_floating("gramian", step.gramian)
             check_trailing("gramian", step.gramian, step.losses.shape[0], tasks, tasks)
+        if step.present is not None:
+            check_trailing("present", step.present, tasks)
+        if may_launch(step.losses):
+            found = self._weigh_by_kernel(step, state)
+            if found is not None:
+                return found
         precision = torch.finfo((step.losses if step.gramian is None else step.gramian).dtype).eps
         present = torch.ones_like(step.losses, dtype=torch.bool) if step.present is None else step.present
-        check_trailing("present", present, tasks)
         present = present.expand(step.losses.shape)
-        if _all_sound(step, present):
+        given = [step.losses] if step.gramian is None else [step.losses, step.gramian]
+        if may_ask(present) and bool(present.all()) and known_finite(*given):  # nothing needs to be made safe
             gramian = step.losses.new_zeros(()) if step.gramian is None else step.gramian.detach()
             gramian = gramian.double().expand(*step.losses.shape, tasks)
             sound = Seen(step.losses.detach().double(), gramian, present, step.number, step.total, precision)
@@ -233,14 +252,6 @@ class Weigher:
 def slice_state(state: State, rows: slice | Tensor | list[int]) -> State:
     """The part of a state that belongs to some subproblems."""
     return {name: tensor[rows] for name, tensor in state.items()}
-
-
-def _all_sound(step: Step, present: Tensor) -> bool:
-    """Whether nothing needs to be made safe; False where asking would wait for a device, or stop a compiler."""
-    if step.losses.device.type != "cpu" or torch.compiler.is_compiling():
-        return False
-    parts = [step.losses] if step.gramian is None else [step.losses, step.gramian]
-    return bool(present.all()) and all(bool(part.isfinite().all()) for part in parts)
 
 
 def _count(state: State) -> int:

@@ -10,7 +10,8 @@ from torch import Tensor
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
 from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_not_negative
-from paretomtl.methods._method import Method, Reading, Seen, State
+from paretomtl.methods._method import Method, Reading, Seen, State, Step
+from paretomtl.methods._pareto_mtl_kernel import weigh_by_kernel
 
 _ROUNDING = 1e-12  # weights that sum to less than this are what is left of a sum of opposite rows
 
@@ -151,18 +152,40 @@ class ParetoMTL(Method):
 
     def _phase(self, step: Seen, phase: Tensor) -> Tensor:
         """The phase before this step's check of feasibility: the cap of the initial phase, and the release."""
-        cap = self.initial_steps
-        if cap is None and step.total > 0:
-            cap = step.total // 5
+        cap, release = self._limits(step.total)
         if cap is not None:
             phase = torch.where((phase == Phase.INITIAL.value) & (step.number >= cap), Phase.MAIN.value, phase)
-        if self.release_steps:
-            if step.total <= self.release_steps:
-                found = f"{self.release_steps} of {step.total}"
-                raise ValueError(f"'release_steps' must be fewer than the steps planned ('total'). Got {found}.")
-            released = step.number >= step.total - self.release_steps
+        if release is not None:
+            released = step.number >= release
             phase = phase + (Phase.RELEASED.value - phase) * released  # a number or a tensor: no branch on it
         return phase
+
+    def _limits(self, total: int) -> tuple[int | None, int | None]:
+        """The steps at which the initial phase ends at the latest, and the released one begins; None for never."""
+        cap = self.initial_steps
+        if cap is None and total > 0:
+            cap = total // 5
+        if not self.release_steps:
+            return cap, None
+        if total <= self.release_steps:
+            found = f"{self.release_steps} of {total}"
+            raise ValueError(f"'release_steps' must be fewer than the steps planned ('total'). Got {found}.")
+        return cap, total - self.release_steps
+
+    def _weigh_by_kernel(self, step: Step, state: State) -> tuple[Tensor, State] | None:
+        if type(self) is not ParetoMTL:  # a subclass may weigh in another way
+            return None
+        cap, release = self._limits(step.total)
+        return weigh_by_kernel(
+            step,
+            state,
+            cap=cap,
+            release=release,
+            epsilon=self.epsilon,
+            rescale=self.rescale,
+            unit_rows=self.unit_rows,
+            scaled=self.scale is not None,
+        )
 
     def scale_of(self, state: State) -> Tensor | None:
         return None if self.scale is None else torch.where(state["scale"] > 0, state["scale"], 1.0)

@@ -1,0 +1,102 @@
+"""A step of Pareto MTL as one CUDA kernel; what surrounds it makes no further launch for contiguous tensors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from paretomtl._cuda import kernel
+from paretomtl.core._min_norm_kernel import SOLVER, readable, shared_memory
+from paretomtl.methods._method import State, Step
+
+_SOURCES = (SOLVER, Path(__file__).with_name("pareto_mtl.cu"))
+_FRACTIONAL = ("rows", "losses", "scale")
+_WHOLE = ("phase", "status", "since")
+
+
+def weigh_by_kernel(
+    step: Step,
+    state: State,
+    *,
+    cap: int | None,
+    release: int | None,
+    epsilon: float,
+    rescale: bool,
+    unit_rows: bool,
+    scaled: bool,
+) -> tuple[Tensor, State] | None:
+    """The weights and the next state, or None where the kernel cannot be used. What does not change is the same tensor.
+
+    Args:
+        step: checked, with a Gramian.
+        state: of :class:`~paretomtl.methods.ParetoMTL`.
+        cap: the step at which the initial phase ends at the latest; None for never.
+        release: the step at which constraints are dropped; None for never.
+        epsilon: see :class:`~paretomtl.methods.ParetoMTL`, as for all that follow.
+        rescale: whether the weights of the later phases sum to m.
+        unit_rows: whether the constraint rows have unit length in the dual.
+        scaled: whether the losses have factors.
+    """
+    if not _usual(step, state):
+        return None
+    assert step.gramian is not None
+    count, tasks = step.losses.shape
+    constraints = state["rows"].shape[1]
+    shared = shared_memory(tasks, tasks + constraints, more=2 * tasks + constraints * tasks)
+    if shared is None:
+        return None
+    losses, gramian = readable(step.losses).contiguous(), readable(step.gramian).contiguous()
+    constants = {
+        "TASKS": tasks,
+        "DOUBLE_LOSSES": int(losses.dtype == torch.float64),
+        "DOUBLE_GRAMIAN": int(gramian.dtype == torch.float64),
+    }
+    launch = kernel(_SOURCES, "pareto_mtl", constants, losses.device)
+    if launch is None:
+        return None
+    before = {name: state[name].contiguous() for name in ("rows", *_WHOLE, "losses", "scale")}
+    changed = [*_WHOLE, "losses", *(["scale"] if scaled else [])]
+    after = {name: torch.empty_like(before[name]) for name in changed}
+    present, present_stride = (losses, -1) if step.present is None else _mask(step.present)
+    number, given = (step.number, -1.0) if isinstance(step.number, Tensor) else (losses, float(step.number))
+    weights = torch.empty_like(losses)
+    if count > 0:
+        written = [weights, *(after.get(name, before[name]) for name in (*_WHOLE, "losses", "scale"))]
+        flags = [constraints, present_stride, int(scaled), int(rescale), int(unit_rows)]
+        limits = [math.inf if limit is None else float(limit) for limit in (cap, release)]
+        zero_tolerance = 8 * tasks * torch.finfo(step.gramian.dtype).eps  # that of min_norm
+        numbers = [*flags, given, *limits, float(epsilon), zero_tolerance]
+        launch((count, 1, 1), 32, [losses, gramian, present, number, *before.values(), *written, *numbers], shared)
+    return weights.to(step.losses.dtype), {**state, **after}
+
+
+def _usual(step: Step, state: State) -> bool:
+    """Whether all tensors are what the kernel takes them for; it would read others wrongly."""
+    losses, gramian, present, number = step.losses, step.gramian, step.present, step.number
+    count, tasks = losses.shape[-2:]
+    shapes = {"rows": (count, -1, tasks), "losses": (count, tasks), "scale": (count, tasks)}
+    for name in (*_FRACTIONAL, *_WHOLE):
+        tensor = state.get(name)
+        expected = shapes.get(name, (count,))
+        dtype = torch.float64 if name in _FRACTIONAL else torch.int64
+        if tensor is None or tensor.dtype != dtype or tensor.device != losses.device or tensor.ndim != len(expected):
+            return False
+        if any(size not in (-1, found) for size, found in zip(expected, tensor.shape, strict=True)):
+            return False
+    if gramian is None or gramian.device != losses.device or (losses.ndim, gramian.ndim) != (2, 3):
+        return False
+    if present is not None:
+        fits = present.shape in ((tasks,), (1, tasks), (count, tasks))
+        if not fits or present.dtype != torch.bool or present.device != losses.device:
+            return False
+    if isinstance(number, Tensor):
+        return number.ndim == 0 and number.dtype == torch.int64 and number.device == losses.device
+    return 0 <= number < 2**53
+
+
+def _mask(present: Tensor) -> tuple[Tensor, int]:
+    """The mask in one piece, and how many entries lie between subproblems: none where all share the same ones."""
+    return present.contiguous(), present.shape[1] if present.ndim == 2 and present.shape[0] > 1 else 0

@@ -9,6 +9,7 @@ from paretomtl.problems._pairs import Pairs
 from paretomtl.problems._prepared import prepare_pairs
 from paretomtl.problems._problem import Data, Metric, OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.problems._quadratic import quadratic
+from paretomtl.problems._resnet import ResNet18
 from paretomtl.problems._synthetic import synthetic
 from paretomtl.problems._truth import Truth
 
@@ -31,6 +32,7 @@ __all__ = [
     "Pairs",
     "Problem",
     "Recipe",
+    "ResNet18",
     "SchedulerFactory",
     "Truth",
     "accuracy",

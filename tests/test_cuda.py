@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl import core
+from emulate import Operations
+from paretomtl import _cuda, core
 from paretomtl.methods import METHODS, Step, resolve_method
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -106,10 +106,10 @@ def test_a_solve_can_be_captured_and_replayed() -> None:
 
 @pytest.mark.parametrize("method", ["pareto-mtl", "linear"])
 def test_training_steps_do_not_wait(method: str) -> None:
-    from paretomtl.training import _fit
+    from paretomtl.training import _workers
 
     waited: list[bool] = []
-    original = _fit.train_step
+    original = _workers.train_step
 
     def watched(*args: object, **kwargs: object) -> object:
         try:
@@ -119,106 +119,71 @@ def test_training_steps_do_not_wait(method: str) -> None:
             torch.cuda.set_sync_debug_mode("default")
             waited.append(False)
 
-    _fit.train_step = watched  # type: ignore[assignment]
+    _workers.train_step = watched  # type: ignore[assignment]
     try:
         sgd = lambda p: torch.optim.SGD(p, lr=1.0)  # noqa: E731
         front = pm.fit(pm.problems.synthetic(), method, 5, epochs=50, optimizer=sgd, device="cuda")
     finally:
-        _fit.train_step = original
+        _workers.train_step = original
     assert len(waited) == 50
     assert front.losses["train"].isfinite().all()
 
 
-class Net(torch.nn.Module):
-    """Convolutions, batch normalisation and two heads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.trunk = torch.nn.Sequential(
-            torch.nn.Conv2d(1, 6, 3),
-            torch.nn.BatchNorm2d(6),
-            torch.nn.ReLU(),
-            torch.nn.Flatten(),
-            torch.nn.Linear(216, 16),
-        )
-        self.heads = torch.nn.ModuleList([torch.nn.Linear(16, 4) for _ in range(2)])
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        hidden = self.trunk(x)
-        return tuple(head(hidden) for head in self.heads)
+WEIGHED = [
+    {},
+    {"initial_steps": 0, "epsilon": 0.0, "rescale": True},
+    # Not "first": it makes the first losses equal, so that they lie on boundaries, where rounding decides.
+    {"scale": 2.5, "rescale": True, "unit_rows": True, "initial_steps": 2, "release_steps": 1},
+]
 
 
-def images(**options: object) -> pm.Problem:
-    g = torch.Generator().manual_seed(0)
-    data = (torch.rand(96, 1, 8, 8, generator=g), torch.randint(4, (96, 2), generator=g))
-    return pm.Problem(Net, pm.problems.cross_entropies, ["a", "b"], train=data, **options)  # type: ignore[arg-type]
+@pytest.mark.parametrize("options", WEIGHED)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("tasks", [2, 3, 8])
+def test_one_kernel_weighs_as_the_cpu_does(tasks: int, dtype: torch.dtype, options: dict[str, object]) -> None:
+    if "scale" in options:
+        options = {**options, "scale": tuple(2.5**i for i in range(tasks))}
+    method = pm.ParetoMTL(**options)  # type: ignore[arg-type]
+    here = method.init(method.spread(15, tasks))
+    there = {name: tensor.cuda() for name, tensor in here.items()}
+    number = torch.zeros((), dtype=torch.long, device="cuda")
+    for step in range(5):
+        losses, gramian, _ = situation(tasks, seed=step)
+        present = torch.rand(15, tasks, generator=torch.Generator().manual_seed(step)) < 0.9
+        losses, gramian = losses.to(dtype), gramian.to(dtype)
+        losses[step, 1] = gramian[step + 5, 0, 0] = torch.nan
+        kept = {name: tensor.clone() for name, tensor in there.items()}
+        found, after = method.weigh(Step(losses, gramian, present.cuda(), number + step, 5), there)
+        assert "pareto_mtl" not in _cuda.why_not()
+        assert all(torch.equal(tensor, kept[name]) for name, tensor in there.items()), "written in place"
+        expected, here = method.weigh(Step(losses.cpu(), gramian.cpu(), present, step, 5), here)
+        # Rescaling takes the sum with absent tasks, whose weights are not unique.
+        sure = present.all(-1) if method.rescale else torch.ones(15, dtype=torch.bool)
+        torch.testing.assert_close(found.cpu()[sure], expected[sure], rtol=1e-5, atol=1e-6)
+        there = after
+        for name, tensor in there.items():
+            torch.testing.assert_close(tensor.cpu(), here[name], rtol=1e-12, atol=0)
 
 
-def train(problem: pm.Problem, method: str = "pareto-mtl", **options: object) -> pm.Front:
-    sgd = lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)  # noqa: E731
-    settings = {"epochs": 5, "batch_size": 32, "optimizer": sgd, "device": "cuda", "progress": "quiet", **options}
-    return pm.fit(problem, method, 3, **settings)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("method", ["pareto-mtl", "mgda", "linear"])
-@pytest.mark.parametrize("scope", [{}, {"shared": ["trunk"]}, {"representation": "trunk"}])
-def test_strategies_and_devices_agree(scope: dict[str, object], method: str) -> None:
-    runs = [("sequential", "cuda"), ("batched", "cuda"), ("sequential", "cpu")]
-    fronts = [
-        train(images(**scope), method, strategy=name, device=device, precision="float64") for name, device in runs
-    ]
-    for other in fronts[1:]:
-        for name, tensor in fronts[0].parameters.items():
-            torch.testing.assert_close(tensor, other.parameters[name], rtol=0, atol=1e-6)
-
-
-def test_steps_on_batches_do_not_wait() -> None:
-    from paretomtl.training import _fit
-
-    original = _fit.train_step
-    steps: list[int] = []
-
-    def watched(*args: object, **kwargs: object) -> object:
-        try:
-            torch.cuda.set_sync_debug_mode("error" if len(steps) > 3 else "default")
-            return original(*args, **kwargs)  # type: ignore[arg-type]
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
-            steps.append(1)
-
-    _fit.train_step = watched  # type: ignore[assignment]
-    try:
-        for strategy in ("sequential", "batched"):
-            front = train(images(), strategy=strategy)
-            assert front.losses["train"].isfinite().all()
-    finally:
-        _fit.train_step = original
-    assert len(steps) == 60
-
-
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("strategy", ["sequential", "batched"])
-def test_a_run_can_be_taken_up_again(strategy: str, precision: str, tmp_path: Path) -> None:
-    """Bit by bit with deterministic kernels."""
-    pytest.importorskip("safetensors")
-
-    def stop(report: object) -> None:
-        if report.epoch == 2:  # type: ignore[attr-defined]
-            raise InterruptedError
-
-    deterministic = torch.backends.cudnn.deterministic
-    torch.backends.cudnn.deterministic = True
-    try:
-        options = {"strategy": strategy, "precision": precision}
-        whole = train(images(), **options)
-        with pytest.raises(InterruptedError):
-            train(images(), out=tmp_path, callbacks=[stop], **options)
-        resumed = train(images(), out=tmp_path, resume=True, **options)
-    finally:
-        torch.backends.cudnn.deterministic = deterministic
-    for name, tensor in whole.parameters.items():
-        assert torch.equal(tensor, resumed.parameters[name]), name
-
-
-def test_auto_measures_on_the_gpu() -> None:
-    assert "ms a step as a stack" in train(images(), strategy="auto").strategy
+def test_weighing_is_one_launch_that_can_be_replayed() -> None:
+    method = pm.ParetoMTL(initial_steps=3)
+    state = {name: tensor.cuda() for name, tensor in method.init(method.spread(15, 3)).items()}
+    losses, gramian, _ = situation()
+    number = torch.zeros((), dtype=torch.long, device="cuda")
+    step = Step(losses, gramian, number=number, total=10)
+    with Operations() as seen:
+        method.weigh(step, state)
+    assert seen.launched() == []
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        weights, after = method.weigh(step, state)
+    for count in (1, 3):
+        other, other_gramian, _ = situation(seed=count)
+        losses.copy_(other)
+        gramian.copy_(other_gramian)
+        number.fill_(count)
+        graph.replay()
+        expected, expected_after = method.weigh(step, state)
+        assert torch.equal(weights, expected)
+        assert all(torch.equal(after[name], expected_after[name]) for name in after)
+    assert (after["phase"] == core.Phase.MAIN).all()

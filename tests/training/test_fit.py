@@ -324,7 +324,7 @@ def lbfgs(parameters: Any) -> torch.optim.Optimizer:
             r"'release_steps' must be fewer than the steps planned.* Got 60 of 60",
         ),
         ({"seed": 2**50}, r"'seed' must be under 2\*\*38"),
-        ({"precision": "half"}, r"'precision' must be one of \['bfloat16', 'float32', 'float64'\]. Got 'half'"),
+        ({"precision": "half"}, r"'precision' must be one of \['bfloat16', 'float32', 'float64', 'tf32'\]. Got 'half'"),
         ({"optimizer": lbfgs}, r"'optimizer' must step without a closure. Got LBFGS"),
         ({"problem": pm.Problem(Empty, lambda x: x, ["a", "b"])}, "'model' must have parameters to train. Got none"),
         (

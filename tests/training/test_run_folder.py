@@ -19,8 +19,8 @@ def test_the_folder_says_what_was_run(tmp_path: Path) -> None:
     fit(problem(val=(X, Y)), out=tmp_path, strategy="auto")
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["tasks"] == ["a", "b"]
-    assert config["taken"] in ("sequential", "batched")
-    assert "ms a step" in config["why"]
+    assert config["taken"]["strategy"] in ("sequential", "batched")
+    assert "ms a step" in config["taken"]["reason"]
     assert config["optimizer"].startswith("SGD")
     log = read_log(tmp_path)
     assert [event["event"] for event in log] == ["start", *["epoch"] * 4, "end"]

@@ -56,9 +56,11 @@ Epochs = Annotated[int | None, typer.Option(help="How long; the problem's recipe
 BatchSize = Annotated[int | None, typer.Option(help="The problem's recipe if left out.")]
 OptimizerName = Annotated[str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")]
 OptimizerNumber = Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")]
-StrategyName = Annotated[str, typer.Option(help="auto, sequential or batched.")]
+StrategyName = Annotated[str, typer.Option(help="auto, sequential, batched or graphed.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; the GPU if there is one.")]
-Precision = Annotated[str, typer.Option(help="float32, float64 or bfloat16.")]
+Precision = Annotated[str, typer.Option(help="float32, tf32, bfloat16 or float64.")]
+WorkerCount = Annotated[int | None, typer.Option(help="Models side by side on a CPU; measured if left out, with auto.")]
+WeighEvery = Annotated[int, typer.Option(help="Weigh the tasks anew every so many steps; more than 1 approximates.")]
 ClipNorm = Annotated[float | None, typer.Option(help="The longest update of each model.")]
 Keep = Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")]
 

@@ -20,6 +20,7 @@ from paretomtl.cli._common import (
     Preferences,
     ProblemArgument,
     StrategyName,
+    WeighEvery,
     clean_errors,
     find_optimizer,
     find_problem,
@@ -48,6 +49,7 @@ def compare(
     strategy: StrategyName = "auto",
     device: Device = None,
     precision: Precision = "float32",
+    weigh_every: WeighEvery = 1,
     clip_norm: ClipNorm = None,
     keep: Keep = "last",
     out: Annotated[
@@ -71,6 +73,7 @@ def compare(
         "strategy": strategy,
         "device": device,
         "precision": precision,
+        "weigh_every": weigh_every,
         "clip_norm": clip_norm,
         "keep": keep,
     }

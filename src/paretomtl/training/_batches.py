@@ -1,4 +1,4 @@
-"""From tensors, Datasets and DataLoaders to batches on the device, in an order that (seed, epoch) decides."""
+"""From tensors, Datasets and DataLoaders to batches on the device, in an order that (seed, epoch) decides there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, default_colla
 
 from paretomtl._random import order_seed, seed_everything
 from paretomtl.problems import Data
+
+_EVALUATED = 1 << 16  # samples of all models at once on a GPU, and 16 batches at most
 
 
 class Batches(ABC):
@@ -32,8 +34,8 @@ class Batches(ABC):
         """The batches of a training epoch, from number ``start`` on."""
 
     @abstractmethod
-    def in_order(self) -> Iterator[Any]:
-        """All samples once, for evaluation."""
+    def in_order(self, models: int = 1) -> Iterator[Any]:
+        """All samples once, for the evaluation of so many models at once."""
 
 
 class NoData(Batches):
@@ -44,12 +46,12 @@ class NoData(Batches):
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
         yield from [None][start:]
 
-    def in_order(self) -> Iterator[Any]:
+    def in_order(self, models: int = 1) -> Iterator[Any]:
         yield None
 
 
 class _Indexed(Batches):
-    """Samples that can be had by number: a random order for each epoch, by (seed, epoch) alone."""
+    """Samples that can be had by number: a random order for each epoch, by (seed, epoch) and the kind of device."""
 
     def __init__(self, samples: int, batch_size: int, device: torch.device, fetch: Callable[[Tensor], Any]) -> None:
         self.samples = samples
@@ -62,15 +64,63 @@ class _Indexed(Batches):
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
         assert self.samples is not None
         assert self.steps is not None
-        order = torch.randperm(self.samples, generator=torch.Generator().manual_seed(order_seed(seed, epoch)))
-        order = order.to(self._device)
+        order = self._shuffled(seed, epoch)
         for number in range(start, self.steps):
             yield self._fetch(order[number * self._size : (number + 1) * self._size])
 
-    def in_order(self) -> Iterator[Any]:
+    def in_order(self, models: int = 1) -> Iterator[Any]:
         numbers = torch.arange(self.samples or 0, device=self._device)
-        for start in range(0, len(numbers), self._size):
-            yield self._fetch(numbers[start : start + self._size])
+        size = self._size
+        if self._device.type != "cpu":  # nothing is kept for a backward pass: there is room for more at once
+            size *= max(1, min(16, _EVALUATED // (size * models)))
+        for start in range(0, len(numbers), size):
+            yield self._fetch(numbers[start : start + size])
+
+    def _shuffled(self, seed: int, epoch: int) -> Tensor:
+        generator = torch.Generator(self._device).manual_seed(order_seed(seed, epoch))
+        return torch.randperm(self.samples or 0, generator=generator, device=self._device)
+
+
+class Resident(_Indexed):
+    """Tensors that lie on the device as a whole.
+
+    Args:
+        tensors: a tensor, or a tuple, list or dictionary of them.
+        samples: how many there are.
+        batch_size: of an epoch.
+        device: where they are.
+    """
+
+    def __init__(self, tensors: Any, samples: int, batch_size: int, device: torch.device) -> None:
+        super().__init__(samples, batch_size, device, self._at)
+        self._tensors = tensors
+        self.batch_size = batch_size
+        self.order = torch.arange(samples, device=device)
+        self._places = torch.arange(min(batch_size, samples), device=device)
+
+    def shuffle(self, seed: int, epoch: int) -> None:
+        """Put :attr:`order` in the order of an epoch."""
+        self.order.copy_(self._shuffled(seed, epoch))
+
+    def sizes(self) -> list[int]:
+        """The size of each batch of an epoch."""
+        assert self.samples is not None
+        assert self.steps is not None
+        return [min(self.batch_size, self.samples - step * self.batch_size) for step in range(self.steps)]
+
+    def part(self, begin: Tensor, size: int) -> Any:
+        """The batch of so many samples from place ``begin`` of the order on; nothing waits to know the place."""
+        return self._at(self.order.index_select(0, begin + self._places[:size]))
+
+    def labelled(self) -> bool:
+        """Whether every sample seems to have its labels: nothing but the inputs has NaN, negative or False entries."""
+        parts = _tensors_of(self._tensors)
+        if isinstance(self._tensors, (tuple, list)):
+            parts = parts[1:]
+        return not any(bool(_may_be_missing(part).any()) for part in parts)
+
+    def _at(self, numbers: Tensor) -> Any:
+        return map_tensors(lambda tensor: tensor.index_select(0, numbers), self._tensors)
 
 
 class _Loaded(Batches):
@@ -97,7 +147,7 @@ class _Loaded(Batches):
                 generator.manual_seed(order_seed(seed, epoch))
         yield from self.in_order()
 
-    def in_order(self) -> Iterator[Any]:
+    def in_order(self, models: int = 1) -> Iterator[Any]:
         for batch in self._loader:
             yield self._move(batch)
 
@@ -125,8 +175,7 @@ def make_batches(name: str, data: Data | None, *, batch_size: int, device: torch
             raise ValueError(
                 f"'{name}' must be tensors with the same first dimension, not empty. Got {shapes} instead."
             )
-        there = moved(data)
-        return _Indexed(sizes.pop(), batch_size, device, lambda part: map_tensors(lambda tensor: tensor[part], there))
+        return Resident(moved(data), sizes.pop(), batch_size, device)
     if isinstance(data, Dataset):
         dataset: Any = data
         if not hasattr(dataset, "__len__"):
@@ -167,6 +216,13 @@ def count_samples(batch: Any) -> int:
 
     map_tensors(note, batch)
     return found[0] if found else 1
+
+
+def _may_be_missing(labels: Tensor) -> Tensor:
+    """Where labels look like none: NaN, a negative class, or False in a mask."""
+    if labels.dtype == torch.bool:
+        return ~labels
+    return labels.isnan() if labels.is_floating_point() or labels.is_complex() else labels < 0
 
 
 def _tensors_of(data: Any) -> list[Tensor]:

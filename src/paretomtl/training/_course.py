@@ -6,26 +6,27 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from paretomtl._random import isolated_randomness, model_seed, random_state, seed_everything, set_random_state
 from paretomtl.front import Front
 from paretomtl.methods import slice_state
-from paretomtl.training._batches import Batches, make_batches
+from paretomtl.training._batches import Batches, Resident, make_batches
 from paretomtl.training._checks import check_losses, check_split
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._models import make_modules
 from paretomtl.training._outcome import Best, Stage, by_group, volume
 from paretomtl.training._progress import Callback, Report, close
 from paretomtl.training._run import RunFolder
+from paretomtl.training._runners import Graphed, Launched, Runner
 from paretomtl.training._settings import Settings
-from paretomtl.training._step import Group, Taken
-from paretomtl.training._strategies import Plan, build
+from paretomtl.training._step import Group
+from paretomtl.training._strategies import Choice, Plan, choose
 from paretomtl.training._trace import Trace
 
 _REPORT_SECONDS = 0.5  # between reports of a problem without data, whose epochs are single steps
@@ -75,7 +76,7 @@ class Course:
         self.epoch = self.step = self.number = 0
         self.stopping = False
         self.finished: Front | None = None
-        self.groups, self._strategy, self._reason = self._build(modules, first, stored)
+        self.groups, self._choice = self._build(modules, first, stored)
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
         self._stages: list[Stage] = []
         self._best = Best(self.groups) if settings.keep == "best" else None
@@ -87,12 +88,17 @@ class Course:
         seed_everything(settings.seeds[0])
         if folder is not None:
             self._open(folder, stored, settings.config(modules, self.groups[0], self._train.samples))
+        graphed = self._choice.strategy == "graphed"
+        assert not graphed or isinstance(self._train, Resident)
+        runner: type[Runner] = Graphed if graphed else Launched
+        every, workers = settings.weigh_every, self._choice.workers
+        self._runner = runner(self.groups, self._train, self._trace, self.total, every, workers)
 
     # The loop's view: batches, and what happens around a step and an epoch.
 
     def batches(self, epoch: int) -> Iterator[Any]:
         """What is left of an epoch. Until a step is done, there is nothing whole that could be stored."""
-        source = self._train.epoch(self._settings.seeds[0], epoch, self.step)
+        source = self._runner.epoch(self._settings.seeds[0], epoch, self.step, self.number)
         while True:
             self._whole = False
             batch = next(source, _NOTHING)
@@ -101,16 +107,12 @@ class Course:
                 return
             yield batch
 
-    def before_step(self) -> None:
-        """Keep the models right before the constraints are dropped, where the method drops them."""
+    def take_step(self, batch: Any) -> None:
+        """One step of all models; keep them first where the method is about to drop its constraints."""
         if self.number in self._settings.method.snapshots(self.total):
             self._stages.append(self._stage([self.epoch] * self._count))
-
-    def after_step(self, taken: Sequence[Taken]) -> None:
-        """Add up what the step saw; take out models whose losses alone were NaN; store a checkpoint if it is time."""
-        present = self._trace.add(taken)
-        if self._settings.problem.train is not None and len(present) > 1:
-            self._take_out_unlike(present)
+        self._runner.step(batch, self.number)
+        self._trace.count()
         if self._settings.schedule == "step":
             self._step_schedulers()
         self.step += 1
@@ -174,7 +176,7 @@ class Course:
                     snapshot=front,
                     better={name: metric.better for name, metric in settings.problem.metrics.items()},
                     complete=complete,
-                    strategy=f"{self._strategy}: {self._reason}",
+                    strategy=f"{self._choice.strategy}: {self._choice.reason}",
                     reference=self._trace.reference(settings.problem, part),
                     **stage.part(part),
                 )
@@ -197,6 +199,7 @@ class Course:
     ) -> None:
         for number, handler in self._old_handlers.items():
             signal.signal(number, handler)
+        self._runner.close()
         try:
             if error is not None and self._whole and (self._train.resumes_inside or self.step == 0):
                 self._save()
@@ -215,10 +218,10 @@ class Course:
         if stored is None:
             try:
                 folder.save_checkpoint(self._state())
-                folder.begin({**config, "taken": self._strategy, "why": self._reason})
+                folder.begin({**config, "taken": vars(self._choice)})
             except OSError as error:
                 raise ValueError(f"'out' must have room for a run. {error}.") from None
-            folder.log("start", strategy=self._strategy, why=self._reason)
+            folder.log("start", **vars(self._choice))
             return
         folder.check(stored, config)
         if (folder.front_path / "front.json").exists():
@@ -240,8 +243,9 @@ class Course:
             return
         try:
             self._folder.save_checkpoint(self._state())
-        except OSError as error:
-            warnings.warn(f"no checkpoint could be stored: {error}. Training goes on.", stacklevel=2)
+        except (OSError, RuntimeError) as error:  # a full disk, or a device that is gone
+            first = (str(error).splitlines() or [""])[0]
+            warnings.warn(f"no checkpoint could be stored: {first}. The last one is still there.", stacklevel=2)
         self._saved = time.monotonic()
 
     def _state(self) -> dict[str, Any]:
@@ -285,7 +289,7 @@ class Course:
 
     def _build(
         self, modules: list[nn.Module], batch: Any, stored: Mapping[str, Any] | None
-    ) -> tuple[list[Group], str, str]:
+    ) -> tuple[list[Group], Choice]:
         settings = self._settings
         parts = [slice_state(settings.method.init(rows), settings.subproblems) for rows in settings.vectors]
         state = {name: torch.cat([part[name] for part in parts]).to(settings.device) for name in parts[0]}
@@ -297,19 +301,14 @@ class Course:
             settings.clip_norm,
             settings.autocast,
             settings.compiler,
+            settings.schedule,
         )
         if stored is not None and "taken" in stored:
-            make = plan.batched if stored["taken"] == "batched" else plan.sequential
-            return make(modules, state), stored["taken"], stored["why"]
-        return build(plan, settings.strategy, modules, state, batch, self.total)
-
-    def _take_out_unlike(self, present: Tensor) -> None:
-        """A task that is NaN for some living models and not for others was not without labels: those models broke."""
-        alive = torch.cat([group.alive for group in self.groups])[:, None]
-        absent = (~present | ~alive).all(0)
-        sound = (present | absent).all(-1)
-        for group, mine in zip(self.groups, by_group(sound, self.groups), strict=True):
-            group.take_out(mine, last_step=True)
+            choice = Choice(**stored["taken"])
+        else:
+            wanted = settings.strategy, settings.workers
+            choice = choose(plan, wanted, modules, state, self._train, batch, self.total)
+        return choice.groups(plan, modules, state), choice
 
     def _step_schedulers(self) -> None:
         for group in self.groups:
@@ -321,7 +320,11 @@ class Course:
             group.settle()
         with isolated_randomness():
             seed_everything(0)
-            return evaluate(self._settings.problem, self.groups, self._splits[split])
+            try:
+                return evaluate(self._settings.problem, self.groups, self._splits[split])
+            except torch.OutOfMemoryError:
+                seed_everything(0)
+            return evaluate(self._settings.problem, self.groups, self._splits[split], at_once=False)
 
     def _warn(self, stage: Stage, complete: bool) -> None:
         """Say what the caller should not overlook."""

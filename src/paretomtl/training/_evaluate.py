@@ -28,18 +28,19 @@ class Scores:
 
 
 @torch.no_grad()
-def evaluate(problem: Problem, groups: Sequence[Group], batches: Batches) -> Scores:
+def evaluate(problem: Problem, groups: Sequence[Group], batches: Batches, *, at_once: bool = True) -> Scores:
     """Every model in eval mode on every sample once.
 
     The loss of a task is the mean over the batches in which it has labels, each counted by its samples; NaN if there is
-    none.
+    none. ``at_once`` takes more samples at a time than training does, where data lie on a GPU.
     """
     tallies = [_Tally(problem, group) for group in groups]
     targets: list[Any] = []
     with contextlib.ExitStack() as modes:
         for group in groups:
             modes.enter_context(group.models.evaluating())
-        for batch in batches.in_order():
+        models = max(group.models.count for group in groups) if at_once else 2**62
+        for batch in batches.in_order(models):
             for tally in tallies:
                 tally.add(batch)
             if tallies[0].collects:

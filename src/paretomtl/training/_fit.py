@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,7 @@ from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._course import Course
 from paretomtl.training._progress import Callback, ProgressStyle, close, make_progress
 from paretomtl.training._run import RunFolder
-from paretomtl.training._settings import Settings, make_settings
-from paretomtl.training._step import train_step
+from paretomtl.training._settings import Settings, make_settings, multiplying
 from paretomtl.training._strategies import Strategy
 
 
@@ -37,6 +37,8 @@ def fit(
     compile: bool | Mapping[str, Any] = False,
     keep: str = "last",
     only: Sequence[int] | None = None,
+    weigh_every: int = 1,
+    workers: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
@@ -62,17 +64,28 @@ def fit(
         scheduler: makes a learning rate scheduler of ``torch.optim`` from an optimizer.
         schedule: whether the scheduler steps each "epoch" or each "step".
         strategy: "sequential" trains one model after another, batch by batch; "batched" stacks them and runs them under
-            ``torch.vmap``, after checking that one step agrees with the models alone; "auto" measures both, and takes
-            models that cannot be stacked one after another. The front says what was taken, and why.
+            ``torch.vmap``, after checking that one step agrees with the models alone; "graphed" captures the whole step
+            of the stack in a CUDA graph, for training data given as tensors, after checking that replays agree with
+            steps that are launched; numbers that Python code changes from step to step stay as they were then. "auto"
+            takes "graphed" where it can, and else measures the other two; models that cannot be stacked go one after
+            another. The front says what was taken, and why. A stack that does not fit into the memory of a GPU is cut
+            into stacks that do.
         device: where to train; the GPU if there is one.
-        precision: of parameters and floating-point data, "float32" or "float64"; "bfloat16" keeps float32 parameters
-            and runs forward passes under autocast.
+        precision: of parameters and floating-point data, "float32" or "float64". On a GPU, "tf32" multiplies float32
+            numbers with ten bits of mantissa, and "float32" with all, whatever torch is set to outside; "bfloat16"
+            keeps float32 parameters and runs forward passes under autocast.
         clip_norm: the longest update of each model that the optimizer sees.
         compile: run the models through ``torch.compile``; a mapping is passed on to it.
         keep: "last", or "best": each model as it was at the end of its best epoch on validation. With directions that
             is one in its own region, and of these the one with the least mean loss; if there is none, the one nearest
             to the region. With importances, the least weighted mean. Never by the test split.
         only: train some of the subproblems, against the regions of all.
+        weigh_every: weigh the tasks anew every so many steps, and take one backward pass with the last weights in
+            between, negative ones as zero. 1 is the method itself; more is faster, and an approximation.
+        workers: how many models step side by side on a CPU, each in a thread with its share of torch's threads; as many
+            graphs are in memory at a time. Models whose steps draw random numbers take turns all the same. None: with
+            "auto", one for each thread of torch where that was measured to be faster; otherwise 1. Losses differ from
+            those of another number of workers by rounding.
         out: a folder for configuration, log, checkpoints and the front.
         resume: go on from the last checkpoint in ``out``, if there is one, to the same result as without the
             interruption: bit by bit on the same machine. With a DataLoader, from the last whole epoch.
@@ -93,7 +106,7 @@ def fit(
     """
     settings = make_settings(
         problem, method, preferences, epochs, batch_size, [seed], optimizer, scheduler, schedule, strategy, device,
-        precision, clip_norm, compile, keep, only,
+        precision, clip_norm, compile, keep, only, weigh_every, workers,
     )  # fmt: skip
     if resume and out is None:
         raise ValueError("'resume' must come with 'out', the folder of the run. Got None for 'out'.")
@@ -125,6 +138,8 @@ def fit_seeds(
     compile: bool | Mapping[str, Any] = False,
     keep: str = "last",
     only: Sequence[int] | None = None,
+    weigh_every: int = 1,
+    workers: int | None = None,
 ) -> list[Front]:
     """:func:`fit` for several seeds at once, which makes one stack of all their models.
 
@@ -133,7 +148,7 @@ def fit_seeds(
     """
     settings = make_settings(
         problem, method, preferences, epochs, batch_size, seeds, optimizer, scheduler, schedule, strategy, device,
-        precision, clip_norm, compile, keep, only,
+        precision, clip_norm, compile, keep, only, weigh_every, workers,
     )  # fmt: skip
     fronts = _train(settings, None, False, 0.0, [])
     if not fronts[0].complete:
@@ -145,7 +160,9 @@ def _train(
     settings: Settings, folder: RunFolder | None, resume: bool, checkpoint_seconds: float, listeners: list[Callback]
 ) -> list[Front]:
     """The loop: every epoch, every batch, every model (paper, algorithm 1)."""
-    with isolated_randomness():
+    on_gpu = settings.device.type == "cuda"
+    here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
+    with here, isolated_randomness(), multiplying(settings.precision):
         seed_everything(settings.seeds[0])
         try:
             course = Course(settings, folder, resume, checkpoint_seconds, listeners)
@@ -157,11 +174,7 @@ def _train(
                 return [course.finished]
             for epoch in range(course.epoch, settings.epochs):
                 for batch in course.batches(epoch):
-                    course.before_step()
-                    taken = [
-                        train_step(group, batch, number=course.number, total=course.total) for group in course.groups
-                    ]
-                    course.after_step(taken)
+                    course.take_step(batch)
                     if course.stopping:
                         return course.fronts()
                 course.after_epoch()

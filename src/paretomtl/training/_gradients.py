@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
@@ -12,8 +14,23 @@ from torch.autograd.graph import GradientEdge
 TaskGradients: TypeAlias = list[tuple[Tensor | None, ...]]
 """One tuple per task: its gradient for each parameter ``[K, ...]``, or None where the task does not use it."""
 
+
 _FEW = 3  # tasks; their pairs of rows are fewer than the operations that gather them
+_ONE_THREAD, _ONE_GRAIN = 1 << 13, 1 << 15  # numbers; BLAS shares out vectors above the first, torch above the second
 _CHUNK = 1 << 20  # numbers that are gathered at most, since one product of many is faster than many of few
+_TOGETHER = 1 << 26  # numbers of all task gradients that may be gathered at once, where launches cost more than copies
+_PAIRS = 1 << 24  # numbers of all products of two rows that may be made at once
+
+
+def launches_cost(tensor: Tensor) -> bool:
+    """Whether launching an operation takes longer than copying what it works on, as it does on a GPU."""
+    return tensor.device.type != "cpu"
+
+
+@functools.cache
+def zero(device: torch.device) -> Tensor:
+    """In place of the number 0.0 in ``torch.where``, which makes a tensor of a number by a launch of its own."""
+    return torch.zeros((), device=device)
 
 
 def task_gradients(losses: Tensor, parameters: Sequence[Tensor], scale: Tensor | None = None) -> TaskGradients:
@@ -73,6 +90,75 @@ def gramian(gradients: TaskGradients, count: int) -> Tensor:
     return total.to(precision)
 
 
+@dataclass(frozen=True)
+class Gathered:
+    """All task gradients of small models in one tensor ``J [K, m, P]``: few launches, each of them larger.
+
+    Attributes:
+        rows: J; zeros where a task does not reach a parameter.
+        shapes: of each parameter, with a leading K; None where no task reaches it.
+    """
+
+    rows: Tensor
+    shapes: list[torch.Size | None]
+
+    @classmethod
+    def of(cls, gradients: TaskGradients, count: int) -> Gathered | None:
+        """None on a CPU, where copies cost more than calls; and for gradients that are many, or of several kinds."""
+        columns = list(zip(*gradients, strict=True))
+        known = [next((part for part in parts if part is not None), None) for parts in columns]
+        used = [part for part in known if part is not None]
+        size = len(gradients) * sum(part.numel() for part in used)
+        kinds = {(part.dtype, part.device.type) for part in used}
+        if len(kinds) != 1 or not launches_cost(used[0]) or used[0].dtype.itemsize < 4 or size > _TOGETHER:
+            return None
+        none = used[0].new_zeros(count, max(part.numel() for part in used) // count)
+        flat = [
+            none[:, : like.numel() // count] if part is None else part.reshape(count, -1)
+            for row in gradients
+            for part, like in zip(row, known, strict=True)
+            if like is not None
+        ]
+        rows = torch.cat(flat, 1).reshape(count, len(gradients), -1)
+        return cls(rows, [None if part is None else part.shape for part in known])
+
+    def gramian(self) -> Tensor:
+        """``C [K, m, m]``; sums in float64."""
+        return _pairwise(self.rows).to(self.rows.dtype)
+
+    def combine(self, weights: Tensor) -> list[Tensor | None]:
+        """``Σ_i α_i ∇L_i`` for each parameter, from weights ``[K, m]``; a weight of zero leaves its task out."""
+        alpha = weights.to(self.rows.dtype)[..., None]
+        total = torch.where(alpha == 0, zero(alpha.device), alpha * self.rows).sum(1)
+        sizes = [shape.numel() // len(total) for shape in self.shapes if shape is not None]
+        parts = iter(torch.ops.aten.split_with_sizes_copy(total, sizes, 1))
+        return [None if shape is None else next(parts).reshape(shape) for shape in self.shapes]
+
+
+def _pairwise(rows: Tensor) -> Tensor:
+    """The products of all rows ``[K, m, P]`` on a GPU, ``[K, m, m]`` in float64.
+
+    Not by a matrix product: libraries are slow where both sides of it are as short as m and its depth is P.
+    """
+    count, tasks, size = rows.shape
+    first, second, pair = _pairs(tasks, rows.device)
+    if count * len(first) * size <= _PAIRS:
+        products = (rows[:, first] * rows[:, second]).sum(-1, dtype=torch.float64)
+    else:
+        lines = [(rows[:, i : i + 1] * rows[:, i:]).sum(-1, dtype=torch.float64) for i in range(tasks)]
+        products = torch.cat(lines, 1)
+    return products[:, pair]
+
+
+@functools.cache
+def _pairs(tasks: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """The pairs of tasks in both orders as one: first and second of each, and the number of each pair ``[m, m]``."""
+    first, second = torch.triu_indices(tasks, tasks)
+    pair = torch.zeros(tasks, tasks, dtype=torch.long)
+    pair[first, second] = pair[second, first] = torch.arange(len(first))
+    return first.to(device), second.to(device), pair.to(device)
+
+
 def _wide(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype.itemsize >= 4 else torch.float32
 
@@ -86,16 +172,23 @@ def _dots(gradients: TaskGradients) -> Tensor:
         for i, one in enumerate(flat):
             for j, other in enumerate(flat[: i + 1]):
                 if one is not None and other is not None:
-                    sums[i][j] += float(torch.dot(one, other))
+                    sums[i][j] += _dot(one, other)
     whole = [[sums[max(i, j)][min(i, j)] for j in range(tasks)] for i in range(tasks)]
     return torch.tensor([whole], dtype=torch.float64)
+
+
+def _dot(one: Tensor, other: Tensor) -> float:
+    """The product of two vectors; of middling ones not by BLAS, whose threads would be woken for a few microseconds."""
+    if _ONE_THREAD < len(one) <= _ONE_GRAIN:
+        return float((one * other).sum())
+    return float(torch.dot(one, other))
 
 
 def _products(rows: list[list[Tensor]], count: int) -> Tensor:
     """The products of all tasks' rows in float64, ``[K, m, m]``."""
     wide = _wide(rows[0][0].dtype)
     j = torch.stack([torch.cat([part.reshape(count, -1).to(wide) for part in row], 1) for row in rows], 1)
-    return torch.bmm(j, j.mT).double()
+    return torch.bmm(j, j.mT).double() if j.device.type == "cpu" else _pairwise(j)
 
 
 def _chunks(gradients: TaskGradients) -> Iterator[list[list[Tensor]]]:

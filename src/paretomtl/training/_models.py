@@ -5,15 +5,23 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
+from paretomtl.training._gradients import launches_cost
+from paretomtl.training._layers import StackedLayers
+
+_NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+_BLOCK = 1 << 23  # numbers; with more, an operation takes longer than its launch
+_ALIGNED = 64  # parameters begin at multiples of so many numbers, as libraries like it
 
 
 class Models(ABC):
@@ -58,11 +66,20 @@ class Models(ABC):
         return {name: tensor.clone() for name, tensor in self.tensors().items()}
 
     @torch.no_grad()
+    def remember(self, kept: dict[str, Tensor]) -> None:
+        """Write all values to what :meth:`copy` returned, in place."""
+        now = self.tensors()
+        known = [name for name in now if name in kept and kept[name].shape == now[name].shape]
+        torch._foreach_copy_([kept[name] for name in known], [now[name] for name in known])
+        for name in now.keys() - known:  # a buffer that was made, or grew, in the forward pass
+            kept[name] = now[name].clone()
+
+    @torch.no_grad()
     def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
         """Put the models in ``rows [K]`` bool back to earlier values."""
         for name, tensor in self.tensors().items():
             if name in values:
-                tensor.copy_(torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor))
+                torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor, out=tensor)
 
     @contextlib.contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -150,23 +167,52 @@ class Stack(Models):
         self.parameters: dict[str, Tensor]
         self.parameters, self.buffers = stack_module_state(list(modules))
         wanted = {name for name, p in self.module.named_parameters() if p.requires_grad}
+        self._block = Block.of(self.parameters, self.count)
+        if self._block is not None:
+            self.parameters = {name: t.requires_grad_(name in wanted) for name, t in self._block.views().items()}
         self.trained = {name: tensor for name, tensor in self.parameters.items() if name in wanted}
         self.randomness = "different"
         self._compiled = None if compiler is None else torch.compile(self._vmapped, **compiler)
 
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
-        with self._attention():
+        with self._kernels():
             losses, outputs = (self._compiled or self._vmapped)(self.parameters, self.buffers, batch)
         return losses, outputs
 
     def tensors(self) -> dict[str, Tensor]:
         return {name: tensor.detach() for name, tensor in (self.parameters | self.buffers).items()}
 
-    def _attention(self) -> contextlib.AbstractContextManager[None]:
-        """On a CPU, plain attention: the fused kernel there knows no vmap."""
-        if next(iter(self.trained.values())).device.type != "cpu":
-            return contextlib.nullcontext()
-        return sdpa_kernel(SDPBackend.MATH)
+    def copy(self) -> dict[str, Tensor]:
+        if self._block is None:
+            return super().copy()
+        copied = self._block.copy()
+        return _Copied(copied, {**copied.views(), **{name: buffer.clone() for name, buffer in self.buffers.items()}})
+
+    @torch.no_grad()
+    def remember(self, kept: dict[str, Tensor]) -> None:
+        if self._block is None or not isinstance(kept, _Copied) or len(kept.block.values) != len(self._block.values):
+            super().remember(kept)
+            return
+        kept.block.values.copy_(self._block.values)
+        for name, buffer in self.buffers.items():
+            kept[name].copy_(buffer)
+
+    @torch.no_grad()
+    def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
+        if self._block is None or not isinstance(values, _Copied):
+            super().restore(rows, values)
+            return
+        block = self._block.values
+        torch.where(rows.index_select(0, self._block.rows), values.block.values, block, out=block)
+        for name, buffer in self.buffers.items():
+            torch.where(rows.reshape(-1, *[1] * (buffer.ndim - 1)), values[name], buffer, out=buffer)
+
+    @contextlib.contextmanager
+    def _kernels(self) -> Iterator[None]:
+        """Plain attention, as fused kernels know no vmap or fail under it; on a GPU, layers made for stacks."""
+        on_gpu = next(iter(self.trained.values())).device.type != "cpu"
+        with sdpa_kernel(SDPBackend.MATH), StackedLayers() if on_gpu and not self._compiled else _NOTHING:
+            yield
 
     def _vmapped(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], batch: Any) -> tuple[Tensor, Any]:
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Any]:
@@ -180,6 +226,57 @@ class Stack(Models):
     def _capture(self, output: Tensor) -> Tensor:
         captured: Tensor = _Capture.apply(output, self.captured.append)  # type: ignore[no-untyped-call]
         return captured
+
+
+@dataclass(frozen=True)
+class Block:
+    """The parameters of small stacked models in one piece of memory: what is done to all of them is one operation.
+
+    Attributes:
+        values: all numbers, parameter after parameter, each with its K models in turn.
+        rows: the model that each number belongs to.
+        shapes: of the parameters, by name.
+    """
+
+    values: Tensor
+    rows: Tensor
+    shapes: dict[str, torch.Size]
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Tensor], count: int) -> Block | None:
+        """None on a CPU, for parameters of several kinds, and for so many that operations are not what costs."""
+        tensors = [tensor.detach() for tensor in parameters.values()]
+        small = sum(tensor.numel() for tensor in tensors) <= _BLOCK
+        if not launches_cost(tensors[0]) or len({tensor.dtype for tensor in tensors}) > 1 or not small:
+            return None
+        models = torch.arange(count, device=tensors[0].device)
+        values, rows = [], []
+        for tensor in tensors:
+            gap = -tensor.numel() % _ALIGNED
+            values += [tensor.reshape(-1), tensor.new_zeros(gap)]
+            rows += [models.repeat_interleave(tensor.numel() // count), models.new_zeros(gap)]
+        shapes = {name: tensor.shape for name, tensor in parameters.items()}
+        return cls(torch.cat(values), torch.cat(rows), shapes)
+
+    def views(self) -> dict[str, Tensor]:
+        """The parameters."""
+        found, begin = {}, 0
+        for name, shape in self.shapes.items():
+            found[name] = self.values[begin : begin + shape.numel()].view(shape)
+            begin += -(-shape.numel() // _ALIGNED) * _ALIGNED
+        return found
+
+    def copy(self) -> Block:
+        """The same values elsewhere."""
+        return Block(self.values.clone(), self.rows, self.shapes)
+
+
+class _Copied(dict[str, Tensor]):
+    """Values by name, those of the parameters in one block."""
+
+    def __init__(self, block: Block, tensors: Mapping[str, Tensor]) -> None:
+        super().__init__(tensors)
+        self.block = block
 
 
 class _Runner(nn.Module):
@@ -210,6 +307,33 @@ class _Capture(torch.autograd.Function):
         x = x.movedim(in_dims[0], 0)
         keep(x)
         return x.clone(), 0
+
+
+class NoDropout(TorchFunctionMode):
+    """Dropout lets everything pass within, in layers, functions and attention."""
+
+    _DROPOUTS = (
+        torch.nn.functional.dropout,
+        torch.nn.functional.dropout1d,
+        torch.nn.functional.dropout2d,
+        torch.nn.functional.dropout3d,
+        torch.nn.functional.alpha_dropout,
+        torch.nn.functional.feature_alpha_dropout,
+        torch.dropout,
+    )
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in self._DROPOUTS:
+            return args[0] if args else kwargs["input"]
+        if func is torch.nn.functional.scaled_dot_product_attention:
+            kwargs["dropout_p"] = 0.0
+            args = (*args[:4], 0.0, *args[5:]) if len(args) > 4 else args
+            if len(args) > 4:
+                del kwargs["dropout_p"]
+        return func(*args, **kwargs)
 
 
 def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, dtype: torch.dtype) -> list[nn.Module]:

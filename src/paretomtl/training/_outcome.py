@@ -73,7 +73,7 @@ class Best:
     """
 
     def __init__(self, groups: Sequence[Group]) -> None:
-        self._tensors = [group.models.copy() for group in groups]
+        self._tensors = [dict(group.models.copy()) for group in groups]
         count = sum(group.models.count for group in groups)
         self._epochs = [0] * count
         self._inside = torch.zeros(count, dtype=torch.bool)

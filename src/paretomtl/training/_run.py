@@ -14,7 +14,7 @@ from torch import Tensor
 from paretomtl._files import check_writable, pack, read_json, read_tensors, sweep, unpack, write_tensors, write_text
 from paretomtl.front import Front
 
-FORMAT = 1
+FORMAT = 2
 """The version of what a run's folder holds."""
 
 

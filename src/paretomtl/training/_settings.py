@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +23,12 @@ from paretomtl.training._strategies import STRATEGIES
 
 _PRECISIONS = {
     "float32": (torch.float32, None),
+    "tf32": (torch.float32, None),
     "float64": (torch.float64, None),
     "bfloat16": (torch.float32, torch.bfloat16),
 }
+
+_CUDNN = ("conv", "rnn")  # what cuDNN multiplies in
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Settings:
     clip_norm: float | None
     compiler: Mapping[str, Any] | None
     keep: str
+    weigh_every: int
+    workers: int | None
 
     def config(self, modules: Sequence[nn.Module], group: Group, samples: int | None) -> dict[str, Any]:
         """What must be the same for a run to be taken up again, as JSON."""
@@ -80,6 +86,7 @@ class Settings:
             "clip_norm": self.clip_norm,
             "compile": self.compiler is not None,
             "keep": self.keep,
+            "weigh_every": self.weigh_every,
         }
 
 
@@ -100,6 +107,8 @@ def make_settings(
     compile: bool | Mapping[str, Any],
     keep: str,
     only: Sequence[int] | None,
+    weigh_every: int,
+    workers: int | None,
 ) -> Settings:
     """What the user asked for, checked, with the problem's recipe where nothing was said."""
     recipe = problem.recipe
@@ -118,10 +127,15 @@ def make_settings(
         check_not_negative("seed", seed)
         if seed >= 2**38:
             raise ValueError(f"'seed' must be under 2**38. Got {seed} instead.")
+    check_count("weigh_every", weigh_every)
     if clip_norm is not None and not clip_norm > 0:
         raise ValueError(f"'clip_norm' must be positive. Got {clip_norm} instead.")
     _check_choice("precision", precision, sorted(_PRECISIONS))
     _check_choice("strategy", strategy, STRATEGIES)
+    if workers is not None:
+        check_count("workers", workers)
+        if workers > 1 and strategy in ("batched", "graphed"):
+            raise ValueError(f"'workers' must be left out for a stack, which is one group. Got {workers} instead.")
     _check_choice("keep", keep, ("last", "best"))
     _check_choice("schedule", schedule, ("epoch", "step"))
     if keep == "best" and problem.val is None:
@@ -152,7 +166,23 @@ def make_settings(
         clip_norm=clip_norm,
         compiler=None if compile is False else {} if compile is True else dict(compile),
         keep=keep,
+        weigh_every=weigh_every,
+        workers=workers,
     )
+
+
+@contextlib.contextmanager
+def multiplying(precision: str) -> Iterator[None]:
+    """On a GPU, float32 numbers are multiplied within as "tf32" says, or exactly."""
+    backends: list[Any] = [torch.backends.cuda.matmul, *(getattr(torch.backends.cudnn, name) for name in _CUDNN)]
+    before = [backend.fp32_precision for backend in backends]
+    try:
+        for backend in backends:
+            backend.fp32_precision = "tf32" if precision == "tf32" else "ieee"
+        yield
+    finally:
+        for backend, value in zip(backends, before, strict=True):
+            backend.fp32_precision = value
 
 
 def _fingerprint(data: Any) -> str | None:

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl.core._shapes import known_finite
 from paretomtl.methods import Method, State, Step
-from paretomtl.training._gradients import gramian, one_backward, task_gradients, weigh_rows
-from paretomtl.training._models import Models
+from paretomtl.training._gradients import Gathered, gramian, one_backward, task_gradients, weigh_rows, zero
+from paretomtl.training._models import Models, Stack
 
 
 @dataclass
@@ -28,8 +29,9 @@ class Group:
         clip_norm: the longest update of a model that the optimizer sees.
         autocast: the precision of forward passes, where it is lower than that of the parameters.
         alive: ``[K]`` bool; a model whose losses were once not finite is out.
+        weights: ``[K, m]`` of the last step that weighed; None before the first.
         previous: parameters and buffers one step ago, which still had finite losses.
-        older: the same two steps ago; None where NaN always means a break, and is seen at once.
+        older: the same two steps ago, for models in groups of their own, whose losses are compared after the step.
     """
 
     models: Models
@@ -40,12 +42,14 @@ class Group:
     clip_norm: float | None = None
     autocast: torch.dtype | None = None
     alive: Tensor = field(init=False)
+    weights: Tensor | None = field(init=False, default=None)
     previous: dict[str, Tensor] = field(init=False)
     older: dict[str, Tensor] | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.previous = self.models.copy()
-        self.older = None if self.models.problem.train is None else self.models.copy()
+        alone = self.models.problem.train is not None and not isinstance(self.models, Stack)
+        self.older = self.models.copy() if alone else None
         device = next(iter(self.previous.values())).device
         self.alive = torch.ones(self.models.count, dtype=torch.bool, device=device)
 
@@ -55,16 +59,14 @@ class Group:
             return
         self.models.restore(~self.alive, self.previous)
 
-    @torch.no_grad()
     def remember(self) -> None:
         """Take down where the models are, in place."""
-        if self.older is not None:
+        if self.older is not None and isinstance(self.models, Stack):
+            for name, tensor in self.older.items():  # in place: a captured step knows where they are
+                tensor.copy_(self.previous[name])
+        elif self.older is not None:
             self.previous, self.older = self.older, self.previous
-        now = self.models.tensors()
-        known = [name for name in now if name in self.previous and self.previous[name].shape == now[name].shape]
-        torch._foreach_copy_([self.previous[name] for name in known], [now[name] for name in known])
-        for name in now.keys() - known:  # a buffer that was made, or grew, in the forward pass
-            self.previous[name] = now[name].clone()
+        self.models.remember(self.previous)
 
     def take_out(self, sound: Tensor, *, last_step: bool) -> None:
         """Models that are not sound, ``[K]`` bool, stay where they last were.
@@ -75,7 +77,7 @@ class Group:
                 before it they were.
         """
         broken = self.alive & ~sound
-        self.alive = self.alive & sound
+        self.alive &= sound  # in place: a captured step reads it there
         if broken.device.type == "cpu" and not bool(broken.any()):  # on a GPU, asking would wait
             return
         if last_step and self.older is not None:
@@ -90,6 +92,7 @@ class Group:
             "previous": self.previous,
             "older": self.older,
             "alive": self.alive,
+            "weights": self.weights,
             "state": self.state,
             "optimizer": self.optimizer.state_dict(),
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
@@ -99,9 +102,15 @@ class Group:
         """Go back to what :meth:`stored` returned."""
         device = self.alive.device
         self.models.restore(torch.ones_like(self.alive), _moved(stored["tensors"], device))
-        self.previous = _moved(stored["previous"], device)
+        self.previous = self.models.copy()
+        for name, tensor in stored["previous"].items():
+            if name in self.previous and self.previous[name].shape == tensor.shape:
+                self.previous[name].copy_(tensor)
+            else:  # a buffer that was made, or grew, in a forward pass
+                self.previous[name] = tensor.to(device)
         self.older = None if stored["older"] is None else _moved(stored["older"], device)
         self.alive = stored["alive"].to(device)
+        self.weights = None if stored["weights"] is None else stored["weights"].to(device)
         self.state = _moved(stored["state"], device)
         self.optimizer.load_state_dict(stored["optimizer"])
         trained = [p for part in self.optimizer.param_groups for p in part["params"]]
@@ -129,43 +138,103 @@ class Taken:
     present: Tensor
 
 
-def train_step(group: Group, batch: Any = None, *, number: int, total: int) -> Taken:
+def train_step(
+    group: Group,
+    batch: Any = None,
+    *,
+    number: int | Tensor,
+    total: int,
+    weigh: bool = True,
+    labelled: bool | None = None,
+) -> Taken:
     """Advance every living model by one step: one forward pass, and m backward passes, or one without a Gramian.
 
-    A task whose loss is NaN while another's is not has no labels in this batch, and is left out of the step. A model
-    with losses or a Gramian that are not finite otherwise goes back to its parameters one step ago and stays there.
-    Nothing waits for the device, except for methods without a Gramian to know whether all tasks have labels.
+    A task whose loss is NaN while another's is not has no labels in this batch, and is left out of the step; but if
+    another model of the stack has a loss for it, then this one broke. A model with losses or a Gramian that are not
+    finite otherwise goes back to its parameters one step ago and stays there. Nothing waits for the device, except for
+    steps of one backward pass to know whether all tasks have labels.
+
+    Args:
+        group: the models.
+        batch: what they see.
+        number: how many steps came before; a tensor without dimensions in a captured graph.
+        total: how many steps are planned.
+        weigh: ask the method for weights; otherwise take those of the last step that did, with one backward pass.
+        labelled: whether all tasks have labels in every batch. A step of one backward pass needs to know: None asks the
+            batch, and so waits for the device; a batch that proves True wrong is left out; False takes m passes.
     """
     models, method = group.models, group.method
     with group.precision():
         losses = models.losses(batch)
     seen = losses.detach().reshape(models.count, -1)
     seen = seen if seen.dtype.itemsize >= 4 else seen.float()
-    present = ~seen.isnan() if batch is not None else torch.ones_like(seen, dtype=torch.bool)
-    finite = (seen.isfinite() | ~present).all(-1) & present.any(-1)
+    known = known_finite(seen)
+    present = torch.ones_like(seen, dtype=torch.bool) if known or batch is None else seen == seen
     step = Step(seen, present=present, number=number, total=total)
-    if method.needs_gramian or not (batch is None or bool(present.all())):
-        weights, updates, c = _by_gradients(group, losses, step)
-        finite = finite & torch.where(present[:, :, None] & present[:, None, :], c, 0.0).isfinite().flatten(1).all(-1)
+    by_gradients = method.needs_gramian and (weigh or group.weights is None)
+    trusting = labelled is True
+    if labelled is None and not by_gradients:
+        labelled = known or batch is None or bool(present.all())
+    sizes = seen.abs()
+    if by_gradients or not labelled:
+        weights, updates, c = _by_gradients(group, losses, step, weigh=weigh)
+        known = known and known_finite(c)
+        sizes = sizes + c.diagonal(dim1=-2, dim2=-1)  # not finite where any gradient of the task is not
     else:
-        weights, group.state = method.weigh(step, group.state)
+        weights, group.state = _weigh(group, step, weigh=weigh)
         in_trunk = [models.problem.is_shared(name) for name in models.trained]
         alpha = weights.reshape(losses.shape).to(losses.dtype)
         updates = one_backward(losses, alpha, list(models.trained.values()), in_trunk)
-    group.alive = group.alive & finite
+        if trusting:
+            whole, nothing = present.all(), zero(present.device)
+            updates = [None if u is None else torch.where(whole, u, nothing) for u in updates]
+    if group.weights is None:
+        group.weights = weights
+    elif weigh:  # a task without labels keeps its weight for steps that do not weigh
+        group.weights = torch.where(present, weights, group.weights)
+    if not known:
+        group.alive = group.alive & _sound(group, sizes, present, alone=batch is None)
     group.settle()
     group.remember()
     if group.clip_norm is not None:
         updates = _clipped(updates, models.count, group.clip_norm)
     for parameter, update in zip(models.trained.values(), updates, strict=True):
-        parameter.grad = None if update is None else update.to(parameter.dtype)
+        if update is not None:
+            update = update.to(parameter.dtype)
+            update = update.contiguous() if isinstance(models, Stack) else update  # as fused optimizers want it
+        parameter.grad = update
     group.optimizer.step()
     group.optimizer.zero_grad(set_to_none=True)
     group.settle()
-    return Taken(seen, torch.where(group.alive[:, None], weights, 0.0), present)
+    return Taken(seen, torch.where(group.alive[:, None], weights, zero(weights.device)), present)
 
 
-def _by_gradients(group: Group, losses: Tensor, step: Step) -> tuple[Tensor, list[Tensor | None], Tensor]:
+def _sound(group: Group, sizes: Tensor, present: Tensor, *, alone: bool) -> Tensor:
+    """The models that go on, ``[K]`` bool, by the sizes of their losses and gradients.
+
+    Without labels a task is NaN for all living models alike; a model for which it alone is NaN broke.
+    """
+    finite = (torch.where(present, sizes, zero(sizes.device)) < torch.inf).all(-1) & present.any(-1)
+    if len(present) == 1 or alone:
+        return finite
+    unlabelled = ~(present & group.alive[:, None]).any(0)
+    return finite & (present | unlabelled).all(-1)
+
+
+def _weigh(group: Group, step: Step, *, weigh: bool) -> tuple[Tensor, State]:
+    """Weights by the method, or those of the last step; and the state after it.
+
+    A negative weight raises a loss until its constraint is met. Kept for steps that do not look, it would go on.
+    """
+    if weigh or group.weights is None:
+        return group.method.weigh(step, group.state)
+    weights = group.weights.clamp_min(0.0)
+    return weights if step.present is None else torch.where(step.present, weights, zero(weights.device)), group.state
+
+
+def _by_gradients(
+    group: Group, losses: Tensor, step: Step, *, weigh: bool
+) -> tuple[Tensor, list[Tensor | None], Tensor]:
     """Weights, updates and Gramian by the gradients of each task."""
     models, method = group.models, group.method
     in_trunk = [models.problem.is_shared(name) for name in models.trained]
@@ -182,10 +251,17 @@ def _by_gradients(group: Group, losses: Tensor, step: Step) -> tuple[Tensor, lis
         parameters, in_trunk = [*models.captured, *heads], [True] * len(models.captured) + [False] * len(heads)
 
     gradients = task_gradients(losses, parameters)
-    trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in gradients]
-    c = gramian(trunk, models.count)
-    weights, group.state = method.weigh(replace(step, gramian=c if method.needs_gramian else None), group.state)
+    gathered = Gathered.of(gradients, models.count) if all(in_trunk) and isinstance(models, Stack) else None
+    if gathered is None:
+        trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in gradients]
+        c = gramian(trunk, models.count)
+    else:
+        c = gathered.gramian()
+    step = replace(step, gramian=c if method.needs_gramian else None)
+    weights, group.state = _weigh(group, step, weigh=weigh)
     assert step.present is not None
+    if gathered is not None and models.problem.representation is None:
+        return weights, gathered.combine(weights), c
     updates = weigh_rows(weights.reshape(losses.shape), step.present.reshape(losses.shape), gradients, in_trunk)
     if models.problem.representation is None:
         return weights, updates, c

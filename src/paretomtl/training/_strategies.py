@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
+import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.methods import Method, State, slice_state
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
+from paretomtl.training._batches import Batches
 from paretomtl.training._gradients import task_gradients
-from paretomtl.training._models import Models, Single, Stack
+from paretomtl.training._models import Models, NoDropout, Single, Stack
+from paretomtl.training._runners import CAPTURABLE, make_capturable
 from paretomtl.training._step import Group, train_step
+from paretomtl.training._trials import fitting, why_not_graphed
+from paretomtl.training._workers import Side, try_side_by_side
 
-Strategy: TypeAlias = Literal["auto", "sequential", "batched"]
-STRATEGIES = ("auto", "sequential", "batched")
+Strategy: TypeAlias = Literal["auto", "sequential", "batched", "graphed"]
+STRATEGIES = ("auto", "sequential", "batched", "graphed")
 
 ELEMENTWISE = (
     torch.optim.SGD,
@@ -50,11 +55,12 @@ class Plan:
 
     problem: Problem
     method: Method
-    optimizer: OptimizerFactory | None
-    scheduler: SchedulerFactory | None
-    clip_norm: float | None
-    autocast: torch.dtype | None
-    compiler: Mapping[str, Any] | None
+    optimizer: OptimizerFactory | None = None
+    scheduler: SchedulerFactory | None = None
+    clip_norm: float | None = None
+    autocast: torch.dtype | None = None
+    compiler: Mapping[str, Any] | None = None
+    schedule: str = "epoch"
 
     def sequential(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
         """One group for each model."""
@@ -63,16 +69,31 @@ class Plan:
             for k, module in enumerate(modules)
         ]
 
-    def batched(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
-        """One group for all models."""
-        group = self._group(Stack(self.problem, modules, self.compiler), state)
-        if type(group.optimizer) not in ELEMENTWISE:
-            names = ", ".join(kind.__name__ for kind in ELEMENTWISE)
-            raise ValueError(
-                "'optimizer' must treat each number on its own to train stacked models: one of "
-                f"{names}. Got {type(group.optimizer).__name__} instead."
-            )
-        return [group]
+    def batched(self, modules: Sequence[nn.Module], state: State, most: int | None = None) -> list[Group]:
+        """One group for all models, or for each so many of them."""
+        groups = []
+        for part in _shards(len(modules), most):
+            group = self._group(Stack(self.problem, modules[part], self.compiler), slice_state(state, part))
+            if type(group.optimizer) not in ELEMENTWISE:
+                names = ", ".join(kind.__name__ for kind in ELEMENTWISE)
+                raise ValueError(
+                    "'optimizer' must treat each number on its own to train stacked models: one of "
+                    f"{names}. Got {type(group.optimizer).__name__} instead."
+                )
+            groups.append(group)
+        if len(groups) > 1 and self.problem.train is not None:
+            for group in groups:  # their losses are compared after the step, as those of models alone are
+                group.older = group.models.copy()
+        return groups
+
+    def graphed(self, modules: Sequence[nn.Module], state: State, most: int | None = None) -> list[Group]:
+        """The same, for steps that are captured."""
+        groups = self.batched(modules, state, most)
+        for group in groups:
+            group.state = {name: tensor.clone() for name, tensor in group.state.items()}  # replays write to it
+            if type(group.optimizer) in CAPTURABLE:
+                make_capturable(group.optimizer)
+        return groups
 
     def _group(self, models: Models, state: State) -> Group:
         optimizer = (self.optimizer or torch.optim.Adam)(list(models.trained.items()))
@@ -92,34 +113,117 @@ class Plan:
         return Group(models, self.method, optimizer, scheduler, state, self.clip_norm, self.autocast)
 
 
-def build(
-    plan: Plan, strategy: str, modules: Sequence[nn.Module], state: State, batch: Any, total: int
-) -> tuple[list[Group], str, str]:
-    """The groups, the strategy taken, and why.
+@dataclass(frozen=True)
+class Choice:
+    """What was taken.
+
+    Attributes:
+        strategy: its name.
+        reason: why.
+        most: how many models a stack has at most; None for all.
+        workers: how many models step side by side.
+    """
+
+    strategy: str
+    reason: str
+    most: int | None = None
+    workers: int = 1
+
+    def groups(self, plan: Plan, modules: Sequence[nn.Module], state: State) -> list[Group]:
+        """The models, in groups that step together."""
+        if self.strategy == "sequential":
+            return plan.sequential(modules, state)
+        return (plan.graphed if self.strategy == "graphed" else plan.batched)(modules, state, self.most)
+
+
+def choose(
+    plan: Plan,
+    wanted: tuple[str, int | None],
+    modules: Sequence[nn.Module],
+    state: State,
+    train: Batches,
+    batch: Any,
+    total: int,
+) -> Choice:
+    """How to train these models, by a strategy and a number of workers, or what is best for "auto" and None.
 
     A stack is taken only after one of its steps agreed with the models alone: what vmap gets wrong, it may get wrong
-    silently. "auto" then measures a few steps of both on copies.
+    silently. A captured step is taken only after its replays agreed with steps that were launched. "auto" takes a
+    captured step where there can be one, and else measures a few steps of a stack, of the models alone and of models
+    side by side, on copies.
     """
-    if strategy == "sequential":
-        return plan.sequential(modules, state), "sequential", "asked for"
-    if strategy == "auto" and len(modules) == 1:
-        return plan.sequential(modules, state), "sequential", "there is one model"
+    strategy, workers = wanted
+    on_cpu = next(iter(state.values())).device.type == "cpu"
+    if strategy == "auto" and len(modules) == 1 and on_cpu:
+        return Choice("sequential", "there is one model")
     with isolated_randomness():
-        reason = _disagreement(plan, modules, state, batch)
+        if strategy == "sequential":
+            side = try_side_by_side(plan, modules, state, batch, total, workers or 1, timed=False)
+            return Choice("sequential", f"asked for{_remark(side)}", workers=side.count)
+        most, why, reason = _stackable(plan, modules, state, batch, total, on_cpu=on_cpu)
+        if why:
+            warnings.warn(why + ".", stacklevel=2)
+        limit = most if most < len(modules) else None
         if strategy == "batched":
             if reason is not None:
                 raise ValueError(f'\'strategy\' must be "sequential" or "auto" for these models: {reason}.')
-            return plan.batched(modules, state), "batched", "asked for"
-        if reason is not None:
-            return plan.sequential(modules, state), "sequential", reason
-        try:
-            alone, together = _seconds(plan, modules, state, batch, total)
-        except Exception as error:  # what cannot be measured can still be trained one after another
-            return plan.sequential(modules, state), "sequential", _first_line(error)
-    figures = f"{1e3 * together:.3g} ms a step as a stack, {1e3 * alone:.3g} ms one after another"
-    if together < alone:
-        return plan.batched(modules, state), "batched", figures
-    return plan.sequential(modules, state), "sequential", figures
+            return Choice("batched", why or "asked for", limit)
+        ungraphed = reason or why_not_graphed(
+            lambda: plan.graphed(_copies(modules), state, limit), train, total, schedule=plan.schedule
+        )
+        if ungraphed is None:
+            said = "asked for" if strategy == "graphed" else "the step can be captured"
+            return Choice("graphed", why or said, limit)
+        if strategy == "graphed":
+            raise ValueError(f"'strategy' must be one that these models can be trained by: {ungraphed}.")
+        told = "" if on_cpu or reason is not None else f"; not graphed: {ungraphed}"
+        if len(modules) == 1:
+            return Choice("sequential", f"there is one model{told}")
+        side = try_side_by_side(plan, modules, state, batch, total, workers, timed=True) if on_cpu else Side()
+        alone = together = math.inf
+        if reason is None:
+            try:
+                alone, together = _seconds(plan, modules[:most], _first(state, most), batch, total)
+                reason = f"{1e3 * together:.3g} ms a step as a stack, {1e3 * alone:.3g} ms one after another"
+            except Exception as error:  # what cannot be measured can still be trained one after another
+                reason = _first_line(error)
+    reason += _remark(side) + told
+    if side.beats(together):
+        return Choice("sequential", reason, workers=side.count)
+    return Choice("batched", reason, limit) if together < alone else Choice("sequential", reason)
+
+
+def _stackable(
+    plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, *, on_cpu: bool
+) -> tuple[int, str, str | None]:
+    """How many models fit into a stack, what to say if that is not all, and why they cannot be stacked at all."""
+
+    def stack_of(count: int) -> Group:
+        return plan.batched(_copies(modules[:count]), _first(state, count))[0]
+
+    most, why = len(modules), ""
+    try:
+        if not on_cpu:
+            most, why = fitting(stack_of, most, batch, total)
+        reason = _disagreement(plan, modules[:most], _first(state, most), batch)
+        while most > 1 and reason is not None and reason.startswith("OutOfMemoryError"):
+            most = -(-most // 2)
+            why = why or f"{reason}: stacks of {most} one after another"
+            reason = _disagreement(plan, modules[:most], _first(state, most), batch)
+    except Exception as error:
+        reason = _first_line(error)
+    return most, why, reason
+
+
+def _remark(side: Side) -> str:
+    """What to say of models side by side, if there is something."""
+    if side.why:
+        return f"; not side by side, for {side.why}"
+    if side.count == 1:
+        return ""
+    if math.isinf(side.seconds):
+        return f", {side.count} models side by side"
+    return f", {1e3 * side.seconds:.3g} ms with {side.count} models side by side ({1e3 * side.alone:.3g} ms without)"
 
 
 def _disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> str | None:
@@ -168,7 +272,7 @@ def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | 
     models = group.models
     stacked = isinstance(models, Stack)
     before = set(dict(models.module.named_parameters()))
-    with warnings.catch_warnings(), _NoDropout():
+    with warnings.catch_warnings(), NoDropout():
         warnings.simplefilter("ignore")
         losses = models.losses(batch)
         with torch.no_grad(), models.evaluating():
@@ -194,33 +298,6 @@ def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | 
     return found
 
 
-class _NoDropout(TorchFunctionMode):
-    """Dropout lets everything pass within, in layers, functions and attention."""
-
-    _DROPOUTS = (
-        torch.nn.functional.dropout,
-        torch.nn.functional.dropout1d,
-        torch.nn.functional.dropout2d,
-        torch.nn.functional.dropout3d,
-        torch.nn.functional.alpha_dropout,
-        torch.nn.functional.feature_alpha_dropout,
-        torch.dropout,
-    )
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        kwargs = dict(kwargs or {})
-        if func in self._DROPOUTS:
-            return args[0] if args else kwargs["input"]
-        if func is torch.nn.functional.scaled_dot_product_attention:
-            kwargs["dropout_p"] = 0.0
-            args = (*args[:4], 0.0, *args[5:]) if len(args) > 4 else args
-            if len(args) > 4:
-                del kwargs["dropout_p"]
-        return func(*args, **kwargs)
-
-
 def _seconds(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int) -> tuple[float, float]:
     """Seconds of a step of all models, one after another (estimated by a few of them) and as a stack, on copies."""
     some = list(range(min(_COMPARED, len(modules))))
@@ -236,6 +313,17 @@ def _seconds(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any,
             _wait()
             times[which].append(time.perf_counter() - began)
     return min(times[0][1:]) * len(modules) / len(some), min(times[1][1:])
+
+
+def _first(state: State, count: int) -> State:
+    return slice_state(state, slice(0, count))
+
+
+def _shards(count: int, most: int | None) -> list[slice]:
+    """So many at most, as equal as can be."""
+    parts = 1 if most is None else -(-count // most)
+    bounds = [round(i * count / parts) for i in range(parts + 1)]
+    return [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
 
 
 def _wait() -> None:

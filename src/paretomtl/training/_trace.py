@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.problems import Problem
+from paretomtl.training._gradients import zero
 from paretomtl.training._step import Taken
 
 
@@ -22,31 +23,44 @@ class Trace:
     """
 
     def __init__(self, rows: int, tasks: int, device: torch.device) -> None:
-        self._zeros = torch.zeros(rows, tasks, dtype=torch.float64, device=device)
-        self._losses = self._weights = self._present = self._zeros
+        zeros = torch.zeros(rows, tasks, dtype=torch.float64, device=device)
+        self._losses, self._weights, self._present = zeros, zeros.clone(), zeros.clone()
         self._steps = 0
         self._history: dict[str, list[Tensor]] = {"losses": [], "weights": [], "val": []}
         self._first: Tensor | None = None
+        self._complete = torch.ones((), dtype=torch.bool, device=device)
         self._ever = torch.zeros(tasks, dtype=torch.bool, device=device)
 
     def add(self, taken: Sequence[Taken]) -> Tensor:
-        """Add a step of all groups; return which tasks had labels, ``[K, m]``."""
-        losses = torch.cat([part.losses for part in taken])
-        present = torch.cat([part.present for part in taken])
+        """Add a step of all groups, in place; return which tasks had labels, ``[K, m]``."""
+        losses, present, weights = (
+            parts[0] if len(parts) == 1 else torch.cat(parts)
+            for parts in zip(*((part.losses, part.present, part.weights) for part in taken), strict=True)
+        )
         if self._first is None:
-            self._first = losses
-        self._losses = self._losses + torch.where(present, losses, 0.0)
-        self._weights = self._weights + torch.cat([part.weights for part in taken])
-        self._present = self._present + present
-        self._ever = self._ever | present.any(0)
-        self._steps += 1
+            self._first = losses.clone()
+        self._losses += torch.where(present, losses, zero(losses.device))
+        self._weights += weights
+        self._present += present
         return present
+
+    def count(self) -> None:
+        """Count a step that was added, here or by a replay of what was captured."""
+        self._steps += 1
 
     def end_epoch(self) -> None:
         """Turn the sums into means."""
         self._history["losses"].append(self._losses / self._present)
         self._history["weights"].append(self._weights / max(self._steps, 1))
-        self._start_epoch()
+        self._ever |= (self._present > 0).any(0)
+        self._complete = (self._present == self._steps).all()
+        for sums in (self._losses, self._weights, self._present):
+            sums.zero_()
+        self._steps = 0
+
+    def complete(self) -> bool:
+        """Whether all tasks had labels in every step of the last epoch."""
+        return bool(self._complete)
 
     def add_validation(self, losses: Tensor) -> None:
         """Keep the losses on validation, once an epoch."""
@@ -58,7 +72,7 @@ class Trace:
 
     def labelled(self) -> Tensor:
         """The tasks that ever had labels, ``[m]`` bool, on the CPU."""
-        return self._ever.cpu()
+        return (self._ever | (self._present > 0).any(0)).cpu()
 
     def reference(self, problem: Problem, rows: slice = slice(None)) -> tuple[float, ...] | None:
         """The problem's own reference, or the largest losses of the first step; None where a task had no labels."""
@@ -70,7 +84,7 @@ class Trace:
 
     def part(self, rows: slice, dtype: torch.dtype) -> dict[str, Tensor]:
         """All epochs of some models, ``[T, K, m]``, on the CPU."""
-        empty = self._zeros[None, rows][:0].to("cpu", dtype)
+        empty = self._losses[None, rows][:0].to("cpu", dtype)
         return {
             name: torch.stack([table[rows].to("cpu", dtype) for table in tables]) if tables else empty
             for name, tables in self._history.items()
@@ -91,13 +105,9 @@ class Trace:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """From a checkpoint."""
-        device = self._zeros.device
-        self._losses, self._weights, self._present = (state[n].to(device) for n in ("losses", "weights", "present"))
+        device = self._losses.device
+        for name in ("losses", "weights", "present", "ever"):
+            getattr(self, f"_{name}").copy_(state[name])
         self._steps = state["steps"]
         self._first = None if state["first"] is None else state["first"].to(device)
-        self._ever = state["ever"].to(device)
         self._history |= {name: list(table.to(device)) for name, table in state["history"].items()}
-
-    def _start_epoch(self) -> None:
-        self._losses = self._weights = self._present = self._zeros
-        self._steps = 0

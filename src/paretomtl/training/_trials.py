@@ -1,0 +1,192 @@
+"""Trials on copies before a run: how many models fit into the memory, and whether their step can be captured."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl.training._batches import Batches, NoData, Resident
+from paretomtl.training._models import NoDropout
+from paretomtl.training._runners import CAPTURABLE, RATE_ON_DEVICE, Graphed, Launched, Runner
+from paretomtl.training._step import Group, train_step
+from paretomtl.training._trace import Trace
+
+_STEPS = 5  # of a trial: some launched, one captured, some replayed
+_TOLERANCE = {torch.float64: 1e-7}
+_COARSE = 2e-2  # sums in another order, over some steps
+
+
+def fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) -> tuple[int, str]:
+    """How many models, of ``count``, fit into the memory as one stack; and what all would need, if not all fit.
+
+    Args:
+        make: a group of so many models, on copies.
+        count: how many there are.
+        batch: to try a step on.
+        total: how many steps are planned.
+    """
+    many = count
+    while True:
+        try:
+            with _quiet():
+                group = make(many)
+                device = group.alive.device
+                if device.type == "cuda":
+                    torch.cuda.reset_peak_memory_stats(device)
+                    before = torch.cuda.memory_allocated(device)
+                train_step(group, batch, number=0, total=total)
+            break
+        except torch.OutOfMemoryError:
+            if many == 1:
+                raise
+        group = None  # type: ignore[assignment]
+        _forget()
+        many = -(-many // 2)
+    if many == count:
+        return many, ""
+    each = (torch.cuda.max_memory_allocated(device) - before) / many
+    room = torch.cuda.get_device_properties(device).total_memory
+    return many, (
+        f"a stack of {count} models would need about {each * count / 2**30:.1f} GiB beside what is there, of "
+        f"{room / 2**30:.1f} GiB in all: stacks of {many} one after another"
+    )
+
+
+def why_not_graphed(groups: Callable[[], list[Group]], train: Batches, total: int, *, schedule: str) -> str | None:
+    """Why the step cannot be captured; None if replays of it agree with steps that are launched, on copies.
+
+    Args:
+        groups: makes the same models, anew at each call.
+        train: the batches of the run.
+        total: how many steps are planned.
+        schedule: whether learning rates change each "epoch" or each "step".
+    """
+    if isinstance(train, NoData):
+        return "the problem has no data"
+    if not isinstance(train, Resident):
+        return "the training data are not tensors that lie on the device as a whole"
+    device = train.order.device
+    if device.type != "cuda":
+        return "there is no CUDA device"
+    try:
+        with _quiet():
+            made = groups()
+            kind = type(made[0].optimizer)
+            if kind not in CAPTURABLE:
+                return f"{kind.__name__} cannot be captured"
+            stepped = made[0].scheduler is not None and schedule == "step"
+            if stepped and kind not in RATE_ON_DEVICE:
+                return f"{kind.__name__} would have to be captured again at each step, as its learning rate changes"
+            if stepped and _changes_more_than_rates(groups()[0]):
+                return "the scheduler changes more than learning rates at each step, which would be captured again"
+            shape = (sum(group.models.count for group in made), len(made[0].models.problem.tasks))
+            _check_waiting(Launched(groups(), train, Trace(*shape, device), total, 1))
+            launched_groups = groups()
+            numbers = _numbers(launched_groups)
+            launched = _losses(Launched(launched_groups, train, Trace(*shape, device), total, 1))
+            if _numbers(launched_groups) != numbers:
+                return "the model keeps numbers in Python that change from step to step"
+            replayed = _losses(Graphed(made, train, Trace(*shape, device), total, 1))
+    except Exception as error:
+        _mend()
+        return _told(error)
+    precision = next(iter(made[0].models.trained.values())).dtype
+    launched, replayed = launched.double(), replayed.double()
+    if not torch.allclose(launched, replayed, rtol=_TOLERANCE.get(precision, _COARSE), atol=1e-12, equal_nan=True):
+        return "replays of the captured step give other losses than steps that are launched"
+    return None
+
+
+def _losses(runner: Runner) -> torch.Tensor:
+    """The mean losses of some steps, in which batches of the usual size come to be replayed.
+
+    Losses rather than parameters: a bias before a normalisation has no effect, and follows rounding alone.
+    """
+    assert isinstance(runner.train, Resident)
+    seed_everything(0)
+    sizes = runner.train.sizes()
+    epoch = number = usual = 0
+    while usual < _STEPS:
+        for size, item in zip(sizes, runner.epoch(0, epoch, 0, number), strict=False):
+            if usual < _STEPS:
+                runner.step(item, number)
+                number += 1
+                usual += size == sizes[0]
+        epoch += 1
+    runner.trace.end_epoch()
+    return runner.trace.last("losses")
+
+
+def _changes_more_than_rates(group: Group) -> bool:
+    """Whether a scheduler changes what a capture holds fast, such as momentum."""
+    assert group.scheduler is not None
+
+    def fixed() -> list[dict[str, Any]]:
+        left_out = ("params", "param_names", "lr", "initial_lr")
+        return [{k: v for k, v in part.items() if k not in left_out} for part in group.optimizer.param_groups]
+
+    before = fixed()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no step came before
+        group.scheduler.step()
+    return fixed() != before
+
+
+def _numbers(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """The plain numbers that models keep, which a replay would not change."""
+    return [
+        {
+            f"{name}.{key}": value
+            for name, module in group.models.module.named_modules()
+            for key, value in vars(module).items()
+            if isinstance(value, (int, float))
+        }
+        for group in groups
+    ]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Warnings of a trial are not the user's; random layers let everything pass, so that two trials can be compared."""
+    with warnings.catch_warnings(), NoDropout(), isolated_randomness():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _check_waiting(runner: Runner) -> None:
+    """Raise where something in a step waits for the device: a capture would break there, and leave more behind."""
+    assert isinstance(runner.train, Resident)
+    batch, labelled = next(runner.epoch(0, 0, 0, 0)), runner.train.labelled()
+    runner.take(batch, 0, weigh=True, labelled=labelled)
+    mode = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        runner.take(batch, 0, weigh=True, labelled=labelled)
+    finally:
+        torch.cuda.set_sync_debug_mode(mode)
+
+
+def _told(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0].rstrip('.')}"
+
+
+def _mend() -> None:
+    """After a capture that failed, an empty one: torch leaves its random generator as if the first were going on."""
+    _forget()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            torch.zeros((), device="cuda")
+
+
+def _forget() -> None:
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,341 @@
+"""Training on a GPU: strategies and devices agree, captured steps are replayed, kernels equal torch operations."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import paretomtl as pm
+from paretomtl import _cuda
+from paretomtl.training import _trials
+from paretomtl.training._batches import Resident, make_batches
+from paretomtl.training._gradients import task_gradients
+from paretomtl.training._models import Stack, make_modules
+from paretomtl.training._runners import Graphed
+from paretomtl.training._settings import multiplying
+from paretomtl.training._step import Group
+from paretomtl.training._strategies import Plan
+from paretomtl.training._trace import Trace
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+class Net(torch.nn.Module):
+    """Convolutions, batch normalisation and two heads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 6, 3),
+            torch.nn.BatchNorm2d(6),
+            torch.nn.ReLU(),
+            torch.nn.Flatten(),
+            torch.nn.Linear(216, 16),
+        )
+        self.heads = torch.nn.ModuleList([torch.nn.Linear(16, 4) for _ in range(2)])
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        hidden = self.trunk(x)
+        return tuple(head(hidden) for head in self.heads)
+
+
+def images(**options: object) -> pm.Problem:
+    g = torch.Generator().manual_seed(0)
+    data = (torch.rand(96, 1, 8, 8, generator=g), torch.randint(4, (96, 2), generator=g))
+    return pm.Problem(Net, pm.problems.cross_entropies, ["a", "b"], train=data, **options)  # type: ignore[arg-type]
+
+
+def train(problem: pm.Problem, method: str = "pareto-mtl", count: int = 3, **options: object) -> pm.Front:
+    sgd = lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)  # noqa: E731
+    settings = {"epochs": 5, "batch_size": 32, "optimizer": sgd, "device": "cuda", "progress": "quiet", **options}
+    return pm.fit(problem, method, count, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["pareto-mtl", "mgda", "linear"])
+@pytest.mark.parametrize("scope", [{}, {"shared": ["trunk"]}, {"representation": "trunk"}])
+def test_strategies_and_devices_agree(scope: dict[str, object], method: str) -> None:
+    runs = [("sequential", "cuda"), ("batched", "cuda"), ("graphed", "cuda"), ("sequential", "cpu")]
+    options = {"precision": "float64", "epochs": 12, "batch_size": 96}  # one batch: its order is drawn on the device
+    fronts = [train(images(**scope), method, strategy=name, device=device, **options) for name, device in runs]
+    for other in fronts[1:]:
+        for name, tensor in fronts[0].parameters.items():
+            torch.testing.assert_close(tensor, other.parameters[name], rtol=0, atol=1e-6)
+
+
+def test_steps_on_batches_do_not_wait() -> None:
+    from paretomtl.training import _workers
+
+    original = _workers.train_step
+    steps: list[int] = []
+
+    def watched(*args: object, **kwargs: object) -> object:
+        try:
+            torch.cuda.set_sync_debug_mode("error" if len(steps) > 3 else "default")
+            return original(*args, **kwargs)  # type: ignore[arg-type]
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+            steps.append(1)
+
+    _workers.train_step = watched  # type: ignore[assignment]
+    try:
+        for strategy in ("sequential", "batched"):
+            front = train(images(), strategy=strategy)
+            assert front.losses["train"].isfinite().all()
+    finally:
+        _workers.train_step = original
+    assert len(steps) == 60
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("strategy", ["sequential", "batched", "graphed"])
+def test_a_run_can_be_taken_up_again(strategy: str, precision: str, tmp_path: Path) -> None:
+    """Bit by bit with deterministic kernels."""
+    pytest.importorskip("safetensors")
+
+    def stop(report: object) -> None:
+        if report.epoch == 2:  # type: ignore[attr-defined]
+            raise InterruptedError
+
+    deterministic = torch.backends.cudnn.deterministic
+    torch.backends.cudnn.deterministic = True
+    try:
+        options = {"strategy": strategy, "precision": precision}
+        whole = train(images(), **options)
+        with pytest.raises(InterruptedError):
+            train(images(), out=tmp_path, callbacks=[stop], **options)
+        resumed = train(images(), out=tmp_path, resume=True, **options)
+    finally:
+        torch.backends.cudnn.deterministic = deterministic
+    for name, tensor in whole.parameters.items():
+        assert torch.equal(tensor, resumed.parameters[name]), name
+
+
+def test_auto_captures_on_the_gpu() -> None:
+    assert train(images(), strategy="auto").strategy == "graphed: the step can be captured"
+
+
+def batches_of(problem: pm.Problem, size: int = 32) -> Resident:
+    made = make_batches("train", problem.train, batch_size=size, device=torch.device("cuda"), dtype=torch.float32)
+    assert isinstance(made, Resident)
+    return made
+
+
+def test_replays_do_not_wait_and_are_as_many_as_steps() -> None:
+    problem = images()
+    method = pm.ParetoMTL()
+    modules = make_modules(problem, range(3), torch.device("cuda"), torch.float32)
+    state = {name: tensor.cuda() for name, tensor in method.init(method.spread(3, 2)).items()}
+    plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9))
+    trace = Trace(3, 2, torch.device("cuda"))
+    runner = Graphed(plan.graphed(modules, state), batches_of(problem), trace, 100)
+    number = 0
+    for epoch in range(4):
+        for item in runner.epoch(0, epoch, 0, number):
+            replayed = bool(runner._graphs)
+            torch.cuda.set_sync_debug_mode("error" if replayed else "default")
+            try:
+                runner.step(item, number)
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+            trace.count()
+            number += 1
+    assert replayed
+    assert len(runner._graphs) == 1
+    assert int(runner._number) == number
+    trace.end_epoch()
+    assert trace.last("losses").isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "RAdam", "NAdam", "Adamax", "Adadelta", "Rprop"])
+def test_learning_rates_change_without_a_new_capture(name: str) -> None:
+    def make(parameters: object) -> torch.optim.Optimizer:
+        return getattr(torch.optim, name)(parameters, lr=0.01)  # type: ignore[no-any-return]
+
+    def halve(optimizer: torch.optim.Optimizer) -> torch.optim.lr_scheduler.LRScheduler:
+        return torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+    options = {"optimizer": make, "scheduler": halve, "precision": "float64", "epochs": 6}
+    fronts = [train(images(), strategy=strategy, **options) for strategy in ("batched", "graphed")]
+    for key, tensor in fronts[0].parameters.items():
+        if key != "trunk.0.bias":  # it has no effect before a normalisation, and follows rounding
+            # Captured, some optimizers of torch correct their averages in float32.
+            torch.testing.assert_close(tensor, fronts[1].parameters[key], rtol=0, atol=2e-5)
+
+
+def test_one_capture_serves_all_learning_rates() -> None:
+    problem = images()
+    method = pm.Linear()
+    modules = make_modules(problem, range(3), torch.device("cuda"), torch.float32)
+    state = {name: tensor.cuda() for name, tensor in method.init(method.spread(3, 2)).items()}
+    groups = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05)).graphed(modules, state)
+    runner = Graphed(groups, batches_of(problem), Trace(3, 2, torch.device("cuda")), 100)
+    captured = set()
+    for number in range(12):
+        item = next(runner.epoch(0, 0, 0, number))
+        before = {name: tensor.detach().clone() for name, tensor in groups[0].models.trained.items()}
+        runner.step(item, number)
+        captured |= {id(graph) for graph in runner._graphs.values()}
+        groups[0].optimizer.param_groups[0]["lr"] = 0.05 if number < 8 else 0.0
+    assert len(captured) == 1
+    for name, tensor in groups[0].models.trained.items():
+        assert torch.equal(tensor, before[name]), "with a rate of zero nothing moves"
+
+
+class Waits(Net):
+    """Asks for a value in its forward pass, which cannot be captured."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        assert float(x.sum()) > 0
+        return super().forward(x)
+
+
+class Counts(Net):
+    """Counts its calls in Python, which a replay does not."""
+
+    calls = 0
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        Counts.calls += 1
+        return super().forward(x * Counts.calls)
+
+
+@pytest.mark.parametrize("model", [Waits, Counts])
+def test_models_that_cannot_be_captured_are_told_and_trained(model: type[Net]) -> None:
+    problem = dataclasses.replace(images(), model=model)
+    front = train(problem, strategy="auto")
+    assert not front.strategy.startswith("graphed")
+    assert front.losses["train"].isfinite().all()
+    assert torch.rand(1, device="cuda") >= 0, "random numbers can be drawn after a capture that failed"
+    with pytest.raises(ValueError, match="'strategy' must be"):
+        train(problem, strategy="graphed")
+
+
+def test_a_dataset_is_not_graphed_and_says_why() -> None:
+    class Pairs(torch.utils.data.Dataset):  # type: ignore[type-arg]
+        def __len__(self) -> int:
+            return 96
+
+        def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+            return torch.rand(1, 8, 8), torch.tensor([0, 1])
+
+    problem = dataclasses.replace(images(), train=Pairs())
+    assert "not graphed: the training data are not tensors" in train(problem, strategy="auto", epochs=1).strategy
+
+
+def test_a_stack_that_does_not_fit_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = _trials.train_step
+
+    def small(group: Group, *args: object, **options: object) -> object:
+        if group.models.count > 2:
+            raise torch.OutOfMemoryError("no room")
+        return original(group, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_trials, "train_step", small)
+    with pytest.warns(UserWarning, match="a stack of 5 models would need about .* GiB"):
+        cut = train(images(), strategy="graphed", count=5, precision="float64")
+    assert "stacks of 2 one after another" in cut.strategy
+    monkeypatch.undo()
+    whole = train(images(), strategy="graphed", count=5, precision="float64")
+    for name, tensor in whole.parameters.items():
+        torch.testing.assert_close(tensor, cut.parameters[name], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("method", ["pareto-mtl", "gradnorm", "uncertainty"])
+def test_weights_of_earlier_steps(method: str, every: int) -> None:
+    fronts = [
+        train(images(), method, strategy=strategy, weigh_every=every, precision="float64", epochs=8)
+        for strategy in ("sequential", "graphed")
+    ]
+    for name, tensor in fronts[0].parameters.items():
+        torch.testing.assert_close(tensor, fronts[1].parameters[name], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"clip_norm": 0.1},
+        {"keep": "best"},
+        {"schedule": "step", "scheduler": lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9)},
+        {"method": pm.ParetoMTL(release_steps=6, initial_steps=3, scale="first")},
+    ],
+    ids=["clipped", "best", "scheduled by steps", "released"],
+)
+def test_options_of_a_captured_run(options: dict[str, Any]) -> None:
+    problem = images()
+    problem = dataclasses.replace(problem, val=problem.train)
+    settings = {"method": "pareto-mtl", **options, "precision": "float64", "epochs": 8}
+    fronts = [train(problem, strategy=strategy, **settings) for strategy in ("batched", "graphed")]
+    for name, tensor in fronts[0].parameters.items():
+        torch.testing.assert_close(tensor, fronts[1].parameters[name], rtol=0, atol=1e-6)
+    torch.testing.assert_close(fronts[0].history["losses"], fronts[1].history["losses"], rtol=1e-6, atol=0)
+
+
+def test_attention_in_a_stack() -> None:
+    class Attends(Net):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+            self.heads = torch.nn.ModuleList([torch.nn.Linear(8, 4) for _ in range(2)])
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            hidden = self.trunk(x[:, 0]).mean(1)
+            return tuple(head(hidden) for head in self.heads)
+
+    front = train(dataclasses.replace(images(), model=Attends), strategy="auto")
+    assert front.strategy.startswith("graphed"), front.strategy
+
+
+def test_missing_labels_are_left_out_of_replays() -> None:
+    problem = images()
+    inputs, targets = problem.train  # type: ignore[misc]
+    targets = targets.clone()
+    targets[::2, 0] = -100
+    targets[3::7, 1] = -100
+    problem = dataclasses.replace(problem, train=(inputs, targets))
+    slow = lambda p: torch.optim.SGD(p, lr=1e-3)  # noqa: E731
+    for method in ("pareto-mtl", "linear"):
+        fronts = [
+            train(problem, method, strategy=strategy, precision="float64", batch_size=4, epochs=1, optimizer=slow)
+            for strategy in ("sequential", "graphed")
+        ]
+        for name, tensor in fronts[0].parameters.items():
+            torch.testing.assert_close(tensor, fronts[1].parameters[name], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_kernels_of_stacked_layers_equal_torch(padding: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Small(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk = torch.nn.Sequential(
+                torch.nn.Conv2d(1, 10, 9), torch.nn.MaxPool2d(2), torch.nn.ReLU(),
+                torch.nn.Conv2d(10, 20, 5, padding=padding), torch.nn.MaxPool2d(2), torch.nn.ReLU(), torch.nn.Flatten(),
+            )  # fmt: skip
+            self.heads = torch.nn.ModuleList([torch.nn.LazyLinear(10) for _ in range(2)])
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            hidden = self.trunk(x)
+            return tuple(head(hidden) for head in self.heads)
+
+    g = torch.Generator().manual_seed(0)
+    batch = (torch.rand(70, 1, 36, 36, generator=g).cuda(), torch.randint(10, (70, 2), generator=g).cuda())
+    problem = pm.Problem(Small, pm.problems.cross_entropies, ["a", "b"], train=batch)
+    modules = [Small().cuda() for _ in range(3)]
+    for module in modules:
+        module(batch[0])
+    stack = Stack(problem, modules)
+    found = []
+    for switch in ("1", "0"):
+        monkeypatch.setenv("PARETOMTL_KERNELS", switch)
+        with multiplying("float32"):
+            losses = stack.losses(batch)
+            rows = task_gradients(losses, list(stack.trained.values()))
+        found.append([losses, *(g for row in rows for g in row if g is not None)])
+    assert "correlate" not in _cuda.why_not() or _cuda.why_not()["correlate"] == "PARETOMTL_KERNELS is 0"
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=2e-3, atol=2e-5)

@@ -33,6 +33,7 @@ docs: $(READY)  ## the documentation, in out/docs; a broken reference is an erro
 bench: $(READY)  ## speed and accuracy beside peers, stored in benchmarks/results
 	$(BIN)/python benchmarks/min_norm.py
 	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/front.py
 
 clean:  ## remove what the other targets made
 	rm -rf .venv out

@@ -38,6 +38,12 @@ PAGES = {
     "digits": tables.digits_table,
     "step": tables.step_tables,
     "memory": tables.memory_table,
+    "front-cuda": lambda: tables.front_tables("cuda"),
+    "front-cpu": lambda: tables.front_tables("cpu"),
+    "profile": tables.profile_table,
+    "quality": tables.quality_tables,
+    "every": tables.every_table,
+    "shards": tables.shards_table,
     "checksums": tables.checksum_table,
     "files": tables.file_table,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean, median, stdev
 from typing import Any
 
 from paretomtl.experiments import STUDIES, common_reference, load_rows, summaries, verdict
@@ -176,6 +177,136 @@ def memory_table() -> str:
             line.append(" / ".join(str(mine[s]["peak_over_all_models"]) for s in ("sequential", "batched")))
         lines.append(line)
     header = ["tasks", "models", *[f"{method}, {scope}" if method != "linear" else method for method, scope in kinds]]
+    return "\n".join([_table(header, lines), "", _provenance(path, rows[0])])
+
+
+CONTENDERS = {
+    "graphed": "graphed",
+    "batched": "batched",
+    "sequential": "one after another",
+    "paper": "paper's pattern",
+    "torchjd": "TorchJD",
+    "sum": "weighted sum",
+}
+
+
+def front_tables(device: str) -> str:
+    """A step of a whole front beside others, against models, tasks and precision."""
+    path = ROOT / "benchmarks" / "results" / f"front-{device}.json"
+    rows = load_rows(path)
+    cells: dict[tuple[str, int, int, str], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        key = (row["model"], row["models"], row["tasks"], row["precision"])
+        cells.setdefault(key, {})[row["contender"]] = row
+    usual = {model: next(t for m, _, t, _ in cells if m == model) for model, _, _, _ in cells}
+    names = [name for name in CONTENDERS if any(name in by for by in cells.values())]
+    first = "graphed" if device == "cuda" else "sequential"
+    header = [*[CONTENDERS[name] for name in names], "floor", f"paper's pattern over {CONTENDERS[first]}", "peak, MB"]
+
+    def line(by: dict[str, dict[str, Any]]) -> list[str]:
+        times = {name: row["milliseconds"] for name, row in by.items() if row["milliseconds"] is not None}
+        ratio = f"{times['paper'] / times[first]:.1f}" if {"paper", first} <= times.keys() else "–"
+        peak = by.get(first, {}).get("peak_megabytes")
+        floor = f"{next(iter(by.values()))['floor_milliseconds']:.3g}"
+        shown = [f"{times[name]:.3g}" if name in times else "–" for name in names]
+        return [*shown, floor, ratio, "–" if peak is None else f"{peak:.0f}"]
+
+    by_models = [[m, k, t, *line(by)] for (m, k, t, p), by in cells.items() if p == "float32" and t == usual[m]]
+    by_tasks = [[m, k, t, *line(by)] for (m, k, t, p), by in cells.items() if p == "float32" and k == 5]
+    parts = [_table(["network", "models", "tasks", *header], by_models)]
+    if len({t for _, _, t in (row[:3] for row in by_tasks)}) > 2:
+        parts += [
+            "",
+            "With more tasks:",
+            "",
+            _table(["network", "models", "tasks", *header], sorted(by_tasks, key=str)),
+        ]
+    other = [
+        [m, p, _milliseconds(by[first]), _milliseconds(by["sequential"])]
+        for (m, k, t, p), by in cells.items()
+        if k == 5 and t == usual[m] and {first, "sequential"} <= by.keys()
+    ]
+    if device == "cuda":
+        columns = ["network, 5 models", "precision", f"{CONTENDERS[first]}, ms", "one after another, ms"]
+        parts += ["", "Precisions:", "", _table(columns, sorted(other, key=str))]
+    return "\n".join([*parts, "", _provenance(path, rows[0])])
+
+
+def _milliseconds(row: dict[str, Any]) -> str:
+    return row["why"] if row["milliseconds"] is None else f"{row['milliseconds']:.3g}"
+
+
+def profile_table() -> str:
+    """Where the time of a captured step goes."""
+    path = ROOT / "benchmarks" / "results" / "profile-cuda.json"
+    rows = load_rows(path)
+    groups = list(dict.fromkeys(name for row in rows for name in row["groups"]))
+    lines = [
+        [
+            *[row[name] for name in ("models", "by", "kernels", "milliseconds")],
+            f"{row['idle']:.0%} / {row['idle_profiled']:.0%}",
+            *[f"{row['groups'].get(name, 0.0):.3f}" for name in groups],
+        ]
+        for row in rows
+    ]
+    header = ["models", "by", "kernels a step", "ms a step", "idle / by the profiler's clock", *groups]
+    return "\n".join([_table(header, lines), "", _provenance(path, rows[0])])
+
+
+def quality_tables() -> str:
+    """Whole fronts: time and hypervolume of every mode."""
+    path = ROOT / "benchmarks" / "results" / "quality-cuda.json"
+    rows = load_rows(path)
+    runs = [[row["seed"], row["seconds"], f"{row['hypervolume']:.3f}"] for row in rows if row["what"] == "run"]
+    modes: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["what"] == "mode":
+            modes.setdefault(row["mode"], []).append(row)
+    base = [row["hypervolume"] for row in next(iter(modes.values()))]
+    lines = []
+    for name, mine in modes.items():
+        values = [row["hypervolume"] for row in mine]
+        apart = [value - other for value, other in zip(values, base, strict=True)]
+        shown = f"{mean(apart):+.3f} ± {stdev(apart):.3f}" if any(apart) else "–"
+        lines.append([name, mine[0]["seconds"], f"{mean(values):.3f} ± {stdev(values):.3f}", shown])
+    return "\n".join(
+        [
+            _table(["one front of 5 models, 30 epochs; seed", "seconds", "hypervolume"], runs),
+            "",
+            _table(
+                [f"{len(base)} fronts at once, {mine[0]['epochs']} epochs", "seconds", "hypervolume", "difference"],
+                lines,
+            ),
+            "",
+            _provenance(path, rows[0]),
+        ]
+    )
+
+
+def every_table() -> str:
+    """Weights made anew every n steps."""
+    path = ROOT / "benchmarks" / "results" / "weigh_every.json"
+    rows = load_rows(path)
+    lines = []
+    for every in dict.fromkeys(row["weigh_every"] for row in rows):
+        mine = [row for row in rows if row["weigh_every"] == every]
+        values, seconds = ([row[name] for row in mine] for name in ("hypervolume", "seconds"))
+        lines.append([every, f"{mean(values):.3f} ± {stdev(values):.3f}", f"{median(seconds):.1f}"])
+    table = _table(["weights every n steps", "hypervolume", "seconds, median"], lines)
+    return "\n".join([table, "", _provenance(path, rows[0])])
+
+
+def shards_table() -> str:
+    """Shares of the models on each core."""
+    path = ROOT / "benchmarks" / "results" / "shards.json"
+    rows = load_rows(path)
+    ways = list(dict.fromkeys(row["way"] for row in rows))
+    lines = []
+    for models, batch in dict.fromkeys((row["models"], row["batch"]) for row in rows):
+        by = {row["way"]: row for row in rows if (row["models"], row["batch"]) == (models, batch)}
+        ratios = [f"{by[way]['over_one_after_another']:.2f}" for way in ways[1:]]
+        lines.append([models, batch, by[ways[0]]["milliseconds"], *ratios])
+    header = ["models", "batch", f"{ways[0]}, ms", *[f"{way}, over that" for way in ways[1:]]]
     return "\n".join([_table(header, lines), "", _provenance(path, rows[0])])
 
 

@@ -116,6 +116,7 @@ LEFT_ALONE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "ceil mode": lambda x, w: functional.max_pool2d(x, 2, ceil_mode=True),
     "indices": lambda x, w: functional.max_pool2d(x, 2, return_indices=True)[0],
     "double": lambda x, w: functional.conv2d(x.double(), w.double()),
+    "a bias that is not stacked": lambda x, w: functional.conv2d(x, w, torch.ones(3)),
     "many channels": lambda x, w: functional.conv2d(x, w.repeat(20, 1, 1, 1)),
 }
 

@@ -138,6 +138,11 @@ def test_the_trace_adds_in_place() -> None:
     torch.testing.assert_close(history["losses"][:, 0, 0], torch.tensor([1.5, 3.5], dtype=torch.float64))
     assert history["losses"][0, 1, 1].isnan()
     assert trace.labelled().tolist() == [True, True]
+    assert not trace.complete()
+    trace.add([Taken(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2, dtype=torch.bool))])
+    trace.count()
+    trace.end_epoch()
+    assert trace.complete()
     other = Trace(2, 2, CPU)
     other.load(trace.state())
     assert other.labelled().tolist() == [True, True]
@@ -173,6 +178,8 @@ X = torch.randn(6, 2)
         ((X, torch.zeros(6), torch.tensor([0, 1, 2, 3, 4, -100])), False),
         ({"x": X, "y": torch.zeros(6, dtype=torch.uint8)}, False),  # some x are negative: it may be a label
         (torch.ones(6, 2), True),
+        ((X, torch.zeros(6), torch.ones(6, dtype=torch.bool)), True),
+        ((X, torch.zeros(6), torch.tensor([True] * 5 + [False])), False),
     ],
 )
 def test_labels_that_may_be_missing_are_seen(data: Any, labelled: bool) -> None:

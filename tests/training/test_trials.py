@@ -14,7 +14,7 @@ from torch import Tensor
 import paretomtl as pm
 from paretomtl.training._batches import make_batches
 from paretomtl.training._runners import Launched
-from paretomtl.training._step import Group
+from paretomtl.training._step import Group, train_step
 from paretomtl.training._strategies import Plan, _shards
 from paretomtl.training._trace import Trace
 from paretomtl.training._trials import _changes_more_than_rates, _numbers, why_not_graphed
@@ -109,6 +109,17 @@ def breaking(outputs: Tensor, targets: Tensor) -> Tensor:
     return torch.stack([mean * mean, torch.where(mean > 0.75, mean, torch.nan)])
 
 
+def test_a_task_without_labels_keeps_the_weight_that_it_had() -> None:
+    made = group()
+    whole = (X, torch.zeros(64, 2))
+    weights = train_step(made, whole, number=0, total=10).weights
+    some = (X, torch.tensor([[0.0, torch.nan]]).expand(64, 2))
+    assert (train_step(made, some, number=1, total=10).weights[:, 1] == 0).all()
+    later = train_step(made, whole, number=2, total=10, weigh=False).weights
+    torch.testing.assert_close(later[:, 1], weights[:, 1].clamp_min(0.0))
+    assert (later[:, 1] > 0).any()
+
+
 @pytest.mark.parametrize("most", [None, 1])
 def test_a_model_that_broke_goes_back_also_in_a_stack_of_its_own(most: int | None) -> None:
     """Whether its losses are compared with others within the step, or after it."""
@@ -118,16 +129,20 @@ def test_a_model_that_broke_goes_back_also_in_a_stack_of_its_own(most: int | Non
         modules[1].w.fill_(100.0)  # type: ignore[operator, union-attr]
     method = pm.Linear()
     state = method.init(torch.full((2, 2), 0.5, dtype=torch.float64))
-    groups = Plan(made, method, lambda p: torch.optim.SGD(p, lr=0.1)).batched(modules, state, most)
+    groups = Plan(made, method, lambda p: torch.optim.SGD(p, lr=0.03)).batched(modules, state, most)
     batches = make_batches("train", made.train, batch_size=8, device=CPU, dtype=torch.float32)
     runner = Launched(groups, batches, Trace(2, 2, CPU), 10, 1)
-    for number in range(4):
+    path = []
+    for number in range(8):
         for item in runner.epoch(0, number, 0, number):
+            path.append(float(groups[0].models.tensors()["w"][0, 0]))
             runner.step(item, number)
-    for group in groups:
-        group.settle()
-    assert torch.cat([group.alive for group in groups]).tolist() == [False, True]
-    assert groups[0].models.tensors()["w"][0].tolist() == [1.0]
+    for each in groups:
+        each.settle()
+    assert torch.cat([each.alive for each in groups]).tolist() == [False, True]
+    finite = [w for w in path if w > 0.75]
+    assert len(set(finite)) > 2
+    assert float(groups[0].models.tensors()["w"][0, 0]) == min(finite), "where it last was finite"
 
 
 def group(scheduler: Any = None, factory: Any = model) -> Group:

@@ -183,10 +183,10 @@ def memory_table() -> str:
 CONTENDERS = {
     "graphed": "graphed",
     "batched": "batched",
-    "sequential": "one after another",
-    "paper": "paper's pattern",
+    "sequential": "sequential",
+    "paper": "paper",
     "torchjd": "TorchJD",
-    "sum": "weighted sum",
+    "sum": "sum",
 }
 
 
@@ -201,39 +201,42 @@ def front_tables(device: str) -> str:
     usual = {model: next(t for m, _, t, _ in cells if m == model) for model, _, _, _ in cells}
     names = [name for name in CONTENDERS if any(name in by for by in cells.values())]
     first = "graphed" if device == "cuda" else "sequential"
-    header = [*[CONTENDERS[name] for name in names], "floor", f"paper's pattern over {CONTENDERS[first]}", "peak, MB"]
+    others = [name for name in names if name != first]
+    header = ["network × K, m tasks", first, "floor", f"paper / {first}", *[CONTENDERS[n] for n in others], "peak, MB"]
 
     def line(by: dict[str, dict[str, Any]]) -> list[str]:
         times = {name: row["milliseconds"] for name, row in by.items() if row["milliseconds"] is not None}
         ratio = f"{times['paper'] / times[first]:.1f}" if {"paper", first} <= times.keys() else "–"
         peak = by.get(first, {}).get("peak_megabytes")
-        floor = f"{next(iter(by.values()))['floor_milliseconds']:.3g}"
-        shown = [f"{times[name]:.3g}" if name in times else "–" for name in names]
-        return [*shown, floor, ratio, "–" if peak is None else f"{peak:.0f}"]
+        floor = _short(next(iter(by.values()))["floor_milliseconds"])
+        mine, *rest = (_short(times[name]) if name in times else "–" for name in (first, *others))
+        return [mine, floor, ratio, *rest, "–" if peak is None else f"{peak:,.0f}"]
 
-    by_models = [[m, k, t, *line(by)] for (m, k, t, p), by in cells.items() if p == "float32" and t == usual[m]]
-    by_tasks = [[m, k, t, *line(by)] for (m, k, t, p), by in cells.items() if p == "float32" and k == 5]
-    parts = [_table(["network", "models", "tasks", *header], by_models)]
-    if len({t for _, _, t in (row[:3] for row in by_tasks)}) > 2:
-        parts += [
-            "",
-            "With more tasks:",
-            "",
-            _table(["network", "models", "tasks", *header], sorted(by_tasks, key=str)),
-        ]
+    def label(network: str, models: int, tasks: int) -> str:
+        return f"{network} × {models}, m = {tasks}".replace(" ", "\u00a0")
+
+    exact = {(m, k, t): by for (m, k, t, p), by in cells.items() if p == "float32"}
+    by_models = [[label(*key), *line(by)] for key, by in exact.items() if key[2] == usual[key[0]]]
+    by_tasks = [[label(*key), *line(by)] for key, by in sorted(exact.items()) if key[1] == 5]
+    parts = [_table(header, by_models), "", "With more tasks:", "", _table(header, by_tasks)]
     other = [
         [m, p, _milliseconds(by[first]), _milliseconds(by["sequential"])]
         for (m, k, t, p), by in cells.items()
         if k == 5 and t == usual[m] and {first, "sequential"} <= by.keys()
     ]
     if device == "cuda":
-        columns = ["network, 5 models", "precision", f"{CONTENDERS[first]}, ms", "one after another, ms"]
+        columns = ["network, 5 models", "precision", f"{CONTENDERS[first]}, ms", "sequential, ms"]
         parts += ["", "Precisions:", "", _table(columns, sorted(other, key=str))]
     return "\n".join([*parts, "", _provenance(path, rows[0])])
 
 
 def _milliseconds(row: dict[str, Any]) -> str:
-    return row["why"] if row["milliseconds"] is None else f"{row['milliseconds']:.3g}"
+    return row["why"] if row["milliseconds"] is None else _short(row["milliseconds"])
+
+
+def _short(number: float) -> str:
+    """Three digits, and no exponent."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def profile_table() -> str:
@@ -249,7 +252,7 @@ def profile_table() -> str:
         ]
         for row in rows
     ]
-    header = ["models", "by", "kernels a step", "ms a step", "idle / by the profiler's clock", *groups]
+    header = ["models", "by", "kernels", "ms", "idle / profiled", *groups]
     return "\n".join([_table(header, lines), "", _provenance(path, rows[0])])
 
 

@@ -92,7 +92,7 @@ def kernel(
 
 
 def prefetch(kernels: Sequence[tuple[Path, str, Mapping[str, int]]], device: torch.device | None = None) -> None:
-    """Compile several kernels side by side, each of which takes a third of a second."""
+    """Compile several kernels side by side, which takes no longer than the slowest of them."""
     if os.environ.get("PARETOMTL_KERNELS") == "0" or not torch.cuda.is_available() or torch.version.hip is not None:
         return
     with _lock:

@@ -204,8 +204,9 @@ def normed_losses(y: Tensor) -> Tensor:
 @pytest.mark.parametrize("method", ["pareto-mtl", "linear"])
 def test_buffers_dropout_and_frozen_layers(method: str) -> None:
     problem = pm.Problem(Normed, normed_losses, ["a", "b"])
-    front = fit(method, 3, problem=problem, optimizer=lambda p: torch.optim.SGD(p, lr=0.05), precision="float32")
-    again = fit(method, 3, problem=problem, optimizer=lambda p: torch.optim.SGD(p, lr=0.05), precision="float32")
+    sgd = lambda p: torch.optim.SGD(p, lr=0.05)  # noqa: E731
+    options: dict[str, Any] = {"problem": problem, "optimizer": sgd, "precision": "float32", "strategy": "batched"}
+    front, again = (fit(method, 3, **options) for _ in range(2))
     assert torch.equal(front.losses["train"], again.losses["train"]), "the seed decides dropout too"
     for k in range(3):
         model = front.model(k)

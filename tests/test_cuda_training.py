@@ -150,8 +150,12 @@ def test_replays_do_not_wait_and_are_as_many_as_steps() -> None:
     assert trace.last("losses").isfinite().all()
 
 
+# Captured, some optimizers of torch count steps and correct their averages in float32.
+APART = {"RMSprop": 1e-6, "Adamax": 1e-6, "RAdam": 2e-5, "NAdam": 2e-5}
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "RAdam", "NAdam", "Adamax", "Adadelta", "Rprop"])
-def test_learning_rates_change_without_a_new_capture(name: str) -> None:
+def test_schedules_are_followed_with_every_optimizer(name: str) -> None:
     def make(parameters: object) -> torch.optim.Optimizer:
         return getattr(torch.optim, name)(parameters, lr=0.01)  # type: ignore[no-any-return]
 
@@ -162,8 +166,7 @@ def test_learning_rates_change_without_a_new_capture(name: str) -> None:
     fronts = [train(images(), strategy=strategy, **options) for strategy in ("batched", "graphed")]
     for key, tensor in fronts[0].parameters.items():
         if key != "trunk.0.bias":  # it has no effect before a normalisation, and follows rounding
-            # Captured, some optimizers of torch correct their averages in float32.
-            torch.testing.assert_close(tensor, fronts[1].parameters[key], rtol=0, atol=2e-5)
+            torch.testing.assert_close(tensor, fronts[1].parameters[key], rtol=0, atol=APART.get(name, 1e-9))
 
 
 def test_one_capture_serves_all_learning_rates() -> None:

@@ -185,7 +185,7 @@ def runner(
 
 def one_at_a_time(problem: pm.Problem, size: int, device: torch.device) -> dict[str, Callable[[], Callable[[], Any]]]:
     """Steps of one model by others."""
-    inputs, labels = (part[:size].to(device) for part in problem.train)  # type: ignore[union-attr]
+    inputs, labels = (part[:size].to(device) for part in problem.train)
     tasks = len(problem.tasks)
 
     def start() -> tuple[torch.nn.Module, list[Tensor], torch.optim.Optimizer]:
@@ -199,7 +199,7 @@ def one_at_a_time(problem: pm.Problem, size: int, device: torch.device) -> dict[
             rows = []
             for i in range(tasks):
                 optimizer.zero_grad()
-                problem.losses(model(inputs), labels)[i].backward()  # type: ignore[index]
+                problem.losses(model(inputs), labels)[i].backward()
                 rows.append(torch.cat([p.grad.flatten() for p in parameters if p.grad is not None]))
             with torch.no_grad():
                 length = min(len(row) for row in rows)
@@ -207,7 +207,7 @@ def one_at_a_time(problem: pm.Problem, size: int, device: torch.device) -> dict[
             optimizer.zero_grad()
             total: Any = 0.0
             for i in range(tasks):
-                total = total + weights[i] * problem.losses(model(inputs), labels)[i]  # type: ignore[index]
+                total = total + weights[i] * problem.losses(model(inputs), labels)[i]
             total.backward()
             optimizer.step()
 
@@ -223,7 +223,7 @@ def one_at_a_time(problem: pm.Problem, size: int, device: torch.device) -> dict[
         def step() -> None:
             optimizer.zero_grad()
             losses = problem.losses(model(inputs), labels)
-            backward(losses)  # type: ignore[arg-type]
+            backward(losses)
             jac_to_grad(parameters, aggregator)
             optimizer.step()
 
@@ -234,7 +234,7 @@ def one_at_a_time(problem: pm.Problem, size: int, device: torch.device) -> dict[
 
         def step() -> None:
             optimizer.zero_grad()
-            problem.losses(model(inputs), labels).mean().backward()  # type: ignore[union-attr]
+            problem.losses(model(inputs), labels).mean().backward()
             optimizer.step()
 
         return step

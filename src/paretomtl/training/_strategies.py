@@ -23,7 +23,7 @@ from paretomtl.training._gradients import task_gradients
 from paretomtl.training._models import Models, NoDropout, Single, Stack
 from paretomtl.training._runners import CAPTURABLE, make_capturable
 from paretomtl.training._step import Group, train_step
-from paretomtl.training._trials import fitting, why_not_graphed
+from paretomtl.training._trials import first_line, fitting, why_not_graphed
 from paretomtl.training._workers import Side, try_side_by_side
 
 Strategy: TypeAlias = Literal["auto", "sequential", "batched", "graphed"]
@@ -186,7 +186,7 @@ def choose(
                 alone, together = _seconds(plan, modules[:most], _first(state, most), batch, total)
                 reason = f"{1e3 * together:.3g} ms a step as a stack, {1e3 * alone:.3g} ms one after another"
             except Exception as error:  # what cannot be measured can still be trained one after another
-                reason = _first_line(error)
+                reason = first_line(error)
     reason += _remark(side) + told
     if side.beats(together):
         return Choice("sequential", reason, workers=side.count)
@@ -211,7 +211,7 @@ def _stackable(
             why = why or f"{reason}: stacks of {most} one after another"
             reason = _disagreement(plan, modules[:most], _first(state, most), batch)
     except Exception as error:
-        reason = _first_line(error)
+        reason = first_line(error)
     return most, why, reason
 
 
@@ -240,7 +240,7 @@ def _disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch:
             warnings.simplefilter("ignore")
             stack.losses(batch)  # some random functions know only one of the two
     except Exception as error:
-        return _first_line(error)
+        return first_line(error)
     for k in rows:
         (alone,) = plan.sequential(_copies([modules[k]]), slice_state(state, slice(k, k + 1)))
         if _groups_of(alone) != _groups_of(stacked):
@@ -353,8 +353,3 @@ def _agree(mine: Tensor, theirs: Tensor, tolerance: float, least: float) -> bool
         return False
     distance = torch.where(finite, mine - theirs, 0.0).norm()
     return float(distance) <= tolerance * max(float(torch.where(finite, mine, 0.0).norm()), least) + 1e-12
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return f"{type(error).__name__}: {lines[0].rstrip('.')}"

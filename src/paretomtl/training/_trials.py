@@ -95,7 +95,7 @@ def why_not_graphed(groups: Callable[[], list[Group]], train: Batches, total: in
             replayed = _losses(Graphed(made, train, Trace(*shape, device), total, 1))
     except Exception as error:
         _mend()
-        return _told(error)
+        return first_line(error)
     precision = next(iter(made[0].models.trained.values())).dtype
     launched, replayed = launched.double(), replayed.double()
     if not torch.allclose(launched, replayed, rtol=_TOLERANCE.get(precision, _COARSE), atol=1e-12, equal_nan=True):
@@ -172,8 +172,9 @@ def _check_waiting(runner: Runner) -> None:
         torch.cuda.set_sync_debug_mode(mode)
 
 
-def _told(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [""]
+def first_line(error: Exception) -> str:
+    """What went wrong, as a reason to give."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
     return f"{type(error).__name__}: {lines[0].rstrip('.')}"
 
 

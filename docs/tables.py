@@ -314,14 +314,14 @@ def shards_table() -> str:
 
 
 def checksum_table() -> str:
-    """What the pairs of seed 0 must be."""
+    """What the canvases of seed 0 must be."""
     return _table(
         ["data set", "SHA-256 of its arrays, seed 0"], [[f"`{n}`", f"`{sha}`"] for n, sha in PUBLISHED.items()]
     )
 
 
 def file_table() -> str:
-    """The published files that pairs are made of."""
+    """The published files that canvases are made of."""
     lines = [[each.name, f"`{file}`", f"`{md5}`"] for each in SOURCES.values() for file, md5 in each.md5.items()]
     return _table(["set", "file", "md5"], lines)
 

@@ -32,8 +32,8 @@ def prepare(sources: Path, *arguments: str) -> str:
 
 def test_prepare_makes_a_file_and_a_sheet_and_prints_the_checksum(sources: Path, tmp_path: Path) -> None:
     text = prepare(sources, "--seed", "1")
-    made = _prepared.load_pairs("multi-mnist", tmp_path / "data", 1)
-    assert "multi-mnist, regenerated with seed 1: 120 training and 24 test pairs" in text
+    made = _prepared.load_canvases("multi-mnist", tmp_path / "data", 1)
+    assert "multi-mnist, regenerated with seed 1: 120 training and 24 test canvases" in text
     assert f"sha256  {made.checksum()} (published for seed 0 only)" in text
     assert f"sheet   {tmp_path / 'data' / 'multi-mnist-seed1.png'}" in text
     assert (tmp_path / "data" / "multi-mnist-seed1.png").stat().st_size > 20_000
@@ -98,7 +98,7 @@ def test_what_is_not_prepared_says_how_to(tmp_path: Path, monkeypatch: pytest.Mo
         (["multi-mnist", "--from", "nowhere"], "'source' (--from) must be a folder with the files of MNIST"),
         (["multi-mnist", "--seed", "-1"], "'seed' must be a whole number that is not negative. Got -1"),
         (["multi-mnist", "--cache", "/proc/nowhere"], "'cache' must be a folder that can be written"),
-        (["multi-mnist", "--from", "."], "The pairs must have the published SHA-256"),
+        (["multi-mnist", "--from", "."], "The canvases must have the published SHA-256"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.problems import PROBLEMS, LeNet, prepare_pairs
-from paretomtl.problems._pairs import MIXES
+from paretomtl.problems import PROBLEMS, LeNet, prepare_canvases
+from paretomtl.problems._canvases import MIXES
 from problems.sources import use_small_sources
 
 
@@ -18,27 +18,27 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """All three sets of seed 1, from small sources."""
     folder = use_small_sources(tmp_path / "sources", monkeypatch)
     for name in MIXES:
-        prepare_pairs(name, source=folder, cache=tmp_path / "cache", seed=1)
+        prepare_canvases(name, source=folder, cache=tmp_path / "cache", seed=1)
     return tmp_path / "cache"
 
 
 @pytest.mark.parametrize("name", MIXES)
-def test_the_splits_are_the_pairs(prepared: Path, name: str) -> None:
+def test_the_splits_are_the_canvases(prepared: Path, name: str) -> None:
     problem: Any = PROBLEMS[name](folder=prepared, seed=1)
-    pairs = prepare_pairs(name, cache=prepared, seed=1)
+    canvases = prepare_canvases(name, cache=prepared, seed=1)
     images, labels = problem.train
     assert images.dtype == torch.uint8
     assert labels.dtype == torch.int64
     assert images.shape == (120, 1, 36, 36)
-    assert np.array_equal(images[:, 0].numpy(), pairs.train_images)
-    assert np.array_equal(labels.numpy(), pairs.train_labels)
-    assert np.array_equal(problem.test[0][:, 0].numpy(), pairs.test_images)
+    assert np.array_equal(images[:, 0].numpy(), canvases.train_images)
+    assert np.array_equal(labels.numpy(), canvases.train_labels)
+    assert np.array_equal(problem.test[0][:, 0].numpy(), canvases.test_images)
     assert problem.val is None
     assert problem.name == name
     assert problem.reference == (2.0, 2.0)
 
 
-def test_validation_is_the_last_sixth_of_the_training_pairs(prepared: Path) -> None:
+def test_validation_is_the_last_sixth_of_the_training_canvases(prepared: Path) -> None:
     whole: Any = pm.problems.multi_mnist(folder=prepared, seed=1)
     parted: Any = pm.problems.multi_mnist(True, prepared, 1)
     assert [len(parted.train[1]), len(parted.val[1])] == [100, 20]
@@ -100,7 +100,7 @@ def test_lenet_takes_bytes_as_the_paper_does() -> None:
     ("arguments", "command"),
     [({}, "paretomtl data prepare multi-mnist --cache"), ({"seed": 3}, "--seed 3")],
 )
-def test_pairs_that_are_not_prepared_say_how_to(tmp_path: Path, arguments: dict[str, int], command: str) -> None:
+def test_canvases_that_are_not_prepared_say_how_to(tmp_path: Path, arguments: dict[str, int], command: str) -> None:
     with pytest.raises(FileNotFoundError, match=r"multi-mnist-seed\d.npz' is not there yet. Make it with") as error:
         pm.problems.multi_mnist(folder=tmp_path, **arguments)
     assert command in str(error.value)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paretomtl.problems import _prepared, prepare_pairs
-from paretomtl.problems._prepared import data_folder, load_pairs, pairs_file
+from paretomtl.problems import _prepared, prepare_canvases
+from paretomtl.problems._prepared import canvases_file, data_folder, load_canvases
 from problems.sources import use_small_sources
 
 
@@ -21,7 +21,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def cache(tmp_path: Path, sources: Path) -> Path:
     """A cache with multi-mnist of seed 1."""
-    prepare_pairs("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
+    prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
     return tmp_path / "cache"
 
 
@@ -33,8 +33,8 @@ def rewrite(path: Path, **changes: Any) -> None:
 
 @pytest.mark.parametrize("name", ["multi-mnist", "multi-fashion", "multi-fashion-mnist"])
 def test_what_is_stored_is_loaded(tmp_path: Path, sources: Path, name: str) -> None:
-    made = prepare_pairs(name, source=sources, cache=tmp_path, seed=1)
-    found = load_pairs(name, tmp_path, 1)
+    made = prepare_canvases(name, source=sources, cache=tmp_path, seed=1)
+    found = load_canvases(name, tmp_path, 1)
     assert (found.name, found.seed) == (name, 1)
     assert found.checksum() == made.checksum()
     for key, array in found.arrays.items():
@@ -48,7 +48,7 @@ def test_what_is_stored_is_loaded(tmp_path: Path, sources: Path, name: str) -> N
 
 def test_what_is_there_is_only_read(cache: Path) -> None:
     told: list[str] = []
-    prepare_pairs("multi-mnist", source="nowhere", cache=cache, seed=1, tell=told.append)
+    prepare_canvases("multi-mnist", source="nowhere", cache=cache, seed=1, tell=told.append)
     assert told == [f"There already: {cache / 'multi-mnist-seed1.npz'}"]
 
 
@@ -56,9 +56,9 @@ def test_what_is_damaged_is_made_again(cache: Path, sources: Path) -> None:
     path = cache / "multi-mnist-seed1.npz"
     path.write_bytes(path.read_bytes()[:5000])
     told: list[str] = []
-    prepare_pairs("multi-mnist", source=sources, cache=cache, seed=1, tell=told.append)
-    assert told[0].startswith(f"Making it again: '{path}' must be a whole file of pairs")
-    load_pairs("multi-mnist", cache, 1)
+    prepare_canvases("multi-mnist", source=sources, cache=cache, seed=1, tell=told.append)
+    assert told[0].startswith(f"Making it again: '{path}' must be a whole file of canvases")
+    load_canvases("multi-mnist", cache, 1)
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, sources: Path, monkey
 
     monkeypatch.setattr("paretomtl.problems._prepared.np.savez", fail)
     with pytest.raises(OSError, match="full"):
-        prepare_pairs("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
+        prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
     assert list((tmp_path / "cache").iterdir()) == []
 
 
@@ -76,8 +76,8 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, sources: Path, monkey
 def test_a_truncated_file_is_named(cache: Path, left: int) -> None:
     path = cache / "multi-mnist-seed1.npz"
     path.write_bytes(path.read_bytes()[:left])
-    with pytest.raises(ValueError, match=r"must be a whole file of pairs. It is damaged") as error:
-        load_pairs("multi-mnist", cache, 1)
+    with pytest.raises(ValueError, match=r"must be a whole file of canvases. It is damaged") as error:
+        load_canvases("multi-mnist", cache, 1)
     assert str(error.value).startswith(f"'{path}'")
     assert "paretomtl data prepare multi-mnist" in str(error.value)
 
@@ -89,33 +89,33 @@ def test_a_truncated_file_is_named(cache: Path, left: int) -> None:
         ({"seed": 2}, "must be of seed 1. Got seed 2"),
         ({"name": "multi-fashion"}, "must be of name multi-mnist. Got name multi-fashion"),
         ({"test_labels": np.zeros((24, 2), dtype=np.uint8)}, "must be as it was written. Its checksum differs"),
-        ({"test_labels": None}, "must be a whole file of pairs"),
-        ({"other": np.zeros(1)}, "must be a whole file of pairs"),
-        ({"seed": None}, "must be a whole file of pairs"),
-        ({"train_images": np.array([{}], dtype=object)}, "must be a whole file of pairs"),
+        ({"test_labels": None}, "must be a whole file of canvases"),
+        ({"other": np.zeros(1)}, "must be a whole file of canvases"),
+        ({"seed": None}, "must be a whole file of canvases"),
+        ({"train_images": np.array([{}], dtype=object)}, "must be a whole file of canvases"),
     ],
 )
 def test_a_file_of_something_else_is_named(cache: Path, changes: dict[str, Any], message: str) -> None:
     path = cache / "multi-mnist-seed1.npz"
     rewrite(path, **changes)
     with pytest.raises(ValueError, match=message) as error:
-        load_pairs("multi-mnist", cache, 1)
+        load_canvases("multi-mnist", cache, 1)
     assert str(error.value).startswith(f"'{path}'")
 
 
-def test_pairs_of_seed_0_are_the_published_ones_or_none(
+def test_canvases_of_seed_0_are_the_published_ones_or_none(
     tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValueError, match="The pairs must have the published SHA-256 7eae89c8"):
-        prepare_pairs("multi-mnist", source=sources, cache=tmp_path / "cache")
+    with pytest.raises(ValueError, match="The canvases must have the published SHA-256 7eae89c8"):
+        prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
-    checksum = prepare_pairs("multi-mnist", source=sources, cache=tmp_path, seed=1).checksum()
+    checksum = prepare_canvases("multi-mnist", source=sources, cache=tmp_path, seed=1).checksum()
     rewrite(tmp_path / "multi-mnist-seed1.npz", seed=0)
     (tmp_path / "multi-mnist-seed1.npz").rename(tmp_path / "multi-mnist-seed0.npz")
     with pytest.raises(ValueError, match=f"npz' must have the published SHA-256 7eae.* Got {checksum}"):
-        load_pairs("multi-mnist", tmp_path)
+        load_canvases("multi-mnist", tmp_path)
     monkeypatch.setitem(_prepared.PUBLISHED, "multi-mnist", checksum)
-    load_pairs("multi-mnist", tmp_path)
+    load_canvases("multi-mnist", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -131,13 +131,13 @@ def test_pairs_of_seed_0_are_the_published_ones_or_none(
 )
 def test_bad_arguments_are_named(arguments: tuple[str, None, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        pairs_file(*arguments)
+        canvases_file(*arguments)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, sources: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="'cache' must be a folder that can be written"):
-        prepare_pairs("multi-mnist", source=sources, cache=tmp_path / "file", seed=1)
+        prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "file", seed=1)
 
 
 def test_a_folder_without_permission_is_named(tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_a_folder_without_permission_is_named(tmp_path: Path, sources: Path, mon
 
     monkeypatch.setattr("paretomtl._files.write_text", refuse)
     with pytest.raises(ValueError, match=r"'cache' must be a folder that can be written.*Permission denied"):
-        prepare_pairs("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
+        prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
 
 
 def test_the_folder_is_the_users_choice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_the_folder_is_the_users_choice(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert data_folder() == tmp_path / "xdg" / "paretomtl"
     monkeypatch.setenv("PARETOMTL_DATA", "~/mine")
     assert data_folder() == tmp_path / "mine"
-    assert pairs_file("multi-mnist", None, 3) == tmp_path / "mine" / "multi-mnist-seed3.npz"
-    assert pairs_file("multi-mnist", "~/other", 0) == tmp_path / "other" / "multi-mnist-seed0.npz"
+    assert canvases_file("multi-mnist", None, 3) == tmp_path / "mine" / "multi-mnist-seed3.npz"
+    assert canvases_file("multi-mnist", "~/other", 0) == tmp_path / "other" / "multi-mnist-seed0.npz"
 
 
 def test_left_overs_of_others_go_when_they_are_old(cache: Path, sources: Path) -> None:
@@ -171,7 +171,7 @@ def test_left_overs_of_others_go_when_they_are_old(cache: Path, sources: Path) -
     for path in (old, fresh):
         path.write_text("half")
     os.utime(old, (0, 0))
-    prepare_pairs("multi-fashion", source=sources, cache=cache, seed=1)
+    prepare_canvases("multi-fashion", source=sources, cache=cache, seed=1)
     assert not old.exists()
     assert fresh.exists(), "somebody may be writing it"
 

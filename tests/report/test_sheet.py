@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretomtl.problems import Pairs
-from paretomtl.problems._pairs import MIXES
+from paretomtl.problems import Canvases
+from paretomtl.problems._canvases import MIXES
 from paretomtl.report import draw_sheet
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'paretomtl[figures]'")
@@ -18,16 +18,16 @@ def test_a_sheet_is_drawn_of_every_set(tmp_path: Path, name: str, count: int) ->
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (count, 36, 36)).astype(np.uint8)
     labels = random.integers(0, 10, (count, 2)).astype(np.uint8)
-    pairs = Pairs(name, 3, images, labels, images, labels)
-    draw_sheet(pairs, tmp_path / "new" / "sheet.png")
+    canvases = Canvases(name, 3, images, labels, images, labels)
+    draw_sheet(canvases, tmp_path / "new" / "sheet.png")
     first = (tmp_path / "new" / "sheet.png").read_bytes()
     assert first.startswith(b"\x89PNG")
     assert len(first) > 20_000
-    draw_sheet(pairs, tmp_path / "again.png")
-    assert (tmp_path / "again.png").read_bytes() == first, "the same pairs, the same bytes"
+    draw_sheet(canvases, tmp_path / "again.png")
+    assert (tmp_path / "again.png").read_bytes() == first, "the same canvases, the same bytes"
 
 
-def test_the_sheet_shows_pairs_of_the_whole_set_with_their_labels(
+def test_the_sheet_shows_canvases_of_the_whole_set_with_their_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def test_the_sheet_shows_pairs_of_the_whole_set_with_their_labels(
     monkeypatch.setattr(Axes, "set_xlabel", lambda axis, text, **options: words.append(text))
     images = np.broadcast_to(np.arange(240, dtype=np.uint8)[:, None, None], (240, 36, 36))
     labels = np.tile(np.array([[3, 9]], dtype=np.uint8), (240, 1))
-    draw_sheet(Pairs("multi-fashion-mnist", 0, images, labels, images, labels), tmp_path / "sheet.png")
+    draw_sheet(Canvases("multi-fashion-mnist", 0, images, labels, images, labels), tmp_path / "sheet.png")
     assert len(shown) == len(set(shown)) == 24
     assert (shown[0], shown[-1]) == (0, 239)
     assert words == ["3 · boot"] * 24

@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 
 from paretomtl.cli._common import clean_errors, print_json
-from paretomtl.problems import Pairs, prepare_pairs
-from paretomtl.problems._pairs import MIXES
-from paretomtl.problems._prepared import PUBLISHED, pairs_file
+from paretomtl.problems import Canvases, prepare_canvases
+from paretomtl.problems._canvases import MIXES
+from paretomtl.problems._prepared import PUBLISHED, canvases_file
 from paretomtl.report import draw_sheet
 
 data = typer.Typer(help="Data sets of the paper's image experiments.", no_args_is_help=True)
@@ -40,7 +40,7 @@ def prepare(
         Path | None,
         typer.Option(help="Where the result is kept; $PARETOMTL_DATA, or the user's cache folder, if left out."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the pairs; the checksums of seed 0 are published.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the canvases; the checksums of seed 0 are published.")] = 0,
     sheet: Annotated[
         Path | None,
         typer.Option(help="Where a picture of some samples goes (PNG); beside the data if left out."),
@@ -50,16 +50,16 @@ def prepare(
 ) -> None:
     """Make a data set of overlapped images, regenerated after the paper's; what is there already is only verified."""
     errors, began = Console(stderr=True), time.perf_counter()
-    path = pairs_file(name, cache, seed)
-    pairs = prepare_pairs(
+    path = canvases_file(name, cache, seed)
+    canvases = prepare_canvases(
         name,
         source=source,
         cache=cache,
         seed=seed,
         tell=lambda text: errors.print(text, highlight=False, soft_wrap=True, markup=False),
     )
-    drawn = None if no_sheet else _draw(pairs, sheet or path.with_suffix(".png"), errors)
-    checksum = pairs.checksum()
+    drawn = None if no_sheet else _draw(canvases, sheet or path.with_suffix(".png"), errors)
+    checksum = canvases.checksum()
     facts = {
         "name": name,
         "seed": seed,
@@ -67,8 +67,8 @@ def prepare(
         "bytes": path.stat().st_size,
         "sha256": checksum,
         "published": PUBLISHED[name] if seed == 0 else None,
-        "train": len(pairs.train_labels),
-        "test": len(pairs.test_labels),
+        "train": len(canvases.train_labels),
+        "test": len(canvases.test_labels),
         "sheet": None if drawn is None else str(drawn),
         "seconds": time.perf_counter() - began,
     }
@@ -76,22 +76,23 @@ def prepare(
         print_json(facts)
         return
     lines = [
-        f"{name}, regenerated with seed {seed}: {facts['train']:,} training and {facts['test']:,} test pairs, 36 by 36",
+        f"{name}, regenerated with seed {seed}: {facts['train']:,} training and {facts['test']:,} test canvases, "
+        "36 by 36",
         f"file    {path} ({path.stat().st_size / 1e6:.0f} MB)",
         f"sha256  {checksum} ({'as published' if seed == 0 else 'published for seed 0 only'})",
         *([] if drawn is None else [f"sheet   {drawn}"]),
     ]
     if seed == 0:
-        place = "" if path == pairs_file(name, None, seed) else f"PARETOMTL_DATA={path.parent} "
+        place = "" if path == canvases_file(name, None, seed) else f"PARETOMTL_DATA={path.parent} "
         lines.append(f"Train on it with: {place}paretomtl run {name}")
     for line in lines:
         Console().print(line, highlight=False, soft_wrap=True, markup=False)
 
 
-def _draw(pairs: Pairs, path: Path, errors: Console) -> Path | None:
+def _draw(canvases: Canvases, path: Path, errors: Console) -> Path | None:
     """The contact sheet, where figures can be drawn."""
     try:
-        draw_sheet(pairs, path)
+        draw_sheet(canvases, path)
     except ModuleNotFoundError as error:
         errors.print(f"No contact sheet: {error}", highlight=False, soft_wrap=True, markup=False)
         return None

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from paretomtl.problems._canvases import Canvases
 from paretomtl.problems._lenet import LeNet, accuracy, cross_entropies
 from paretomtl.problems._multi_digits import multi_digits
 from paretomtl.problems._multi_mnist import multi_fashion, multi_fashion_mnist, multi_mnist
-from paretomtl.problems._pairs import Pairs
-from paretomtl.problems._prepared import prepare_pairs
+from paretomtl.problems._prepared import prepare_canvases
 from paretomtl.problems._problem import Data, Metric, OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.problems._quadratic import quadratic
 from paretomtl.problems._resnet import ResNet18
@@ -25,11 +25,11 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
 
 __all__ = [
     "PROBLEMS",
+    "Canvases",
     "Data",
     "LeNet",
     "Metric",
     "OptimizerFactory",
-    "Pairs",
     "Problem",
     "Recipe",
     "ResNet18",
@@ -41,7 +41,7 @@ __all__ = [
     "multi_fashion",
     "multi_fashion_mnist",
     "multi_mnist",
-    "prepare_pairs",
+    "prepare_canvases",
     "quadratic",
     "synthetic",
 ]

@@ -82,7 +82,7 @@ SOURCES = {
         sizes=_SIZES,
     ),
 }
-"""The published sets that the pairs are made of."""
+"""The published sets that the canvases are made of."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from paretomtl.methods import MGDA, ParetoMTL
 from paretomtl.problems._idx import Bytes
 from paretomtl.problems._lenet import LeNet, accuracy, cross_entropies
-from paretomtl.problems._prepared import load_pairs
+from paretomtl.problems._prepared import load_canvases
 from paretomtl.problems._problem import Problem, Recipe
 
 _BATCH, _EPOCHS, _INITIAL_EPOCHS = 256, 100, 2
@@ -23,15 +23,16 @@ def multi_mnist(
 ) -> Problem:
     """Two digits of MNIST in one image, MultiMNIST (paper, section 6.1), regenerated: tell both.
 
-    120,000 training and 20,000 test pairs of different classes, overlapped on a canvas of 36 by 36: images
+    120,000 training and 20,000 test canvases of 36 by 36, each with two images of different classes, overlapped: images
     ``[n, 1, 36, 36]`` in unsigned bytes, labels ``[n, 2]``. The paper's files are lost; these are made anew by what is
     known of them, and ``paretomtl data prepare multi-mnist`` must have made them. The recipe is that of the paper's
     code: raw bytes as input, SGD with momentum, at most two epochs of the initial phase, weights that sum to m.
 
     Args:
-        validation: train on the first 100,000 pairs, and validate on the last 20,000, which share no image with them.
-        folder: where the pairs are; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
-        seed: that the pairs were made with.
+        validation: train on the first 100,000 canvases, and validate on the last 20,000, which share no image with
+            them.
+        folder: where the canvases are; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
+        seed: that the canvases were made with.
         model: takes images in unsigned bytes; ``lambda: LeNet(scale=1 / 255)`` gives the paper's network inputs from
             0 to 1.
 
@@ -73,16 +74,16 @@ def multi_fashion_mnist(
 def _problem(
     name: str, validation: bool, folder: str | Path | None, seed: int, model: Callable[[], nn.Module]
 ) -> Problem:
-    pairs = load_pairs(name, folder, seed)
-    images, labels = _tensors(pairs.train_images, pairs.train_labels)
-    cut = len(labels) - (pairs.validation if validation else 0)
+    canvases = load_canvases(name, folder, seed)
+    images, labels = _tensors(canvases.train_images, canvases.train_labels)
+    cut = len(labels) - (canvases.validation if validation else 0)
     return Problem(
         model=model,
         losses=cross_entropies,
         tasks=["top-left", "bottom-right"],
         train=(images[:cut], labels[:cut]),
         val=(images[cut:], labels[cut:]) if validation else None,
-        test=_tensors(pairs.test_images, pairs.test_labels),
+        test=_tensors(canvases.test_images, canvases.test_labels),
         metrics={"top-left accuracy": accuracy(0), "bottom-right accuracy": accuracy(1)},
         name=name,
         reference=[2.0, 2.0],

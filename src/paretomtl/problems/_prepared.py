@@ -1,4 +1,4 @@
-"""Pairs on disk: one file for each set and seed, whole or absent, with a checksum that is published for seed 0."""
+"""Canvases on disk: one file for each set and seed, whole or absent, with a checksum that is published for seed 0."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ import numpy as np
 
 from paretomtl._files import check_writable, sweep, whole_file
 from paretomtl.core._shapes import check_not_negative
+from paretomtl.problems._canvases import MIXES, Canvases, generate_canvases
 from paretomtl.problems._download import ABANDONED, download
 from paretomtl.problems._idx import SOURCES, read_source
-from paretomtl.problems._pairs import MIXES, Pairs, generate_pairs
 
 VERSION = 1
-"""Of the recipe and of the file; another one makes other pairs."""
+"""Of the recipe and of the file; another one makes other canvases."""
 
 PUBLISHED = {
     "multi-mnist": "7eae89c8c92440e5043126a2f2b494ed62b751813c132d79f563308305875b4f",
     "multi-fashion": "b178d9ef5406a33ed44faf7b198d9ee828cf259d081f44e1003f5653e2a4989a",
     "multi-fashion-mnist": "bc65adea83aac01c27c786b8ef4c6a27890f0c4ea9a17db407d67c430de00318",
 }
-"""The SHA-256 of :meth:`paretomtl.problems.Pairs.checksum` for seed 0."""
+"""The SHA-256 of :meth:`paretomtl.problems.Canvases.checksum` for seed 0."""
 
 
 def data_folder() -> Path:
-    """Where pairs are kept: ``$PARETOMTL_DATA``, else ``paretomtl`` in ``$XDG_CACHE_HOME`` or in ``~/.cache``."""
+    """Where canvases are kept: ``$PARETOMTL_DATA``, else ``paretomtl`` in ``$XDG_CACHE_HOME`` or in ``~/.cache``."""
     if chosen := os.environ.get("PARETOMTL_DATA"):
         return Path(chosen).expanduser()
     caches = os.environ.get("XDG_CACHE_HOME")
     return (Path(caches) if caches else Path.home() / ".cache") / "paretomtl"
 
 
-def pairs_file(name: str, cache: str | Path | None, seed: int) -> Path:
-    """The file of a set of pairs."""
+def canvases_file(name: str, cache: str | Path | None, seed: int) -> Path:
+    """The file of a set of canvases."""
     if name not in MIXES:
         raise ValueError(f"'name' must be one of {', '.join(MIXES)}. Got {name!r} instead.")
     check_not_negative("seed", seed)
@@ -45,33 +45,33 @@ def pairs_file(name: str, cache: str | Path | None, seed: int) -> Path:
     return (data_folder() if cache is None else Path(cache).expanduser()) / f"{name}-seed{seed}.npz"
 
 
-def prepare_pairs(
+def prepare_canvases(
     name: str,
     *,
     source: str | Path | None = None,
     cache: str | Path | None = None,
     seed: int = 0,
     tell: Callable[[str], None] = lambda text: None,
-) -> Pairs:
-    """Make a set of pairs of the paper (section 6.1) once, and keep it; what is there already is only read.
+) -> Canvases:
+    """Make a set of canvases of the paper (section 6.1) once, and keep it; what is there already is only read.
 
     Args:
         name: ``"multi-mnist"``, ``"multi-fashion"`` or ``"multi-fashion-mnist"``.
         source: a folder with the four published files of MNIST, of Fashion-MNIST, or with a folder of each, ``mnist``
             and ``fashion-mnist``. None downloads them into ``cache``.
-        cache: where the pairs are kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
+        cache: where the canvases are kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         seed: of everything that is drawn. The checksums of seed 0 are published.
         tell: is told what happens.
     """
-    path = pairs_file(name, cache, seed)
+    path = canvases_file(name, cache, seed)
     if path.exists():
         try:
-            pairs = load_pairs(name, cache, seed)
+            canvases = load_canvases(name, cache, seed)
         except ValueError as error:
             tell(f"Making it again: {error}")
         else:
             tell(f"There already: {path}")
-            return pairs
+            return canvases
     check_writable("cache", path.parent)
     sweep(path.parent, seconds=ABANDONED)
     read = {}
@@ -81,19 +81,19 @@ def prepare_pairs(
             download(known, path.parent / known.folder, tell=tell)
         read[each] = read_source(known, path.parent if source is None else Path(source).expanduser())
     began = time.perf_counter()
-    pairs = generate_pairs(name, seed, read)
-    checksum = pairs.checksum()
-    _check_published(pairs.name, seed, checksum, "The pairs")
-    content: dict[str, Any] = {**_words(name, seed, checksum), **pairs.arrays}
+    canvases = generate_canvases(name, seed, read)
+    checksum = canvases.checksum()
+    _check_published(canvases.name, seed, checksum, "The canvases")
+    content: dict[str, Any] = {**_words(name, seed, checksum), **canvases.arrays}
     with whole_file(path) as file:
         np.savez(file, **content)
     tell(f"Made in {time.perf_counter() - began:.1f} s: {path}")
-    return pairs
+    return canvases
 
 
-def load_pairs(name: str, cache: str | Path | None = None, seed: int = 0) -> Pairs:
-    """What :func:`prepare_pairs` stored; an error for a file that is missing, damaged, or of something else."""
-    path = pairs_file(name, cache, seed)
+def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> Canvases:
+    """What :func:`prepare_canvases` stored; an error for a file that is missing, damaged, or of something else."""
+    path = canvases_file(name, cache, seed)
     options = f"{'' if cache is None else f' --cache {cache}'}{f' --seed {seed}' if seed else ''}"
     command = f"paretomtl data prepare {name}{options}"
     if not path.is_file():
@@ -103,19 +103,19 @@ def load_pairs(name: str, cache: str | Path | None = None, seed: int = 0) -> Pai
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             content: dict[str, Any] = {key: stored[key] for key in stored.files}
         words = {key: content.pop(key).item() for key in ("version", "name", "seed", "checksum")}
-        pairs = Pairs(words["name"], words["seed"], **content)
+        canvases = Canvases(words["name"], words["seed"], **content)
     except OSError:
         raise
     except Exception as error:
-        raise ValueError(f"'{path}' must be a whole file of pairs. It is damaged ({error}). {again}") from None
+        raise ValueError(f"'{path}' must be a whole file of canvases. It is damaged ({error}). {again}") from None
     wanted = _words(name, seed, words["checksum"])
     for key, value in words.items():
         if value != wanted[key]:
             raise ValueError(f"'{path}' must be of {key} {wanted[key]}. Got {key} {value} instead. {again}")
-    if pairs.checksum() != words["checksum"]:
+    if canvases.checksum() != words["checksum"]:
         raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was changed. {again}")
     _check_published(name, seed, words["checksum"], f"'{path}'")
-    return pairs
+    return canvases
 
 
 def _words(name: str, seed: int, checksum: str) -> dict[str, Any]:
@@ -123,6 +123,6 @@ def _words(name: str, seed: int, checksum: str) -> dict[str, Any]:
 
 
 def _check_published(name: str, seed: int, checksum: str, what: str) -> None:
-    """With seed 0 everybody has the same pairs, or none."""
+    """With seed 0 everybody has the same canvases, or none."""
     if seed == 0 and checksum != PUBLISHED[name]:
         raise ValueError(f"{what} must have the published SHA-256 {PUBLISHED[name]} of {name}. Got {checksum} instead.")

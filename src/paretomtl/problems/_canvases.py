@@ -1,4 +1,4 @@
-"""Two images on one canvas, after MultiMNIST: how the pairs of the paper's image experiments are made again."""
+"""Two images on one canvas, after MultiMNIST: how the data of the paper's image experiments are made again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HELD_OUT = 6  # one image in so many is kept apart for validation
 
 @dataclass(frozen=True)
 class Mix:
-    """What a set of pairs is made of.
+    """What a set of canvases is made of.
 
     Attributes:
         top_left: the source of the image at the top left.
@@ -39,14 +39,14 @@ MIXES = {
     "multi-fashion": Mix("fashion-mnist", "fashion-mnist"),
     "multi-fashion-mnist": Mix("mnist", "fashion-mnist"),
 }
-"""The paper's three sets of pairs (section 6.1)."""
+"""The paper's three sets of canvases (section 6.1)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """A set of overlapped pairs, regenerated: unsigned bytes, as they are stored.
+class Canvases:
+    """A set of canvases with overlapped images, regenerated: unsigned bytes, as they are stored.
 
-    The last sixth of the training pairs shares no image with the others, neither at the top left nor at the bottom
+    The last sixth of the training canvases shares no image with the others, neither at the top left nor at the bottom
     right: it can serve for validation.
 
     Attributes:
@@ -73,7 +73,7 @@ class Pairs:
 
     @property
     def validation(self) -> int:
-        """How many of the last training pairs are made of images of their own."""
+        """How many of the last training canvases are made of images of their own."""
         return len(self.train_labels) // _HELD_OUT
 
     def checksum(self) -> str:
@@ -85,11 +85,12 @@ class Pairs:
         return digest.hexdigest()
 
 
-def generate_pairs(name: str, seed: int, sources: Mapping[str, Mapping[str, Images]]) -> Pairs:
-    """The pairs of a set: a function of the seed and of the published images alone.
+def generate_canvases(name: str, seed: int, sources: Mapping[str, Mapping[str, Images]]) -> Canvases:
+    """The canvases of a set: a function of the seed and of the published images alone.
 
     Everything is drawn from one ``numpy.random.RandomState(seed)``, whose numbers no version of NumPy changes: first
-    for the pairs of the first five sixths of the training images, then for those of the last sixth, then for the test.
+    for the canvases of the first five sixths of the training images, then for those of the last sixth, then for the
+    test.
     """
     mix = MIXES[name]
     random = np.random.RandomState(seed)
@@ -101,7 +102,7 @@ def generate_pairs(name: str, seed: int, sources: Mapping[str, Mapping[str, Imag
         for split, part in (("train", slice(cut)), ("train", slice(cut, None)), ("t10k", slice(None)))
     ]
     train_images, train_labels = (np.concatenate(parts) for parts in zip(*made[:2], strict=True))
-    return Pairs(name, seed, train_images, train_labels, *made[2])
+    return Canvases(name, seed, train_images, train_labels, *made[2])
 
 
 def overlap(

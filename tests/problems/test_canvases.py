@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paretomtl.problems._canvases import MIXES, Canvases, generate_canvases, overlap
 from paretomtl.problems._idx import SOURCES, Images, read_source
-from paretomtl.problems._pairs import MIXES, Pairs, generate_pairs, overlap
 from paretomtl.problems._prepared import PUBLISHED
 from problems.sources import real_folder
 
@@ -20,10 +20,10 @@ def some_images(count: int, seed: int, high: int = 256) -> Images:
     return Images(images, (np.arange(count) % 10).astype(np.uint8))
 
 
-def one_by_one(pairs: tuple[np.ndarray, np.ndarray], left: Images, right: Images) -> tuple[list[int], list[int]]:
+def one_by_one(canvases: tuple[np.ndarray, np.ndarray], left: Images, right: Images) -> tuple[list[int], list[int]]:
     """Which image lies where, found by trying all: no image has a zero byte, so that corners tell the shifts."""
     first, second = [], []
-    for picture, (a, b) in zip(pairs[0], pairs[1], strict=True):
+    for picture, (a, b) in zip(canvases[0], canvases[1], strict=True):
         top = int(np.flatnonzero(picture.diagonal())[0])
         bottom = int(np.flatnonzero(picture.diagonal())[-1]) - 27
         assert top in range(5)
@@ -45,11 +45,11 @@ def one_by_one(pairs: tuple[np.ndarray, np.ndarray], left: Images, right: Images
 @given(seed=st.integers(0, 2**32 - 1), other_class=st.booleans())
 def test_every_pair_is_two_images_added_and_clipped(seed: int, other_class: bool) -> None:
     left, right = some_images(20, 1), some_images(20, 2)
-    pairs = overlap(left, right, np.random.RandomState(seed), other_class=other_class)
-    assert pairs[0].dtype == pairs[1].dtype == np.uint8
-    first, _ = one_by_one(pairs, left, right)
+    canvases = overlap(left, right, np.random.RandomState(seed), other_class=other_class)
+    assert canvases[0].dtype == canvases[1].dtype == np.uint8
+    first, _ = one_by_one(canvases, left, right)
     assert first == [*range(20), *range(20)], "each image twice at the top left"
-    assert not other_class or (pairs[1][:, 0] != pairs[1][:, 1]).all()
+    assert not other_class or (canvases[1][:, 0] != canvases[1][:, 1]).all()
 
 
 def test_shifts_and_partners_are_drawn_evenly() -> None:
@@ -67,7 +67,7 @@ def test_shifts_and_partners_are_drawn_evenly() -> None:
 def test_any_class_goes_with_any_where_the_sources_differ() -> None:
     left, right = some_images(600, 1), some_images(600, 2)
     splits = {"mnist": {"train": left, "t10k": left[:100]}, "fashion-mnist": {"train": right, "t10k": right[:100]}}
-    labels = generate_pairs("multi-fashion-mnist", 0, splits).train_labels
+    labels = generate_canvases("multi-fashion-mnist", 0, splits).train_labels
     assert 0.07 < (labels[:, 0] == labels[:, 1]).mean() < 0.13
 
 
@@ -76,50 +76,50 @@ def test_the_last_sixth_shares_no_image_with_the_rest(name: str) -> None:
     """The last sixth of the images is dark all over, the others are bright: no canvas has both."""
     images = np.repeat(np.array([100] * 50 + [1] * 10, dtype=np.uint8), 28 * 28).reshape(60, 28, 28)
     both = Images(images, (np.arange(60) % 10).astype(np.uint8))
-    made = generate_pairs(name, 0, {key: {"train": both, "t10k": both[:12]} for key in SOURCES})
+    made = generate_canvases(name, 0, {key: {"train": both, "t10k": both[:12]} for key in SOURCES})
     assert made.validation == 20
     assert set(np.unique(made.train_images[:-20])) == {0, 100, 200}
     assert set(np.unique(made.train_images[-20:])) == {0, 1, 2}
 
 
-def test_the_same_seed_makes_the_same_pairs_and_another_one_others() -> None:
+def test_the_same_seed_makes_the_same_canvases_and_another_one_others() -> None:
     splits = {"mnist": {"train": some_images(60, 1), "t10k": some_images(12, 2)}}
-    sums = [generate_pairs("multi-mnist", seed, splits).checksum() for seed in (0, 0, 1)]
+    sums = [generate_canvases("multi-mnist", seed, splits).checksum() for seed in (0, 0, 1)]
     assert sums[0] == sums[1] != sums[2]
 
 
 def test_the_checksum_is_that_of_names_shapes_and_bytes() -> None:
-    pairs = generate_pairs("multi-mnist", 0, {"mnist": {"train": some_images(60, 1), "t10k": some_images(12, 2)}})
+    canvases = generate_canvases("multi-mnist", 0, {"mnist": {"train": some_images(60, 1), "t10k": some_images(12, 2)}})
     text = b""
     for name in ("train_images", "train_labels", "test_images", "test_labels"):
-        array = getattr(pairs, name)
+        array = getattr(canvases, name)
         text += f"{name} uint8 {list(array.shape)}".encode() + array.tobytes()
-    assert pairs.checksum() == hashlib.sha256(text).hexdigest()
+    assert canvases.checksum() == hashlib.sha256(text).hexdigest()
 
 
 @pytest.mark.parametrize("name", MIXES)
 def test_the_published_checksum_is_that_of_the_published_files(name: str) -> None:
     folder = real_folder()
-    pairs = generate_pairs(name, 0, {key: read_source(SOURCES[key], folder) for key in MIXES[name].sources})
-    assert pairs.checksum() == PUBLISHED[name]
-    assert pairs.validation == 20_000
-    _check_real(pairs, folder)
+    canvases = generate_canvases(name, 0, {key: read_source(SOURCES[key], folder) for key in MIXES[name].sources})
+    assert canvases.checksum() == PUBLISHED[name]
+    assert canvases.validation == 20_000
+    _check_real(canvases, folder)
 
 
-def _check_real(pairs: Pairs, folder: Path) -> None:
-    """What the recipe says of the whole set, and some pairs built one by one."""
-    assert pairs.train_images.shape == (120_000, 36, 36)
-    assert pairs.train_labels.shape == (120_000, 2)
-    assert pairs.test_images.shape == (20_000, 36, 36)
-    assert pairs.test_labels.shape == (20_000, 2)
-    mix = MIXES[pairs.name]
+def _check_real(canvases: Canvases, folder: Path) -> None:
+    """What the recipe says of the whole set, and some canvases built one by one."""
+    assert canvases.train_images.shape == (120_000, 36, 36)
+    assert canvases.train_labels.shape == (120_000, 2)
+    assert canvases.test_images.shape == (20_000, 36, 36)
+    assert canvases.test_labels.shape == (20_000, 2)
+    mix = MIXES[canvases.name]
     left, right = (read_source(SOURCES[key], folder) for key in (mix.top_left, mix.bottom_right))
-    same = (pairs.train_labels[:, 0] == pairs.train_labels[:, 1]).mean()
+    same = (canvases.train_labels[:, 0] == canvases.train_labels[:, 1]).mean()
     assert same == 0 if mix.top_left == mix.bottom_right else abs(same - 0.1) < 0.004
     blocks = [
-        (pairs.train_images[:100_000], pairs.train_labels[:100_000], "train", slice(50_000)),
-        (pairs.train_images[100_000:], pairs.train_labels[100_000:], "train", slice(50_000, None)),
-        (pairs.test_images, pairs.test_labels, "t10k", slice(None)),
+        (canvases.train_images[:100_000], canvases.train_labels[:100_000], "train", slice(50_000)),
+        (canvases.train_images[100_000:], canvases.train_labels[100_000:], "train", slice(50_000, None)),
+        (canvases.test_images, canvases.test_labels, "t10k", slice(None)),
     ]
     for pictures, labels, split, part in blocks:
         top, bottom = left[split][part], right[split][part]

@@ -78,10 +78,25 @@ def test_what_was_prepared_is_trained_on_by_name(
     call("compare", "multi-mnist", "--methods", "linear,mgda", "--seeds", "1", *quick)
 
 
+def test_three_images_are_prepared_and_trained_on_by_name(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_prepared, "_check_published", lambda *arguments: None)
+    text = call("data", "prepare", "multi-fashion-3", "--from", str(sources))
+    assert "multi-fashion-3, made with seed 0: 120 training and 24 test canvases, 36 by 36" in text
+    assert (tmp_path / "data" / "multi-fashion-3-seed0.png").stat().st_size > 20_000
+    quick = ("--epochs", "1", "--preferences", "3", "--device", "cpu", "--progress", "quiet", "--json")
+    facts = json.loads(call("run", "multi-fashion-3", "--out", str(tmp_path / "run"), *quick))
+    assert facts["tasks"] == ["top-left", "bottom-right", "top-right"]
+    assert facts["reference"] == [2.0, 2.0, 2.0]
+
+
 def test_the_problems_are_listed() -> None:
     problems = json.loads(call("list", "--json"))["problem"]
     for name in ("multi-mnist", "multi-fashion", "multi-fashion-mnist"):
         assert "regenerated: tell both." in problems[name]
+    for name in ("multi-mnist-3", "multi-fashion-3"):
+        assert "not in the paper: tell all three." in problems[name]
 
 
 def test_what_is_not_prepared_says_how_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +109,7 @@ def test_what_is_not_prepared_says_how_to(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["multi-faces"], "'name' must be one of multi-mnist, multi-fashion, multi-fashion-mnist. Got 'multi-faces'"),
+        (["multi-faces"], "multi-fashion-mnist, multi-mnist-3, multi-fashion-3. Got 'multi-faces' instead"),
         (["multi-mnist", "--from", "nowhere"], "'source' (--from) must be a folder with the files of MNIST"),
         (["multi-mnist", "--seed", "-1"], "'seed' must be a whole number that is not negative. Got -1"),
         (["multi-mnist", "--cache", "/proc/nowhere"], "'cache' must be a folder that can be written"),
@@ -133,11 +148,12 @@ def test_without_a_network_the_error_says_what_to_do(sources: Path, monkeypatch:
     assert "--from FOLDER" in text
 
 
-def test_the_real_files_make_what_is_published(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["multi-fashion-mnist", "multi-mnist-3"])
+def test_the_real_files_make_what_is_published(tmp_path: Path, name: str) -> None:
     assert real_folder() == REAL
-    text = call("data", "prepare", "multi-fashion-mnist", "--from", str(REAL), "--cache", str(tmp_path), "--no-sheet")
-    assert f"sha256  {_prepared.PUBLISHED['multi-fashion-mnist']} (as published)" in text
-    (tmp_path / "multi-fashion-mnist-seed0.npz").unlink()  # 182 MB
+    text = call("data", "prepare", name, "--from", str(REAL), "--cache", str(tmp_path), "--no-sheet")
+    assert f"sha256  {_prepared.PUBLISHED[name]} (as published)" in text
+    (tmp_path / f"{name}-seed0.npz").unlink()  # 182 MB
 
 
 def test_help_explains() -> None:

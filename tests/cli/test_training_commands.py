@@ -237,7 +237,7 @@ def test_help_explains(command: str) -> None:
 def test_completion_knows_the_names() -> None:
     from paretomtl.cli._common import complete_method, complete_problem
 
-    assert complete_problem("multi-f") == ["multi-fashion", "multi-fashion-mnist"]
+    assert complete_problem("multi-f") == ["multi-fashion", "multi-fashion-mnist", "multi-fashion-3"]
     assert set(complete_method("")) == set(METHODS)
     assert "--install-completion" in call("--help")
 

@@ -15,7 +15,7 @@ from problems.sources import use_small_sources
 
 @pytest.fixture
 def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All three sets of seed 1, from small sources."""
+    """All sets of seed 1, from small sources."""
     folder = use_small_sources(tmp_path / "sources", monkeypatch)
     for name in MIXES:
         prepare_canvases(name, source=folder, cache=tmp_path / "cache", seed=1)
@@ -35,7 +35,10 @@ def test_the_splits_are_the_canvases(prepared: Path, name: str) -> None:
     assert np.array_equal(problem.test[0][:, 0].numpy(), canvases.test_images)
     assert problem.val is None
     assert problem.name == name
-    assert problem.reference == (2.0, 2.0)
+    assert problem.tasks == ("top-left", "bottom-right", "top-right")[: labels.shape[1]]
+    assert list(problem.metrics) == [f"{task} accuracy" for task in problem.tasks]
+    assert problem.reference == (2.0,) * labels.shape[1]
+    assert [head.shape for head in problem.model()(images[:3])] == [(3, 10)] * labels.shape[1]
 
 
 def test_validation_is_the_last_sixth_of_the_training_canvases(prepared: Path) -> None:
@@ -46,8 +49,9 @@ def test_validation_is_the_last_sixth_of_the_training_canvases(prepared: Path) -
         assert torch.equal(torch.cat([parted.train[i], parted.val[i]]), whole.train[i])
 
 
-def test_the_recipe_is_the_papers(prepared: Path) -> None:
-    recipe = pm.problems.multi_mnist(folder=prepared, seed=1).recipe
+@pytest.mark.parametrize("name", MIXES)
+def test_the_recipe_is_the_papers(prepared: Path, name: str) -> None:
+    recipe = PROBLEMS[name](folder=prepared, seed=1).recipe
     assert (recipe.epochs, recipe.batch_size) == (100, 256)
     assert recipe.methods["mgda"] == pm.MGDA(rescale=True)
     assert recipe.methods["pareto-mtl"] == pm.ParetoMTL(rescale=True, initial_steps=2)
@@ -75,11 +79,20 @@ def test_the_initial_phase_is_two_epochs(samples: int, steps: int) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["sequential", "batched"])
-def test_bytes_train_in_both_strategies(prepared: Path, strategy: Any) -> None:
-    problem = pm.problems.multi_fashion_mnist(folder=prepared, seed=1, model=lambda: LeNet(scale=1 / 255))
-    front = pm.fit(problem, preferences=2, epochs=1, strategy=strategy, device="cpu", progress="quiet")
+@pytest.mark.parametrize("name", ["multi-fashion-mnist", "multi-mnist-3"])
+def test_bytes_train_in_both_strategies(prepared: Path, name: str, strategy: Any) -> None:
+    tasks = len(MIXES[name])
+    problem = PROBLEMS[name](folder=prepared, seed=1, model=lambda: LeNet(tasks, scale=1 / 255))
+    front = pm.fit(problem, preferences=3, epochs=1, strategy=strategy, device="cpu", progress="quiet")
+    assert front.losses["test"].shape == (3, tasks)
     assert torch.isfinite(front.losses["test"]).all()
-    assert set(front.metrics["test"]) == {"top-left accuracy", "bottom-right accuracy"}
+    assert set(front.metrics["test"]) == {f"{task} accuracy" for task in problem.tasks}
+
+
+def test_a_model_with_too_few_heads_is_refused(prepared: Path) -> None:
+    problem = pm.problems.multi_fashion_3(folder=prepared, seed=1, model=LeNet)
+    with pytest.raises(ValueError, match=r"must return shape \[3\], one per task. Got \[2\]"):
+        pm.fit(problem, preferences=2, epochs=1, device="cpu", progress="quiet")
 
 
 def test_lenet_takes_bytes_as_the_paper_does() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from paretomtl.problems import _prepared, prepare_canvases
+from paretomtl.problems._canvases import MIXES
 from paretomtl.problems._prepared import canvases_file, data_folder, load_canvases
 from problems.sources import use_small_sources
 
@@ -31,7 +32,7 @@ def rewrite(path: Path, **changes: Any) -> None:
     np.savez(path, **{key: value for key, value in content.items() if value is not None})
 
 
-@pytest.mark.parametrize("name", ["multi-mnist", "multi-fashion", "multi-fashion-mnist"])
+@pytest.mark.parametrize("name", MIXES)
 def test_what_is_stored_is_loaded(tmp_path: Path, sources: Path, name: str) -> None:
     made = prepare_canvases(name, source=sources, cache=tmp_path, seed=1)
     found = load_canvases(name, tmp_path, 1)
@@ -123,7 +124,7 @@ def test_canvases_of_seed_0_are_the_published_ones_or_none(
     [
         (
             ("multi-faces", None, 0),
-            "'name' must be one of multi-mnist, multi-fashion, multi-fashion-mnist. Got 'multi-f",
+            "'name' must be one of multi-mnist, .*, multi-mnist-3, multi-fashion-3. Got 'multi-faces'",
         ),
         (("multi-mnist", None, -1), "'seed' must be a whole number that is not negative. Got -1"),
         (("multi-mnist", None, 2**32), r"'seed' must be under 2\*\*32. Got 4294967296"),

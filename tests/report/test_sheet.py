@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip insta
 def test_a_sheet_is_drawn_of_every_set(tmp_path: Path, name: str, count: int) -> None:
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (count, 36, 36)).astype(np.uint8)
-    labels = random.integers(0, 10, (count, 2)).astype(np.uint8)
+    labels = random.integers(0, 10, (count, len(MIXES[name]))).astype(np.uint8)
     canvases = Canvases(name, 3, images, labels, images, labels)
     draw_sheet(canvases, tmp_path / "new" / "sheet.png")
     first = (tmp_path / "new" / "sheet.png").read_bytes()
@@ -27,8 +27,15 @@ def test_a_sheet_is_drawn_of_every_set(tmp_path: Path, name: str, count: int) ->
     assert (tmp_path / "again.png").read_bytes() == first, "the same canvases, the same bytes"
 
 
+@pytest.mark.parametrize(
+    ("name", "classes", "expected"),
+    [
+        ("multi-fashion-mnist", [3, 9], "3 · boot"),
+        ("multi-mnist-3", [3, 9, 0], "3 · 9 · 0"),
+    ],
+)
 def test_the_sheet_shows_canvases_of_the_whole_set_with_their_labels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, classes: list[int], expected: str
 ) -> None:
     from matplotlib.axes import Axes
 
@@ -37,8 +44,8 @@ def test_the_sheet_shows_canvases_of_the_whole_set_with_their_labels(
     monkeypatch.setattr(Axes, "imshow", lambda axis, image, **options: shown.append(int(image[0, 0])))
     monkeypatch.setattr(Axes, "set_xlabel", lambda axis, text, **options: words.append(text))
     images = np.broadcast_to(np.arange(240, dtype=np.uint8)[:, None, None], (240, 36, 36))
-    labels = np.tile(np.array([[3, 9]], dtype=np.uint8), (240, 1))
-    draw_sheet(Canvases("multi-fashion-mnist", 0, images, labels, images, labels), tmp_path / "sheet.png")
+    labels = np.tile(np.array([classes], dtype=np.uint8), (240, 1))
+    draw_sheet(Canvases(name, 0, images, labels, images, labels), tmp_path / "sheet.png")
     assert len(shown) == len(set(shown)) == 24
     assert (shown[0], shown[-1]) == (0, 239)
-    assert words == ["3 · boot"] * 24
+    assert words == [expected] * 24

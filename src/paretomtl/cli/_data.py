@@ -13,7 +13,7 @@ from paretomtl.problems._canvases import MIXES
 from paretomtl.problems._prepared import PUBLISHED, canvases_file
 from paretomtl.report import draw_sheet
 
-data = typer.Typer(help="Data sets of the paper's image experiments.", no_args_is_help=True)
+data = typer.Typer(help="Data sets of overlapped images, the paper's and others.", no_args_is_help=True)
 
 
 def complete_name(start: str) -> list[str]:
@@ -48,7 +48,7 @@ def prepare(
     no_sheet: Annotated[bool, typer.Option("--no-sheet", help="Draw no such picture.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Make a data set of overlapped images, regenerated after the paper's; what is there already is only verified."""
+    """Make a data set of overlapped images, as in the paper; what is there already is only verified."""
     errors, began = Console(stderr=True), time.perf_counter()
     path = canvases_file(name, cache, seed)
     canvases = prepare_canvases(
@@ -76,7 +76,7 @@ def prepare(
         print_json(facts)
         return
     lines = [
-        f"{name}, regenerated with seed {seed}: {facts['train']:,} training and {facts['test']:,} test canvases, "
+        f"{name}, {canvases.origin} with seed {seed}: {facts['train']:,} training and {facts['test']:,} test canvases, "
         "36 by 36",
         f"file    {path} ({path.stat().st_size / 1e6:.0f} MB)",
         f"sha256  {checksum} ({'as published' if seed == 0 else 'published for seed 0 only'})",

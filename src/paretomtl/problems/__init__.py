@@ -5,7 +5,13 @@ from collections.abc import Callable
 from paretomtl.problems._canvases import Canvases
 from paretomtl.problems._lenet import LeNet, accuracy, cross_entropies
 from paretomtl.problems._multi_digits import multi_digits
-from paretomtl.problems._multi_mnist import multi_fashion, multi_fashion_mnist, multi_mnist
+from paretomtl.problems._multi_mnist import (
+    multi_fashion,
+    multi_fashion_3,
+    multi_fashion_mnist,
+    multi_mnist,
+    multi_mnist_3,
+)
 from paretomtl.problems._prepared import prepare_canvases
 from paretomtl.problems._problem import Data, Metric, OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.problems._quadratic import quadratic
@@ -20,6 +26,8 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "multi-mnist": multi_mnist,
     "multi-fashion": multi_fashion,
     "multi-fashion-mnist": multi_fashion_mnist,
+    "multi-mnist-3": multi_mnist_3,
+    "multi-fashion-3": multi_fashion_3,
 }
 """The built-in problems by name."""
 
@@ -39,8 +47,10 @@ __all__ = [
     "cross_entropies",
     "multi_digits",
     "multi_fashion",
+    "multi_fashion_3",
     "multi_fashion_mnist",
     "multi_mnist",
+    "multi_mnist_3",
     "prepare_canvases",
     "quadratic",
     "synthetic",

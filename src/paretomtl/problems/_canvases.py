@@ -1,4 +1,4 @@
-"""Two images on one canvas, after MultiMNIST: how the data of the paper's image experiments are made again."""
+"""Two or three images on one canvas, after MultiMNIST: how the data of the image experiments are made."""
 
 from __future__ import annotations
 
@@ -7,55 +7,74 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paretomtl.problems._idx import Bytes, Images
 
 CANVAS = 36
 _SIDE = 28
-_TOP_LEFT, _BOTTOM_RIGHT = range(5), range(5, 9)  # shifts along the diagonal
 _HELD_OUT = 6  # one image in so many is kept apart for validation
+
+Mix = tuple[str, ...]
+"""What a set is made of: the source of the image at each of the first :data:`POSITIONS`."""
+
+PAPER: dict[str, Mix] = {
+    "multi-mnist": ("mnist", "mnist"),
+    "multi-fashion": ("fashion-mnist", "fashion-mnist"),
+    "multi-fashion-mnist": ("mnist", "fashion-mnist"),
+}
+"""The paper's three sets (section 6.1)."""
+
+MIXES: dict[str, Mix] = {
+    **PAPER,
+    "multi-mnist-3": ("mnist", "mnist", "mnist"),
+    "multi-fashion-3": ("fashion-mnist", "fashion-mnist", "fashion-mnist"),
+}
+"""All sets: the paper's, and those of three images, which are ours."""
 
 
 @dataclass(frozen=True)
-class Mix:
-    """What a set of canvases is made of.
+class Position:
+    """Where on the canvas an image lies.
 
     Attributes:
-        top_left: the source of the image at the top left.
-        bottom_right: that of the other one.
+        name: of the place, and of the task to tell the image there.
+        shifts: by how many pixels it may be moved along a diagonal of the canvas.
+        mirrored: along which one: from the top left to the bottom right, or from the top right to the bottom left.
     """
 
-    top_left: str
-    bottom_right: str
+    name: str
+    shifts: range
+    mirrored: bool = False
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The sources, each once."""
-        return tuple(dict.fromkeys((self.top_left, self.bottom_right)))
+    def window(self, shift: int) -> tuple[slice, slice]:
+        """The rows and columns of an image that is moved so far."""
+        left = CANVAS - _SIDE - shift if self.mirrored else shift
+        return slice(shift, shift + _SIDE), slice(left, left + _SIDE)
 
 
-MIXES = {
-    "multi-mnist": Mix("mnist", "mnist"),
-    "multi-fashion": Mix("fashion-mnist", "fashion-mnist"),
-    "multi-fashion-mnist": Mix("mnist", "fashion-mnist"),
-}
-"""The paper's three sets of canvases (section 6.1)."""
+POSITIONS = (
+    Position("top-left", range(5)),
+    Position("bottom-right", range(5, 9)),
+    Position("top-right", range(5), mirrored=True),
+)
+"""In the order in which sources, labels and tasks come; a set of two images has the first two."""
 
 
 @dataclass(frozen=True, eq=False)
 class Canvases:
-    """A set of canvases with overlapped images, regenerated: unsigned bytes, as they are stored.
+    """A set of canvases with m overlapped images each, 2 or 3: unsigned bytes, as they are stored.
 
-    The last sixth of the training canvases shares no image with the others, neither at the top left nor at the bottom
-    right: it can serve for validation.
+    The last sixth of the training canvases shares no image with the others, at no position: it can serve for
+    validation.
 
     Attributes:
         name: of the set, such as ``"multi-mnist"``.
         seed: that they were made with.
         train_images: ``[120000, 36, 36]``.
-        train_labels: ``[120000, 2]``: the class at the top left, and that at the bottom right.
+        train_labels: ``[120000, m]``: the classes at the top left, at the bottom right and, of three, at the top right.
         test_images: ``[20000, 36, 36]``.
-        test_labels: ``[20000, 2]``.
+        test_labels: ``[20000, m]``.
     """
 
     name: str
@@ -70,6 +89,16 @@ class Canvases:
         """The arrays by name."""
         names = ("train_images", "train_labels", "test_images", "test_labels")
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def positions(self) -> tuple[Position, ...]:
+        """Where the images lie, in the order of the labels."""
+        return POSITIONS[: len(MIXES[self.name])]
+
+    @property
+    def origin(self) -> str:
+        """In a word: ``"regenerated"`` after the paper's files, which are lost, or ``"made"`` without such a model."""
+        return "regenerated" if self.name in PAPER else "made"
 
     @property
     def validation(self) -> int:
@@ -94,35 +123,43 @@ def generate_canvases(name: str, seed: int, sources: Mapping[str, Mapping[str, I
     """
     mix = MIXES[name]
     random = np.random.RandomState(seed)
-    top_left, bottom_right = sources[mix.top_left], sources[mix.bottom_right]
-    other_class = mix.top_left == mix.bottom_right
-    cut = len(top_left["train"]) - len(top_left["train"]) // _HELD_OUT
+    size = len(sources[mix[0]]["train"])
+    cut = size - size // _HELD_OUT
     made = [
-        overlap(top_left[split][part], bottom_right[split][part], random, other_class=other_class)
+        overlap(mix, {source: sources[source][split][part] for source in mix}, random)
         for split, part in (("train", slice(cut)), ("train", slice(cut, None)), ("t10k", slice(None)))
     ]
     train_images, train_labels = (np.concatenate(parts) for parts in zip(*made[:2], strict=True))
     return Canvases(name, seed, train_images, train_labels, *made[2])
 
 
-def overlap(
-    top_left: Images, bottom_right: Images, random: np.random.RandomState, *, other_class: bool
-) -> tuple[Bytes, Bytes]:
-    """Each image twice at the top left, a random one at the bottom right: ``[2n, 36, 36]``, and labels ``[2n, 2]``.
+def overlap(mix: Mix, images: Mapping[str, Images], random: np.random.RandomState) -> tuple[Bytes, Bytes]:
+    """Each image twice at the top left, random ones elsewhere: canvases ``[2n, 36, 36]``, and labels ``[2n, m]``.
 
-    Drawn in this order: all images at the bottom right, again for those of the same class while there are any and
-    ``other_class`` forbids them, then all shifts of the top left, then those of the bottom right.
+    Images of the same source on one canvas are of different classes. Drawn in this order: position by position, from
+    the second on, all images, and again those that are of the class of an earlier image of their source, while there
+    are any; then, position by position, all shifts.
     """
-    first = np.tile(np.arange(len(top_left)), 2)
-    second = random.randint(len(bottom_right), size=len(first), dtype=np.int64)
-    while other_class and (same := top_left.labels[first] == bottom_right.labels[second]).any():
-        second[same] = random.randint(len(bottom_right), size=int(same.sum()), dtype=np.int64)
-    canvas = np.zeros((len(first), CANVAS, CANVAS), dtype=np.uint8)
-    for images, chosen, shifts in ((top_left.images, first, _TOP_LEFT), (bottom_right.images, second, _BOTTOM_RIGHT)):
-        drawn = random.randint(shifts.start, shifts.stop, size=len(first), dtype=np.int64)
-        for shift in shifts:
-            rows = np.flatnonzero(drawn == shift)
-            window = (rows, slice(shift, shift + _SIDE), slice(shift, shift + _SIDE))
+    chosen = [np.tile(np.arange(len(images[mix[0]])), 2)]
+    labels = [images[mix[0]].labels[chosen[0]]]
+    for place, source in enumerate(mix[1:], start=1):
+        earlier = [labels[other] for other in range(place) if mix[other] == source]
+        chosen.append(_draw(images[source].labels, len(chosen[0]), earlier, random))
+        labels.append(images[source].labels[chosen[place]])
+    canvas = np.zeros((len(chosen[0]), CANVAS, CANVAS), dtype=np.uint8)
+    for position, source, numbers in zip(POSITIONS, mix, chosen, strict=False):
+        shifts = random.randint(position.shifts.start, position.shifts.stop, size=len(numbers), dtype=np.int64)
+        for shift in position.shifts:
+            rows = np.flatnonzero(shifts == shift)
+            window = (rows, *position.window(shift))
             there = canvas[window]
-            canvas[window] = there + np.minimum(images[chosen[rows]], 255 - there)  # added, clipped to 255
-    return canvas, np.stack([top_left.labels[first], bottom_right.labels[second]], -1)
+            canvas[window] = there + np.minimum(images[source].images[numbers[rows]], 255 - there)  # clipped to 255
+    return canvas, np.stack(labels, -1)
+
+
+def _draw(labels: Bytes, count: int, earlier: list[Bytes], random: np.random.RandomState) -> NDArray[np.int64]:
+    """The numbers of so many images, none of a class that an earlier one on its canvas has."""
+    drawn = random.randint(len(labels), size=count, dtype=np.int64)
+    while (same := np.any([labels[drawn] == other for other in earlier], axis=0)).any():
+        drawn[same] = random.randint(len(labels), size=int(same.sum()), dtype=np.int64)
+    return drawn

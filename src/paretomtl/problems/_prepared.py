@@ -23,6 +23,8 @@ PUBLISHED = {
     "multi-mnist": "7eae89c8c92440e5043126a2f2b494ed62b751813c132d79f563308305875b4f",
     "multi-fashion": "b178d9ef5406a33ed44faf7b198d9ee828cf259d081f44e1003f5653e2a4989a",
     "multi-fashion-mnist": "bc65adea83aac01c27c786b8ef4c6a27890f0c4ea9a17db407d67c430de00318",
+    "multi-mnist-3": "621e85efad1d3a8566c2699e8fdbb0fee52f3e4223e1c0d27d2ee85a7bf2aded",
+    "multi-fashion-3": "34109e763f938f06ac1ddb77282316ac5f061a299ec32bdd2ed2f628fa298819",
 }
 """The SHA-256 of :meth:`paretomtl.problems.Canvases.checksum` for seed 0."""
 
@@ -53,10 +55,11 @@ def prepare_canvases(
     seed: int = 0,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Canvases:
-    """Make a set of canvases of the paper (section 6.1) once, and keep it; what is there already is only read.
+    """Make a set of canvases once, after the paper (section 6.1), and keep it; what is there already is only read.
 
     Args:
-        name: ``"multi-mnist"``, ``"multi-fashion"`` or ``"multi-fashion-mnist"``.
+        name: ``"multi-mnist"``, ``"multi-fashion"`` or ``"multi-fashion-mnist"``, the paper's; or, with three images on
+            a canvas, ``"multi-mnist-3"`` or ``"multi-fashion-3"``.
         source: a folder with the four published files of MNIST, of Fashion-MNIST, or with a folder of each, ``mnist``
             and ``fashion-mnist``. None downloads them into ``cache``.
         cache: where the canvases are kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
@@ -75,7 +78,7 @@ def prepare_canvases(
     check_writable("cache", path.parent)
     sweep(path.parent, seconds=ABANDONED)
     read = {}
-    for each in MIXES[name].sources:
+    for each in dict.fromkeys(MIXES[name]):
         known = SOURCES[each]
         if source is None:
             download(known, path.parent / known.folder, tell=tell)

@@ -15,10 +15,10 @@ _ROWS, _COLUMNS = 4, 6
 
 
 def draw_sheet(canvases: Canvases, path: Path) -> None:
-    """Write training canvases from all over the set as PNG, each with its labels, top left first."""
+    """Write training canvases from all over the set as PNG, each with its labels in the order of the tasks."""
     kind = require("matplotlib.figure", "figures").Figure
-    mix = MIXES[canvases.name]
-    classes = [SOURCES[key].classes for key in (mix.top_left, mix.bottom_right)]
+    classes = [SOURCES[key].classes for key in MIXES[canvases.name]]
+    places = " · ".join(position.name.replace("-", " ") for position in canvases.positions)
     count = _ROWS * _COLUMNS
     with paper_style():
         figure = kind(figsize=(1.25 * _COLUMNS, 1.5 * _ROWS), layout="constrained")
@@ -31,7 +31,7 @@ def draw_sheet(canvases: Canvases, path: Path) -> None:
             axis.set(xticks=[], yticks=[])
             for spine in axis.spines.values():
                 spine.set(visible=True, color="0.75", linewidth=0.6)
-        figure.suptitle(f"{canvases.name}, regenerated, seed {canvases.seed}: top left · bottom right", fontsize=11)
+        figure.suptitle(f"{canvases.name}, {canvases.origin}, seed {canvases.seed}: {places}", fontsize=11)
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             figure.savefig(file, format="png", dpi=160, metadata={"Software": None})

@@ -32,6 +32,7 @@ def test_a_sheet_is_drawn_of_every_set(tmp_path: Path, name: str, count: int) ->
     [
         ("multi-fashion-mnist", [3, 9], "3 · boot"),
         ("multi-mnist-3", [3, 9, 0], "3 · 9 · 0"),
+        ("multi-fashion-3", [1, 2, 0], "trousers · pullover\n· T-shirt"),
     ],
 )
 def test_the_sheet_shows_canvases_of_the_whole_set_with_their_labels(

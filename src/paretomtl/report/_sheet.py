@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from paretomtl._extras import require
@@ -12,6 +13,7 @@ from paretomtl.problems._idx import SOURCES
 from paretomtl.report._style import paper_style
 
 _ROWS, _COLUMNS = 4, 6
+_LETTERS, _LINE = 20, 0.2  # in a line under a canvas, and inches that each further line takes
 
 
 def draw_sheet(canvases: Canvases, path: Path) -> None:
@@ -20,14 +22,17 @@ def draw_sheet(canvases: Canvases, path: Path) -> None:
     classes = [SOURCES[key].classes for key in MIXES[canvases.name]]
     places = " · ".join(position.name.replace("-", " ") for position in canvases.positions)
     count = _ROWS * _COLUMNS
+    numbers = [i * (len(canvases.train_labels) - 1) // (count - 1) for i in range(count)]
+    words = [
+        _words([names[label] for names, label in zip(classes, canvases.train_labels[n], strict=True)]) for n in numbers
+    ]
+    height = 1.5 + _LINE * max(text.count("\n") for text in words)
     with paper_style():
-        figure = kind(figsize=(1.25 * _COLUMNS, 1.5 * _ROWS), layout="constrained")
+        figure = kind(figsize=(1.25 * _COLUMNS, height * _ROWS), layout="constrained")
         axes = figure.subplots(_ROWS, _COLUMNS)
-        for i, axis in enumerate(axes.flat):
-            number = i * (len(canvases.train_labels) - 1) // (count - 1)
+        for axis, number, text in zip(axes.flat, numbers, words, strict=True):
             axis.imshow(canvases.train_images[number], cmap="gray_r", vmin=0, vmax=255, interpolation="nearest")
-            words = [names[label] for names, label in zip(classes, canvases.train_labels[number], strict=True)]
-            axis.set_xlabel(" · ".join(words), fontsize=9, labelpad=3)
+            axis.set_xlabel(text, fontsize=9, labelpad=3)
             axis.set(xticks=[], yticks=[])
             for spine in axis.spines.values():
                 spine.set(visible=True, color="0.75", linewidth=0.6)
@@ -35,3 +40,9 @@ def draw_sheet(canvases: Canvases, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             figure.savefig(file, format="png", dpi=160, metadata={"Software": None})
+
+
+def _words(classes: list[str]) -> str:
+    """The classes on a canvas, in as many lines as they take; a line begins with a dot rather than ends with one."""
+    joined = " ·\N{NO-BREAK SPACE}".join(classes)
+    return textwrap.fill(joined, _LETTERS, break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " ")

@@ -54,7 +54,7 @@ def main() -> None:
         return
     if not torch.cuda.is_available():
         sys.exit("this benchmark needs a GPU")
-    problem = pm.problems.multi_mnist(folder=arguments.data)
+    problem = pm.problems.multi_mnist(folder=arguments.data, recipe="paper")
     rows: list[Row] = []
     common = {"problem": "multi-mnist", "method": "pareto-mtl", **environment()}
     jobs = [functools.partial(run, problem, seed) for seed in range(RUNS)]

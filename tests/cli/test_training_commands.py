@@ -159,6 +159,12 @@ def test_defaults_are_the_librarys(here: Path) -> None:
         (["run", "toys:make", "--epochs", "0"], "'epochs' must be a whole number of at least 1"),
         (["run", "toys:make", "--epochs", "1", "--method", "magic"], "'method' must be one of pareto-mtl"),
         (["run", "toys:make", "--epochs", "1", "--set", "eps=1"], "'--set' must be NAME=VALUE"),
+        (
+            ["run", "multi-mnist", "--with", "size=1"],
+            "'--with' must be NAME=VALUE with a name of ['validation', 'folder'",
+        ),
+        (["run", "toys:number", "--with", "a=1"], "'--with' must go with a function that makes a problem"),
+        (["run", "multi-mnist", "--with", "recipe=weak"], "'recipe' must be one of strong, paper. Got 'weak'"),
         (["run", "toys:make", "--epochs", "1", "--optimizer", "magic"], "'--optimizer' must be one of sgd"),
         (["run", "toys:make", "--epochs", "1", "--only", "a"], "'--only' must be whole numbers"),
         (["run", "toys:make", "--epochs", "1", "--out", "toys.py/x"], "'out' must be a folder that can be written"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import torch
 import paretomtl as pm
 from paretomtl.problems import PROBLEMS, LeNet, prepare_canvases
 from paretomtl.problems._canvases import MIXES
+from paretomtl.problems._image_recipes import IMAGE_RECIPES
 from problems.sources import use_small_sources
 
 
@@ -49,33 +52,82 @@ def test_validation_is_the_last_sixth_of_the_training_canvases(prepared: Path) -
         assert torch.equal(torch.cat([parted.train[i], parted.val[i]]), whole.train[i])
 
 
-@pytest.mark.parametrize("name", MIXES)
-def test_the_recipe_is_the_papers(prepared: Path, name: str) -> None:
-    recipe = PROBLEMS[name](folder=prepared, seed=1).recipe
-    assert (recipe.epochs, recipe.batch_size) == (100, 256)
-    assert recipe.methods["mgda"] == pm.MGDA(rescale=True)
-    assert recipe.methods["pareto-mtl"] == pm.ParetoMTL(rescale=True, initial_steps=2)
+def rates_of(recipe: pm.Recipe, steps: int) -> tuple[torch.optim.Optimizer, list[float]]:
     assert recipe.optimizer is not None
     assert recipe.scheduler is not None
     optimizer = recipe.optimizer([("w", torch.nn.Parameter(torch.zeros(1)))])
-    scheduler = recipe.scheduler(optimizer)
+    scheduler = recipe.scheduler(optimizer, steps)
     rates = []
-    for _ in range(recipe.epochs):
+    for _ in range(steps):
         rates.append(optimizer.param_groups[0]["lr"])
         optimizer.step()
         scheduler.step()
+    return optimizer, rates
+
+
+@pytest.mark.parametrize("name", MIXES)
+def test_the_papers_recipe(prepared: Path, name: str) -> None:
+    """Raw bytes, SGD with momentum, halved every 15 epochs; that many however few are asked for."""
+    problem = PROBLEMS[name](folder=prepared, seed=1, recipe="paper")
+    recipe = problem.recipe
+    assert (recipe.epochs, recipe.batch_size, recipe.schedule) == (100, 256, "epoch")
+    assert recipe.methods["mgda"] == pm.MGDA(rescale=True)
+    assert recipe.methods["pareto-mtl"] == pm.ParetoMTL(rescale=True, initial_steps=2)
+    optimizer, rates = rates_of(recipe, 100)
     assert optimizer.param_groups[0]["momentum"] == 0.9
     changes = [epoch for epoch in range(1, 100) if rates[epoch] != rates[epoch - 1]]
     assert changes == [15, 30, 45, 60, 75, 90]
     assert rates[0] == 1e-3
     assert rates[-1] == pytest.approx(1e-3 / 64)
+    assert problem.model().scale == 1.0
+
+
+@pytest.mark.parametrize("name", MIXES)
+@pytest.mark.parametrize("steps", [1, 10, 400])
+def test_the_strong_recipe_is_the_default(prepared: Path, name: str, steps: int) -> None:
+    """Inputs from 0 to 1, AdamW; the rate rises over a twentieth of the steps, however many, and falls to zero."""
+    problem = PROBLEMS[name](folder=prepared, seed=1)
+    recipe = problem.recipe
+    assert (recipe.epochs, recipe.batch_size, recipe.schedule) == (30, 256, "step")
+    assert problem.model().scale == pytest.approx(1 / 255)
+    assert recipe.methods == PROBLEMS[name](folder=prepared, seed=1, recipe="paper").recipe.methods
+    optimizer, rates = rates_of(recipe, steps)
+    assert isinstance(optimizer, torch.optim.AdamW)
+    top = rates.index(max(rates))
+    assert top == max(0, steps // 20 - 1)
+    assert all(a < b for a, b in itertools.pairwise(rates[: top + 1]))
+    assert all(a > b for a, b in itertools.pairwise(rates[top:]))
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.0, abs=1e-12)
+    assert max(rates) == pytest.approx(0.016, rel=0.01)
+
+
+def test_an_unknown_recipe_is_named(prepared: Path) -> None:
+    with pytest.raises(ValueError, match="'recipe' must be one of strong, paper"):
+        pm.problems.multi_mnist(folder=prepared, seed=1, recipe="weak")
 
 
 @pytest.mark.parametrize(("samples", "steps"), [(120_000, 938), (100_000, 782)])
 def test_the_initial_phase_is_two_epochs(samples: int, steps: int) -> None:
-    from paretomtl.problems._multi_mnist import _recipe
+    for recipe in IMAGE_RECIPES.values():
+        made = recipe.make(samples)
+        assert made.methods["pareto-mtl"] == pm.ParetoMTL(rescale=True, initial_steps=steps)
 
-    assert _recipe(samples).methods["pareto-mtl"] == pm.ParetoMTL(rescale=True, initial_steps=steps)
+
+def test_a_schedule_in_steps_knows_how_many_are_planned(prepared: Path) -> None:
+    """120 canvases in batches of 50 are 3 steps an epoch: 6 steps for 2 epochs, in place of the recipe's."""
+    told: list[int] = []
+
+    def scheduler(optimizer: torch.optim.Optimizer, total: int) -> Any:
+        told.append(total)
+        return torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0)
+
+    problem = pm.problems.multi_mnist(folder=prepared, seed=1)
+    for schedule, expected in (("step", 6), ("epoch", 2)):
+        recipe = dataclasses.replace(problem.recipe, scheduler=scheduler, schedule=schedule)
+        mine = dataclasses.replace(problem, recipe=recipe)
+        pm.fit(mine, "linear", 1, epochs=2, batch_size=50, device="cpu", strategy="sequential", progress="quiet")
+        assert set(told) == {expected}
+        told.clear()
 
 
 @pytest.mark.parametrize("strategy", ["sequential", "batched"])

@@ -58,7 +58,7 @@ def test_what_is_damaged_is_made_again(cache: Path, sources: Path) -> None:
     path.write_bytes(path.read_bytes()[:5000])
     told: list[str] = []
     prepare_canvases("multi-mnist", source=sources, cache=cache, seed=1, tell=told.append)
-    assert told[0].startswith(f"Making it again: '{path}' must be a whole file of canvases")
+    assert told[0].startswith(f"Making it again: '{path}' must be a whole file of prepared data")
     load_canvases("multi-mnist", cache, 1)
 
 
@@ -67,7 +67,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, sources: Path, monkey
         file.write(b"half")
         raise OSError("full")
 
-    monkeypatch.setattr("paretomtl.problems._prepared.np.savez", fail)
+    monkeypatch.setattr("paretomtl.problems._arrays.np.savez", fail)
     with pytest.raises(OSError, match="full"):
         prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
     assert list((tmp_path / "cache").iterdir()) == []
@@ -77,7 +77,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, sources: Path, monkey
 def test_a_truncated_file_is_named(cache: Path, left: int) -> None:
     path = cache / "multi-mnist-seed1.npz"
     path.write_bytes(path.read_bytes()[:left])
-    with pytest.raises(ValueError, match=r"must be a whole file of canvases. It is damaged") as error:
+    with pytest.raises(ValueError, match=r"must be a whole file of prepared data. It is damaged") as error:
         load_canvases("multi-mnist", cache, 1)
     assert str(error.value).startswith(f"'{path}'")
     assert "paretomtl data prepare multi-mnist" in str(error.value)
@@ -90,10 +90,10 @@ def test_a_truncated_file_is_named(cache: Path, left: int) -> None:
         ({"seed": 2}, "must be of seed 1. Got seed 2"),
         ({"name": "multi-fashion"}, "must be of name multi-mnist. Got name multi-fashion"),
         ({"test_labels": np.zeros((24, 2), dtype=np.uint8)}, "must be as it was written. Its checksum differs"),
-        ({"test_labels": None}, "must be a whole file of canvases"),
-        ({"other": np.zeros(1)}, "must be a whole file of canvases"),
-        ({"seed": None}, "must be a whole file of canvases"),
-        ({"train_images": np.array([{}], dtype=object)}, "must be a whole file of canvases"),
+        ({"test_labels": None}, "must be as it was written. Its checksum differs"),
+        ({"other": np.zeros(1)}, "must be as it was written. Its checksum differs"),
+        ({"seed": None}, "must be a whole file of prepared data"),
+        ({"train_images": np.array([{}], dtype=object)}, "must be a whole file of prepared data"),
     ],
 )
 def test_a_file_of_something_else_is_named(cache: Path, changes: dict[str, Any], message: str) -> None:

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import functools
 import importlib
+import inspect
 import json
 import os
 import sys
@@ -51,6 +52,9 @@ def complete_method(start: str) -> list[str]:
 
 # Options that several commands share.
 ProblemArgument = Annotated[str, typer.Argument(help=PROBLEM_HELP, autocompletion=complete_problem, show_default=False)]
+ProblemSettings = Annotated[
+    list[str] | None, typer.Option("--with", help="An argument of the problem, such as recipe=paper; may be repeated.")
+]
 Preferences = Annotated[int | None, typer.Option(help="How many models; 5, one per task for single-task.")]
 Epochs = Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")]
 BatchSize = Annotated[int | None, typer.Option(help="The problem's recipe if left out.")]
@@ -85,10 +89,14 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
     return wrapped
 
 
-def find_problem(name: str) -> Problem:
-    """A built-in problem by name, or one of the user's own as ``package.module:attribute``."""
+def find_problem(name: str, settings: Sequence[str] = ()) -> Problem:
+    """A built-in problem by name, or one of the user's own as ``package.module:attribute``.
+
+    Settings such as ``recipe=paper`` are arguments of the function that makes it.
+    """
     if name in PROBLEMS:
-        return PROBLEMS[name]()
+        built_in: Problem = _made(name, PROBLEMS[name], settings)
+        return built_in
     module_name, found, attribute = name.partition(":")
     if not found or not module_name or not attribute:
         raise ValueError(
@@ -105,27 +113,40 @@ def find_problem(name: str) -> Problem:
         raise ValueError(f"'PROBLEM' must name an attribute of '{module_name}'. Got {attribute!r}, which it has not.")
     problem = getattr(module, attribute)
     if not isinstance(problem, Problem) and callable(problem):
-        problem = problem()
+        problem = _made(name, problem, settings)
+    elif settings:
+        raise ValueError(f"'--with' must go with a function that makes a problem. '{name}' is none.")
     if not isinstance(problem, Problem):
         raise TypeError(f"'PROBLEM' must be a Problem or make one. '{name}' is a {type(problem).__name__}.")
     return problem
 
 
+def _made(name: str, make: Callable[..., Any], settings: Sequence[str]) -> Any:
+    """What a function makes with arguments from the command line."""
+    return make(**_parsed("--with", settings, list(inspect.signature(make).parameters), name)) if settings else make()
+
+
+def _parsed(option: str, settings: Sequence[str], known: Sequence[str], owner: str) -> dict[str, Any]:
+    """Settings such as ``epsilon=0.2``: numbers, tuples, True, False and None as in Python, text for all else."""
+    found = {}
+    for setting in settings:
+        key, separator, value = setting.partition("=")
+        if not separator or key not in known:
+            raise ValueError(
+                f"'{option}' must be NAME=VALUE with a name of {list(known)} for '{owner}'. Got {setting!r} instead."
+            )
+        try:
+            found[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[key] = value
+    return found
+
+
 def find_method(name: str, settings: Sequence[str], problem: Problem) -> Method:
     """A method by name, as the problem's recipe configures it, with settings such as ``epsilon=0.2``."""
     method = problem.recipe.methods.get(name) or resolve_method(name)
-    changes = {}
     known = [field.name for field in dataclasses.fields(method)]  # type: ignore[arg-type]
-    for setting in settings:
-        key, found, value = setting.partition("=")
-        if not found or key not in known:
-            raise ValueError(
-                f"'--set' must be NAME=VALUE with a name of {known} for '{name}'. Got {setting!r} instead."
-            )
-        try:
-            changes[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            changes[key] = value
+    changes = _parsed("--set", settings, known, name)
     try:
         return dataclasses.replace(method, **changes) if changes else method  # type: ignore[type-var]
     except TypeError:

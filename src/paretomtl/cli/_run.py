@@ -19,6 +19,7 @@ from paretomtl.cli._common import (
     Precision,
     Preferences,
     ProblemArgument,
+    ProblemSettings,
     StrategyName,
     WeighEvery,
     WorkerCount,
@@ -37,6 +38,7 @@ from paretomtl.training import fit
 @clean_errors
 def run(
     problem: ProblemArgument,
+    with_: ProblemSettings = None,
     method: Annotated[str, typer.Option(help="How to train.", autocompletion=complete_method)] = "pareto-mtl",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="An option of the method, such as epsilon=0.2; may be repeated.")
@@ -70,7 +72,7 @@ def run(
 
     Exit codes: 0 done, 2 bad input, 130 stopped by Ctrl-C (a checkpoint and a front of what there is are stored).
     """
-    found = find_problem(problem)
+    found = find_problem(problem, with_ or [])
     configured = find_method(method, set_ or [], found)
     folder = out or Path("runs") / f"{found.name}-{configured.name.replace(':', '-')}-{seed}"
     callbacks: list[Any] = [] if tensorboard is None else [TensorBoard(tensorboard)]

@@ -13,7 +13,15 @@ from paretomtl.problems._multi_mnist import (
     multi_mnist_3,
 )
 from paretomtl.problems._prepared import prepare_canvases
-from paretomtl.problems._problem import Data, Metric, OptimizerFactory, Problem, Recipe, SchedulerFactory
+from paretomtl.problems._problem import (
+    Data,
+    Metric,
+    OptimizerFactory,
+    PlannedSchedulerFactory,
+    Problem,
+    Recipe,
+    SchedulerFactory,
+)
 from paretomtl.problems._quadratic import quadratic
 from paretomtl.problems._resnet import ResNet18
 from paretomtl.problems._synthetic import synthetic
@@ -38,6 +46,7 @@ __all__ = [
     "LeNet",
     "Metric",
     "OptimizerFactory",
+    "PlannedSchedulerFactory",
     "Problem",
     "Recipe",
     "ResNet18",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paretomtl.problems._arrays import checksum
 from paretomtl.problems._idx import Bytes, Images
 
 CANVAS = 36
@@ -107,11 +107,7 @@ class Canvases:
 
     def checksum(self) -> str:
         """The SHA-256 of the four arrays: name, shape and bytes of each."""
-        digest = hashlib.sha256()
-        for name, array in self.arrays.items():
-            digest.update(f"{name} {array.dtype} {list(array.shape)}".encode())
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
+        return checksum(self.arrays)
 
 
 def generate_canvases(name: str, seed: int, sources: Mapping[str, Mapping[str, Images]]) -> Canvases:

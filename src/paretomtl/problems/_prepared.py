@@ -6,12 +6,10 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from paretomtl._files import check_writable, sweep, whole_file
+from paretomtl._files import check_writable, sweep
 from paretomtl.core._shapes import check_not_negative
+from paretomtl.problems._arrays import read_arrays, write_arrays
 from paretomtl.problems._canvases import MIXES, Canvases, generate_canvases
 from paretomtl.problems._download import ABANDONED, download
 from paretomtl.problems._idx import SOURCES, read_source
@@ -85,11 +83,8 @@ def prepare_canvases(
         read[each] = read_source(known, path.parent if source is None else Path(source).expanduser())
     began = time.perf_counter()
     canvases = generate_canvases(name, seed, read)
-    checksum = canvases.checksum()
-    _check_published(canvases.name, seed, checksum, "The canvases")
-    content: dict[str, Any] = {**_words(name, seed, checksum), **canvases.arrays}
-    with whole_file(path) as file:
-        np.savez(file, **content)
+    _check_published(canvases.name, seed, canvases.checksum(), "The canvases")
+    write_arrays(path, canvases.arrays, version=VERSION, name=name, seed=seed)
     tell(f"Made in {time.perf_counter() - began:.1f} s: {path}")
     return canvases
 
@@ -99,30 +94,9 @@ def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> 
     path = canvases_file(name, cache, seed)
     options = f"{'' if cache is None else f' --cache {cache}'}{f' --seed {seed}' if seed else ''}"
     command = f"paretomtl data prepare {name}{options}"
-    if not path.is_file():
-        raise FileNotFoundError(f"'{path}' is not there yet. Make it with: {command}")
-    again = f"Make it again with: {command}"
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            content: dict[str, Any] = {key: stored[key] for key in stored.files}
-        words = {key: content.pop(key).item() for key in ("version", "name", "seed", "checksum")}
-        canvases = Canvases(words["name"], words["seed"], **content)
-    except OSError:
-        raise
-    except Exception as error:
-        raise ValueError(f"'{path}' must be a whole file of canvases. It is damaged ({error}). {again}") from None
-    wanted = _words(name, seed, words["checksum"])
-    for key, value in words.items():
-        if value != wanted[key]:
-            raise ValueError(f"'{path}' must be of {key} {wanted[key]}. Got {key} {value} instead. {again}")
-    if canvases.checksum() != words["checksum"]:
-        raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was changed. {again}")
-    _check_published(name, seed, words["checksum"], f"'{path}'")
+    canvases = Canvases(name, seed, **read_arrays(path, command, version=VERSION, name=name, seed=seed))
+    _check_published(name, seed, canvases.checksum(), f"'{path}'")
     return canvases
-
-
-def _words(name: str, seed: int, checksum: str) -> dict[str, Any]:
-    return {"version": VERSION, "name": name, "seed": seed, "checksum": checksum}
 
 
 def _check_published(name: str, seed: int, checksum: str, what: str) -> None:

@@ -20,6 +20,7 @@ Data: TypeAlias = Tensor | Sequence[Tensor] | Mapping[str, Tensor] | Dataset[Any
 
 OptimizerFactory: TypeAlias = Callable[[Iterable[tuple[str, Tensor]]], torch.optim.Optimizer]
 SchedulerFactory: TypeAlias = Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler]
+PlannedSchedulerFactory: TypeAlias = Callable[[torch.optim.Optimizer, int], torch.optim.lr_scheduler.LRScheduler]
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,17 @@ class Recipe:
         epochs: how long; None asks the user.
         batch_size: for tensors and Datasets.
         optimizer: a factory; None is Adam with its defaults.
-        scheduler: a factory; None keeps the learning rate.
+        scheduler: a factory of the optimizer and of how many times it is going to step, which is the number of epochs
+            or of optimizer steps that are planned; None keeps the learning rate.
+        schedule: whether it steps each "epoch" or each "step".
         methods: configured methods in place of those of the same name.
     """
 
     epochs: int | None = None
     batch_size: int = 256
     optimizer: OptimizerFactory | None = None
-    scheduler: SchedulerFactory | None = None
+    scheduler: PlannedSchedulerFactory | None = None
+    schedule: Literal["epoch", "step"] = "epoch"
     methods: Mapping[str, Method] = field(default_factory=dict)
 
 

@@ -16,7 +16,7 @@ from paretomtl._extras import version_of
 from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.methods import Method, resolve_method
-from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
+from paretomtl.problems import OptimizerFactory, PlannedSchedulerFactory, Problem, SchedulerFactory
 from paretomtl.training._models import named_tensors
 from paretomtl.training._step import Group
 from paretomtl.training._strategies import STRATEGIES
@@ -43,7 +43,7 @@ class Settings:
     epochs: int
     batch_size: int
     optimizer: OptimizerFactory | None
-    scheduler: SchedulerFactory | None
+    scheduler: PlannedSchedulerFactory | None
     schedule: str
     strategy: str
     device: torch.device
@@ -55,6 +55,11 @@ class Settings:
     keep: str
     weigh_every: int
     workers: int | None
+
+    def scheduler_for(self, steps: int) -> SchedulerFactory | None:
+        """What makes schedulers, told how many times they are going to step in a run of so many steps."""
+        make, total = self.scheduler, steps if self.schedule == "step" else self.epochs
+        return None if make is None else lambda optimizer: make(optimizer, total)
 
     def config(self, modules: Sequence[nn.Module], group: Group, samples: int | None) -> dict[str, Any]:
         """What must be the same for a run to be taken up again, as JSON."""
@@ -156,8 +161,8 @@ def make_settings(
         epochs=epochs,
         batch_size=batch_size,
         optimizer=optimizer or recipe.optimizer,
-        scheduler=scheduler or recipe.scheduler,
-        schedule=schedule,
+        scheduler=recipe.scheduler if scheduler is None else _unplanned(scheduler),
+        schedule=recipe.schedule if scheduler is None else schedule,
         strategy=strategy,
         device=_device(device),
         precision=precision,
@@ -169,6 +174,11 @@ def make_settings(
         weigh_every=weigh_every,
         workers=workers,
     )
+
+
+def _unplanned(make: SchedulerFactory) -> PlannedSchedulerFactory:
+    """A scheduler that does not ask how many times it is going to step."""
+    return lambda optimizer, total: make(optimizer)
 
 
 @contextlib.contextmanager

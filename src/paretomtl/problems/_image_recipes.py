@@ -1,0 +1,75 @@
+"""How networks for images are trained: as the paper's code does it, and as they learn best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch.optim.lr_scheduler import LambdaLR, MultiStepLR
+
+from paretomtl.methods import MGDA, ParetoMTL
+from paretomtl.problems._problem import Recipe
+
+_BATCH, _INITIAL_EPOCHS = 256, 2
+_WARM_UP = 20  # one step in so many
+
+
+@dataclass(frozen=True)
+class ImageRecipe:
+    """A recipe, and what the network's inputs are.
+
+    Attributes:
+        scale: what bytes are multiplied by.
+        make: the recipe for a number of training samples.
+    """
+
+    scale: float
+    make: Callable[[int], Recipe]
+
+
+def configured(samples: int) -> dict[str, ParetoMTL | MGDA]:
+    """The methods as the paper's code has them: at most two epochs of the initial phase, weights that sum to m."""
+    return {
+        "pareto-mtl": ParetoMTL(rescale=True, initial_steps=_INITIAL_EPOCHS * -(-samples // _BATCH)),
+        "mgda": MGDA(rescale=True),
+    }
+
+
+def warm_cosine(optimizer: torch.optim.Optimizer, steps: int) -> LambdaLR:
+    """The learning rate rises from nothing over the first twentieth of the steps, and falls to zero along a cosine.
+
+    Without the rise, large first steps leave units that never fire again.
+    """
+
+    def factor(step: int) -> float:
+        rise = (step + 1) / max(1, steps // _WARM_UP)
+        return min(1.0, rise) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / max(1, steps))))
+
+    return LambdaLR(optimizer, factor)
+
+
+def _strong(samples: int) -> Recipe:
+    return Recipe(
+        epochs=30,
+        batch_size=_BATCH,
+        optimizer=lambda parameters: torch.optim.AdamW(parameters, lr=0.016, weight_decay=0.2),
+        scheduler=warm_cosine,
+        schedule="step",
+        methods=configured(samples),
+    )
+
+
+def _paper(samples: int) -> Recipe:
+    return Recipe(
+        epochs=100,
+        batch_size=_BATCH,
+        optimizer=lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
+        scheduler=lambda optimizer, epochs: MultiStepLR(optimizer, list(range(15, 91, 15)), gamma=0.5),
+        methods=configured(samples),
+    )
+
+
+IMAGE_RECIPES = {"strong": ImageRecipe(1 / 255, _strong), "paper": ImageRecipe(1.0, _paper)}
+"""The recipes of the image problems by name."""

@@ -33,6 +33,8 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("PARETOMTL_KERNELS", raising=False)
     monkeypatch.setattr(_cuda, "_launches", {})
     monkeypatch.setattr(_cuda, "_reasons", {})
+    monkeypatch.setattr(_cuda, "_told", set())
+    monkeypatch.setattr(_cuda, "_bind", lambda index: None)
     monkeypatch.setattr(torch.version, "hip", None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
@@ -94,7 +96,8 @@ def test_refusals_say_why(source: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert _cuda.why_not() == {}
     _cuda._launches.clear()
     monkeypatch.setattr(torch.cuda, "_compile_kernel", broken)
-    refused("RuntimeError: Kernel compilation failed: line 1")
+    with pytest.warns(UserWarning, match="the kernel 'name' could not be compiled"):
+        refused("RuntimeError: Kernel compilation failed: line 1")
     monkeypatch.delattr(torch.cuda, "_compile_kernel")
     refused("compilation failed")  # tried once only
     _cuda._launches.clear()
@@ -125,3 +128,42 @@ def test_kernels_are_compiled_side_by_side_and_warnings_stay(source: Path, monke
     monkeypatch.setenv("PARETOMTL_KERNELS", "0")
     _cuda.prefetch([(source, "name", {"TASKS": 5})])
     assert len(_cuda._launches) == 3
+
+
+def test_a_compiler_that_fails_is_warned_of_once_for_each_kernel(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(text: str, name: str) -> None:
+        raise RuntimeError("no context\nand more")
+
+    monkeypatch.setattr(torch.cuda, "_compile_kernel", broken)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert _cuda.kernel(source, "one", {}) is None
+    with pytest.warns(UserWarning, match=r"'one' could not be compiled.* more slowly: RuntimeError: no context$"):
+        assert _cuda.kernel(source, "one", {}) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _cuda.kernel(source, "one", {"TASKS": 2}) is None
+        monkeypatch.setenv("PARETOMTL_KERNELS", "0")
+        assert _cuda.kernel(source, "two", {}) is None
+        monkeypatch.delenv("PARETOMTL_KERNELS")
+        monkeypatch.setattr(torch.cuda, "_compile_kernel", None)
+        assert _cuda.kernel(source, "two", {}) is None
+    monkeypatch.setattr(torch.cuda, "_compile_kernel", broken)
+    with pytest.warns(UserWarning, match="'two' could not be compiled"):
+        assert _cuda.kernel(source, "two", {"TASKS": 2}) is None
+
+
+def test_threads_that_compile_are_bound_to_the_device(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread has no context of its own; compiling in one failed, and nobody noticed."""
+    bound: set[int] = set()
+
+    def compile_bound(text: str, name: str) -> Compiled:
+        if threading.get_ident() not in bound:
+            raise RuntimeError("invalid device context")
+        return Compiled()
+
+    monkeypatch.setattr(_cuda, "_bind", lambda index: bound.add(threading.get_ident()))
+    monkeypatch.setattr(torch.cuda, "_compile_kernel", compile_bound)
+    _cuda.prefetch([(source, "name", {"TASKS": tasks}) for tasks in (2, 3)])
+    assert _cuda.kernel(source, "name", {"TASKS": 2}) is not None
+    assert _cuda.kernel(source, "name", {"TASKS": 3}) is not None

@@ -18,6 +18,7 @@ _Key = tuple[int, tuple[Path, ...], str, tuple[tuple[str, int], ...]]
 
 _launches: dict[_Key, Launch | str] = {}  # or the reason why it could not be compiled
 _reasons: dict[str, str] = {}
+_told: set[str] = set()  # kernels whose failure was warned of
 _lock = threading.Lock()
 
 
@@ -58,8 +59,9 @@ def kernel(
     """The kernel ``name`` of the file at ``path``, compiled once per device and constants; None where it cannot be.
 
     It cannot be without an NVIDIA device or its run-time compiler, and when the environment variable
-    ``PARETOMTL_KERNELS`` is 0. :func:`why_not` then tells why. Nothing is compiled while a CUDA graph is captured,
-    which loading a program would break: a kernel not used before is None there.
+    ``PARETOMTL_KERNELS`` is 0. :func:`why_not` then tells why. A compiler that fails is warned of, too, once for each
+    name. Nothing is compiled while a CUDA graph is captured, which loading a program would break: a kernel not used
+    before is None there.
 
     Must not be called while ``torch.compile`` traces.
 
@@ -86,6 +88,8 @@ def kernel(
                     _launches[key] = _compile(key)
     launch = _launches[key]
     if isinstance(launch, str):
+        if isinstance(launch, _Failure):
+            _warn_once(name, launch)
         return _refused(name, launch)
     _reasons.pop(name, None)
     return launch
@@ -108,9 +112,26 @@ def why_not() -> dict[str, str]:
     return dict(_reasons)
 
 
+class _Failure(str):
+    """Why a compiler failed that is there and should not."""
+
+
 def _refused(name: str, reason: str) -> Launch | None:
     _reasons[name] = reason
     return None
+
+
+def _warn_once(name: str, reason: str) -> None:
+    """Say that speed is lost. Where all warnings are ignored, as in a trial, it is said when one is heard again."""
+    first = warnings.filters[0] if warnings.filters else ("default", None, UserWarning)
+    if name in _told or (first[0] == "ignore" and first[2] is Warning):
+        return
+    _told.add(name)
+    line = (reason.splitlines() or [""])[0]
+    warnings.warn(
+        f"the kernel '{name}' could not be compiled, so that torch operations do its work, more slowly: {line}",
+        stacklevel=3,
+    )
 
 
 def _key(path: Path | tuple[Path, ...], name: str, constants: Mapping[str, int], device: torch.device | None) -> _Key:
@@ -127,9 +148,15 @@ def _compile(key: _Key) -> Launch | str:
         source = "".join(f"#define {key} {value}\n" for key, value in constants)
         source += "\n".join(path.read_text(encoding="utf-8") for path in paths)
         with torch.cuda.device(index):
+            _bind(index)
             return Launch(compiler(source, name), index)
     except Exception as error:  # whatever it is, torch operations give the same results
-        return f"{type(error).__name__}: {error}"
+        return _Failure(f"{type(error).__name__}: {error}")
+
+
+def _bind(index: int) -> None:
+    """Give this thread the context of a device, which it does not have before its first work there."""
+    torch.zeros((), device=torch.device("cuda", index))
 
 
 @contextlib.contextmanager

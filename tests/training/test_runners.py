@@ -148,6 +148,19 @@ def test_the_trace_adds_in_place() -> None:
     assert other.labelled().tolist() == [True, True]
 
 
+def test_losses_on_validation_stay_on_the_cpu() -> None:
+    """They are stacked with those of later epochs for the next checkpoint."""
+    trace = Trace(2, 2, CPU)
+    trace.add([Taken(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2, dtype=torch.bool))])
+    trace.end_epoch()
+    trace.add_validation(torch.ones(2, 2))
+    other = Trace(2, 2, torch.device("meta"))
+    other.load(trace.state())
+    assert other._history["losses"][0].device.type == "meta"
+    other.add_validation(torch.zeros(2, 2))
+    assert other.state()["history"]["val"][:, 0, 0].tolist() == [1.0, 0.0]
+
+
 def resident(data: Any, size: int = 4) -> Resident:
     made = make_batches("train", data, batch_size=size, device=CPU, dtype=torch.float32)
     assert isinstance(made, Resident)
@@ -250,7 +263,8 @@ def test_rows_of_a_block_go_back_alone() -> None:
     made = problem()
     stack = Stack(made, make_modules(made, range(3), CPU, torch.float32))
     kept = stack.copy()
-    assert all(tensor.data_ptr() % 256 == stack._block.values.data_ptr() % 256 for tensor in stack.trained.values())
+    (block,) = stack.blocks()
+    assert all(tensor.data_ptr() % 256 == block.values.data_ptr() % 256 for tensor in stack.trained.values())
     before = {name: tensor.clone() for name, tensor in kept.items()}
     with torch.no_grad():
         for tensor in stack.tensors().values():

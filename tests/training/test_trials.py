@@ -17,7 +17,7 @@ from paretomtl.training._runners import Launched
 from paretomtl.training._step import Group, train_step
 from paretomtl.training._strategies import Plan, _shards
 from paretomtl.training._trace import Trace
-from paretomtl.training._trials import _changes_more_than_rates, _numbers, why_not_graphed
+from paretomtl.training._trials import _changes_more_than_rates, _numbers, try_capture
 
 CPU = torch.device("cpu")
 X = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
@@ -166,10 +166,19 @@ def test_numbers_that_a_model_keeps_in_python_are_found() -> None:
             self.beta += 1e-4
             return super().forward(x)
 
-    made = group(factory=Anneals)
-    before = _numbers([made])
-    made.models.losses((X, torch.zeros(64, 2)))
-    assert _numbers([made]) != before
+    class Counts(Remembers):
+        calls = 0
+
+        def forward(self, x: Tensor) -> Tensor:
+            Counts.calls += 1
+            return super().forward(x)
+
+    for kind in (Anneals, Counts):
+        made = group(factory=kind)
+        before = _numbers([made])
+        assert _numbers([made]) == before
+        made.models.losses((X, torch.zeros(64, 2)))
+        assert _numbers([made]) != before
 
 
 def test_reasons_against_a_capture() -> None:
@@ -178,7 +187,7 @@ def test_reasons_against_a_capture() -> None:
 
     def why(data: Any) -> str | None:
         batches = make_batches("train", data, batch_size=4, device=CPU, dtype=torch.float32)
-        return why_not_graphed(never, batches, 10, schedule="epoch")
+        return try_capture(never, batches, 10, schedule="epoch").why
 
     assert why(None) == "the problem has no data"
     assert why((X, X)) == "there is no CUDA device"

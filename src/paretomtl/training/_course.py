@@ -297,7 +297,7 @@ class Course:
             settings.problem,
             settings.method,
             settings.optimizer,
-            settings.scheduler,
+            settings.scheduler_for(self.total),
             settings.clip_norm,
             settings.autocast,
             settings.compiler,

@@ -65,11 +65,12 @@ def fit(
         schedule: whether the scheduler steps each "epoch" or each "step".
         strategy: "sequential" trains one model after another, batch by batch; "batched" stacks them and runs them under
             ``torch.vmap``, after checking that one step agrees with the models alone; "graphed" captures the whole step
-            of the stack in a CUDA graph, for training data given as tensors, after checking that replays agree with
-            steps that are launched; numbers that Python code changes from step to step stay as they were then. "auto"
-            takes "graphed" where it can, and else measures the other two; models that cannot be stacked go one after
-            another. The front says what was taken, and why. A stack that does not fit into the memory of a GPU is cut
-            into stacks that do.
+            in a CUDA graph, for training data given as tensors, after checking that replays agree with steps that are
+            launched; numbers that Python code changes from step to step stay as they were then. It captures a stack, or
+            ordinary modules side by side where these cannot be stacked, or have wide convolutions and are measured to
+            be faster. "auto" takes "graphed" where it can, and else measures the other two; models that can be neither
+            captured nor stacked go one after another. The front says what was taken, and why. A stack that does not fit
+            into the memory of a GPU is cut into stacks that do.
         device: where to train; the GPU if there is one.
         precision: of parameters and floating-point data, "float32" or "float64". On a GPU, "tf32" multiplies float32
             numbers with ten bits of mantissa, and "float32" with all, whatever torch is set to outside; "bfloat16"

@@ -97,10 +97,12 @@ class Gathered:
     Attributes:
         rows: J; zeros where a task does not reach a parameter.
         shapes: of each parameter, with a leading K; None where no task reaches it.
+        last: the parameters whose channels come last in memory, and in J too, so that nothing is turned around.
     """
 
     rows: Tensor
     shapes: list[torch.Size | None]
+    last: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, gradients: TaskGradients, count: int) -> Gathered | None:
@@ -113,14 +115,17 @@ class Gathered:
         if len(kinds) != 1 or not launches_cost(used[0]) or used[0].dtype.itemsize < 4 or size > _TOGETHER:
             return None
         none = used[0].new_zeros(count, max(part.numel() for part in used) // count)
+        last = frozenset(i for i, part in enumerate(known) if part is not None and _channels_last(part))
         flat = [
-            none[:, : like.numel() // count] if part is None else part.reshape(count, -1)
+            none[:, : like.numel() // count]
+            if part is None
+            else (part.permute(0, 2, 3, 1) if i in last else part).reshape(count, -1)
             for row in gradients
-            for part, like in zip(row, known, strict=True)
+            for i, (part, like) in enumerate(zip(row, known, strict=True))
             if like is not None
         ]
         rows = torch.cat(flat, 1).reshape(count, len(gradients), -1)
-        return cls(rows, [None if part is None else part.shape for part in known])
+        return cls(rows, [None if part is None else part.shape for part in known], last)
 
     def gramian(self) -> Tensor:
         """``C [K, m, m]``; sums in float64."""
@@ -132,7 +137,21 @@ class Gathered:
         total = torch.where(alpha == 0, zero(alpha.device), alpha * self.rows).sum(1)
         sizes = [shape.numel() // len(total) for shape in self.shapes if shape is not None]
         parts = iter(torch.ops.aten.split_with_sizes_copy(total, sizes, 1))
-        return [None if shape is None else next(parts).reshape(shape) for shape in self.shapes]
+        return [
+            None if shape is None else _shaped(next(parts), shape, last=i in self.last)
+            for i, shape in enumerate(self.shapes)
+        ]
+
+
+def _channels_last(tensor: Tensor) -> bool:
+    usual = tensor.ndim != 4 or tensor.is_contiguous()
+    return not usual and tensor.is_contiguous(memory_format=torch.channels_last)
+
+
+def _shaped(numbers: Tensor, shape: torch.Size, *, last: bool) -> Tensor:
+    if not last:
+        return numbers.reshape(shape)
+    return numbers.reshape(shape[0], shape[2], shape[3], shape[1]).permute(0, 3, 1, 2)
 
 
 def _pairwise(rows: Tensor) -> Tensor:

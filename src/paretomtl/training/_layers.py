@@ -20,7 +20,7 @@ _Found = TypeVar("_Found")
 
 _CONV, _POOL = (Path(__file__).with_name(name) for name in ("conv.cu", "pool.cu"))
 _TURNED = {"SHARED_X": 0, "FLIPPED": 1}
-_CHANNELS = 32  # from about here on, libraries fill the GPU
+CHANNELS = 32  # from about here on, libraries fill the GPU
 _SHARED = 75 * 1024  # bytes of shared memory a block may take: three of them fit
 _ALL_SHARED, _ALL_REGISTERS = 227 * 1024, 65536  # of a processor of an H100 or H200
 _REGISTERS = 128  # of a thread
@@ -312,7 +312,7 @@ def _convolution(
         return None
     sides = _pair(padding)
     channels, read, height, width = weight.shape
-    if sides is None or max(channels, read) > _CHANNELS or 2 * sides[0] >= height or 2 * sides[1] >= width:
+    if sides is None or max(channels, read) > CHANNELS or 2 * sides[0] >= height or 2 * sides[1] >= width:
         return None  # with more padding than keeps the size, a row that is made may have none that is read beside it
     shape = _Shape(read, input.shape[-2], input.shape[-1], channels, height, width, *sides)
     if bias is not None and not (_stacked(bias) and _usual(bias)):

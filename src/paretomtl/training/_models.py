@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,12 +16,12 @@ from torch.overrides import TorchFunctionMode
 
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
+from paretomtl.training._blocks import Block, Kept, in_blocks
 from paretomtl.training._gradients import launches_cost
 from paretomtl.training._layers import StackedLayers
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 _BLOCK = 1 << 23  # numbers; with more, an operation takes longer than its launch
-_ALIGNED = 64  # parameters begin at multiples of so many numbers, as libraries like it
 
 
 class Models(ABC):
@@ -61,25 +61,28 @@ class Models(ABC):
         finally:
             self._capturing = False
 
-    def copy(self) -> dict[str, Tensor]:
+    def blocks(self) -> list[Block]:
+        """The pieces of memory that hold some or all of :meth:`tensors`."""
+        return []
+
+    def copy(self) -> Kept:
         """The values of all parameters and buffers, by name."""
-        return {name: tensor.clone() for name, tensor in self.tensors().items()}
+        return self._now().copy()
 
-    @torch.no_grad()
-    def remember(self, kept: dict[str, Tensor]) -> None:
+    def remember(self, kept: Kept) -> None:
         """Write all values to what :meth:`copy` returned, in place."""
-        now = self.tensors()
-        known = [name for name in now if name in kept and kept[name].shape == now[name].shape]
-        torch._foreach_copy_([kept[name] for name in known], [now[name] for name in known])
-        for name in now.keys() - known:  # a buffer that was made, or grew, in the forward pass
-            kept[name] = now[name].clone()
+        now = self._now()
+        for name, tensor in now.items():  # a buffer that was made, or grew, in the forward pass
+            if name not in kept or kept[name].shape != tensor.shape:
+                kept[name] = tensor.clone()
+        kept.write(now)
 
-    @torch.no_grad()
     def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
         """Put the models in ``rows [K]`` bool back to earlier values."""
-        for name, tensor in self.tensors().items():
-            if name in values:
-                torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor, out=tensor)
+        self._now().write(values, rows)
+
+    def _now(self) -> Kept:
+        return Kept(self.blocks(), self.tensors())
 
     @contextlib.contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -127,12 +130,26 @@ class Single(Models):
         problem: whose losses it has.
         module: the model.
         compiler: arguments of ``torch.compile``; None does not compile.
+        blocked: move its parameters and buffers into blocks, for a forward pass that does not replace any.
     """
 
     count = 1
 
-    def __init__(self, problem: Problem, module: nn.Module, compiler: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        module: nn.Module,
+        compiler: Mapping[str, Any] | None = None,
+        *,
+        blocked: bool = False,
+    ) -> None:
         super().__init__(problem, module)
+        tensors = named_tensors(module)
+        self._blocks = in_blocks({name: tensor.detach()[None] for name, tensor in tensors.items()}) if blocked else []
+        for block in self._blocks:
+            for name, view in block.views().items():
+                tensors[name].data = view[0]
+        self._own_buffers = list(module.buffers())
         self.trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
         self._parameters = {name: p.detach()[None] for name, p in module.named_parameters()}
         self._forward = self._runner if compiler is None else torch.compile(self._runner, **compiler)
@@ -144,6 +161,13 @@ class Single(Models):
     def tensors(self) -> dict[str, Tensor]:
         buffers = {name: buffer.detach()[None] for name, buffer in self.module.named_buffers()}
         return {**self._parameters, **buffers}
+
+    def blocks(self) -> list[Block]:
+        if not self._blocks:
+            return []
+        buffers = list(self.module.buffers())
+        same = len(buffers) == len(self._own_buffers) and all(map(operator.is_, buffers, self._own_buffers))
+        return self._blocks if same else []  # a buffer that was replaced lies elsewhere
 
     def _capture(self, output: Tensor) -> Tensor:
         self.captured.append(output)
@@ -167,9 +191,9 @@ class Stack(Models):
         self.parameters: dict[str, Tensor]
         self.parameters, self.buffers = stack_module_state(list(modules))
         wanted = {name for name, p in self.module.named_parameters() if p.requires_grad}
-        self._block = Block.of(self.parameters, self.count)
-        if self._block is not None:
-            self.parameters = {name: t.requires_grad_(name in wanted) for name, t in self._block.views().items()}
+        self._blocks = in_blocks(self.parameters) if _worth_a_block(self.parameters) else []
+        for block in self._blocks:
+            self.parameters |= {name: t.requires_grad_(name in wanted) for name, t in block.views().items()}
         self.trained = {name: tensor for name, tensor in self.parameters.items() if name in wanted}
         self.randomness = "different"
         self._compiled = None if compiler is None else torch.compile(self._vmapped, **compiler)
@@ -182,30 +206,8 @@ class Stack(Models):
     def tensors(self) -> dict[str, Tensor]:
         return {name: tensor.detach() for name, tensor in (self.parameters | self.buffers).items()}
 
-    def copy(self) -> dict[str, Tensor]:
-        if self._block is None:
-            return super().copy()
-        copied = self._block.copy()
-        return _Copied(copied, {**copied.views(), **{name: buffer.clone() for name, buffer in self.buffers.items()}})
-
-    @torch.no_grad()
-    def remember(self, kept: dict[str, Tensor]) -> None:
-        if self._block is None or not isinstance(kept, _Copied) or len(kept.block.values) != len(self._block.values):
-            super().remember(kept)
-            return
-        kept.block.values.copy_(self._block.values)
-        for name, buffer in self.buffers.items():
-            kept[name].copy_(buffer)
-
-    @torch.no_grad()
-    def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
-        if self._block is None or not isinstance(values, _Copied):
-            super().restore(rows, values)
-            return
-        block = self._block.values
-        torch.where(rows.index_select(0, self._block.rows), values.block.values, block, out=block)
-        for name, buffer in self.buffers.items():
-            torch.where(rows.reshape(-1, *[1] * (buffer.ndim - 1)), values[name], buffer, out=buffer)
+    def blocks(self) -> list[Block]:
+        return self._blocks
 
     @contextlib.contextmanager
     def _kernels(self) -> Iterator[None]:
@@ -226,57 +228,6 @@ class Stack(Models):
     def _capture(self, output: Tensor) -> Tensor:
         captured: Tensor = _Capture.apply(output, self.captured.append)  # type: ignore[no-untyped-call]
         return captured
-
-
-@dataclass(frozen=True)
-class Block:
-    """The parameters of small stacked models in one piece of memory: what is done to all of them is one operation.
-
-    Attributes:
-        values: all numbers, parameter after parameter, each with its K models in turn.
-        rows: the model that each number belongs to.
-        shapes: of the parameters, by name.
-    """
-
-    values: Tensor
-    rows: Tensor
-    shapes: dict[str, torch.Size]
-
-    @classmethod
-    def of(cls, parameters: Mapping[str, Tensor], count: int) -> Block | None:
-        """None on a CPU, for parameters of several kinds, and for so many that operations are not what costs."""
-        tensors = [tensor.detach() for tensor in parameters.values()]
-        small = sum(tensor.numel() for tensor in tensors) <= _BLOCK
-        if not launches_cost(tensors[0]) or len({tensor.dtype for tensor in tensors}) > 1 or not small:
-            return None
-        models = torch.arange(count, device=tensors[0].device)
-        values, rows = [], []
-        for tensor in tensors:
-            gap = -tensor.numel() % _ALIGNED
-            values += [tensor.reshape(-1), tensor.new_zeros(gap)]
-            rows += [models.repeat_interleave(tensor.numel() // count), models.new_zeros(gap)]
-        shapes = {name: tensor.shape for name, tensor in parameters.items()}
-        return cls(torch.cat(values), torch.cat(rows), shapes)
-
-    def views(self) -> dict[str, Tensor]:
-        """The parameters."""
-        found, begin = {}, 0
-        for name, shape in self.shapes.items():
-            found[name] = self.values[begin : begin + shape.numel()].view(shape)
-            begin += -(-shape.numel() // _ALIGNED) * _ALIGNED
-        return found
-
-    def copy(self) -> Block:
-        """The same values elsewhere."""
-        return Block(self.values.clone(), self.rows, self.shapes)
-
-
-class _Copied(dict[str, Tensor]):
-    """Values by name, those of the parameters in one block."""
-
-    def __init__(self, block: Block, tensors: Mapping[str, Tensor]) -> None:
-        super().__init__(tensors)
-        self.block = block
 
 
 class _Runner(nn.Module):
@@ -359,6 +310,13 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
 def named_tensors(module: nn.Module) -> dict[str, Tensor]:
     """Parameters and buffers by name."""
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _worth_a_block(parameters: Mapping[str, Tensor]) -> bool:
+    """Not on a CPU, for parameters of several kinds, and for so many that operations are not what costs."""
+    tensors = list(parameters.values())
+    small = sum(tensor.numel() for tensor in tensors) <= _BLOCK
+    return launches_cost(tensors[0]) and len({tensor.dtype for tensor in tensors}) == 1 and small
 
 
 def _plain(outputs: Any, wanted: bool) -> Any:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from paretomtl.training._batches import Batches, Resident
 from paretomtl.training._outcome import by_group
-from paretomtl.training._step import Group
+from paretomtl.training._step import Group, Taken
 from paretomtl.training._trace import Trace
 from paretomtl.training._workers import Workers
 
@@ -68,13 +68,17 @@ class Runner(ABC):
     def take(self, batch: Any, number: int | Tensor, *, weigh: bool, labelled: bool | None = None) -> None:
         """One step of all groups on a batch, launched here and now."""
         options = {"number": number, "total": self.total, "weigh": weigh, "labelled": labelled}
-        present = self.trace.add(self._workers.step(self.groups, batch, **options))
+        present = self.trace.add(self._step_all(batch, options))
         if batch is not None and len(self.groups) > 1:
             self._take_out_unlike(present)
 
     def close(self) -> None:
         """End the threads that step groups side by side."""
         self._workers.close()
+
+    def _step_all(self, batch: Any, options: dict[str, Any]) -> list[Taken]:
+        """What every group saw and did in one step, in their order."""
+        return self._workers.step(self.groups, batch, **options)
 
     def _take_out_unlike(self, present: Tensor) -> None:
         """A task that is NaN for some living models and not for others was not without labels: those models broke."""
@@ -102,17 +106,18 @@ class Graphed(Runner):
     writes stays where it is: the order of the samples, the place in it, the number of the step, the learning rates.
 
     Args:
-        groups: stacked models whose optimizers :func:`make_capturable` has seen.
+        groups: one stack or several, or ordinary modules; of a plan for captured steps.
         train: tensors on the device.
         trace: adds up losses and weights.
         total: how many steps are planned.
         every: how often weights are made anew, in steps.
+        workers: how many groups step side by side, each on a stream of its own.
     """
 
     def __init__(
         self, groups: Sequence[Group], train: Resident, trace: Trace, total: int, every: int = 1, workers: int = 1
     ) -> None:
-        super().__init__(groups, train, trace, total, every, workers)
+        super().__init__(groups, train, trace, total, every)
         device = train.order.device
         self._resident = train
         self._labelled = train.labelled()
@@ -121,7 +126,9 @@ class Graphed(Runner):
         self._graphs: dict[tuple[int, bool], torch.cuda.CUDAGraph] = {}
         self._launched: dict[tuple[int, bool], int] = {}
         self._pool = torch.cuda.graph_pool_handle()
-        self._stream: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._stream = _new_stream(device)
+        self._sides = [_new_stream(device) for _ in range(min(workers, len(groups)))] if workers > 1 else []
+        self._forked = False
         self._rates = [
             [torch.tensor(float(part["lr"]), device=device) for part in group.optimizer.param_groups]
             for group in groups
@@ -142,8 +149,10 @@ class Graphed(Runner):
         kind = (int(item), number % self.every == 0)
         self._follow_options()
         if kind not in self._graphs:
-            if self._launched.get(kind, 0) < _WARM_UP:
-                self._launched[kind] = self._launched.get(kind, 0) + 1
+            launched = self._launched.get(kind, 0)
+            self._forked = launched > 0  # in the first step, what is made once is made for all before any goes on
+            if launched < _WARM_UP:
+                self._launched[kind] = launched + 1
                 self._stream.wait_stream(torch.cuda.current_stream())
                 with torch.cuda.stream(self._stream):
                     self._advance(*kind)
@@ -174,6 +183,19 @@ class Graphed(Runner):
                 group.weights = weights
         self._begin += size
         self._number += 1
+
+    def _step_all(self, batch: Any, options: dict[str, Any]) -> list[Taken]:
+        if not self._sides or not self._forked:
+            return super()._step_all(batch, options)
+        here, taken = torch.cuda.current_stream(), []
+        for side in self._sides:
+            side.wait_stream(here)
+        for k, group in enumerate(self.groups):
+            with torch.cuda.stream(self._sides[k % len(self._sides)]):
+                taken += self._workers.step([group], batch, **options)
+        for side in self._sides:
+            here.wait_stream(side)
+        return taken
 
     @contextlib.contextmanager
     def _rates_on_device(self) -> Iterator[None]:
@@ -215,6 +237,11 @@ class Graphed(Runner):
                 fixed = {name: value for name, value in part.items() if name not in left_out}
                 found.append((fixed, float(part["lr"])))
         return found
+
+
+def _new_stream(device: torch.device) -> torch.cuda.Stream:
+    stream: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    return stream
 
 
 def _reads_rate(optimizer: torch.optim.Optimizer) -> bool:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from paretomtl.core._shapes import known_finite
 from paretomtl.methods import Method, State, Step
+from paretomtl.training._blocks import Kept
 from paretomtl.training._gradients import Gathered, gramian, one_backward, task_gradients, weigh_rows, zero
 from paretomtl.training._models import Models, Stack
 
@@ -28,6 +29,7 @@ class Group:
         state: what the method remembers.
         clip_norm: the longest update of a model that the optimizer sees.
         autocast: the precision of forward passes, where it is lower than that of the parameters.
+        fixed: whether all that a step writes stays where it is, as a captured one knows it there.
         alive: ``[K]`` bool; a model whose losses were once not finite is out.
         weights: ``[K, m]`` of the last step that weighed; None before the first.
         previous: parameters and buffers one step ago, which still had finite losses.
@@ -41,10 +43,11 @@ class Group:
     state: State
     clip_norm: float | None = None
     autocast: torch.dtype | None = None
+    fixed: bool = False
     alive: Tensor = field(init=False)
     weights: Tensor | None = field(init=False, default=None)
-    previous: dict[str, Tensor] = field(init=False)
-    older: dict[str, Tensor] | None = field(init=False)
+    previous: Kept = field(init=False)
+    older: Kept | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.previous = self.models.copy()
@@ -60,10 +63,9 @@ class Group:
         self.models.restore(~self.alive, self.previous)
 
     def remember(self) -> None:
-        """Take down where the models are, in place."""
-        if self.older is not None and isinstance(self.models, Stack):
-            for name, tensor in self.older.items():  # in place: a captured step knows where they are
-                tensor.copy_(self.previous[name])
+        """Take down where the models are."""
+        if self.older is not None and self.fixed:
+            self.older.write(self.previous)
         elif self.older is not None:
             self.previous, self.older = self.older, self.previous
         self.models.remember(self.previous)
@@ -81,9 +83,7 @@ class Group:
         if broken.device.type == "cpu" and not bool(broken.any()):  # on a GPU, asking would wait
             return
         if last_step and self.older is not None:
-            for name, older in self.older.items():
-                rows = broken.reshape(-1, *[1] * (older.ndim - 1))
-                self.previous[name].copy_(torch.where(rows, older, self.previous[name]))
+            self.previous.write(self.older, broken)
 
     def stored(self) -> dict[str, Any]:
         """Everything that steps change, for a checkpoint."""
@@ -102,13 +102,8 @@ class Group:
         """Go back to what :meth:`stored` returned."""
         device = self.alive.device
         self.models.restore(torch.ones_like(self.alive), _moved(stored["tensors"], device))
-        self.previous = self.models.copy()
-        for name, tensor in stored["previous"].items():
-            if name in self.previous and self.previous[name].shape == tensor.shape:
-                self.previous[name].copy_(tensor)
-            else:  # a buffer that was made, or grew, in a forward pass
-                self.previous[name] = tensor.to(device)
-        self.older = None if stored["older"] is None else _moved(stored["older"], device)
+        self.previous = self._kept(stored["previous"])
+        self.older = None if stored["older"] is None else self._kept(stored["older"])
         self.alive = stored["alive"].to(device)
         self.weights = None if stored["weights"] is None else stored["weights"].to(device)
         self.state = _moved(stored["state"], device)
@@ -119,8 +114,20 @@ class Group:
             for name, value in values.items():  # load_state_dict casts what was kept in another precision on purpose
                 if isinstance(value, Tensor) and mine[name].dtype != value.dtype:
                     mine[name] = value.to(mine[name].device)
+                if isinstance(value, Tensor) and value.shape == trained[index].shape:
+                    mine[name] = _laid_out(mine[name], trained[index])
         if self.scheduler is not None:
             self.scheduler.load_state_dict(stored["scheduler"])
+
+    def _kept(self, values: Mapping[str, Tensor]) -> Kept:
+        """Stored values, laid out as those of the models are."""
+        kept = self.models.copy()
+        for name, tensor in values.items():
+            if name in kept and kept[name].shape == tensor.shape:
+                kept[name].copy_(tensor)
+            else:  # a buffer that was made, or grew, in a forward pass
+                kept[name] = tensor.to(self.alive.device)
+        return kept
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """The context of a forward pass."""
@@ -201,7 +208,8 @@ def train_step(
     for parameter, update in zip(models.trained.values(), updates, strict=True):
         if update is not None:
             update = update.to(parameter.dtype)
-            update = update.contiguous() if isinstance(models, Stack) else update  # as fused optimizers want it
+            if group.fixed or isinstance(models, Stack):  # as fused optimizers want it
+                update = _laid_out(update, parameter)
         parameter.grad = update
     group.optimizer.step()
     group.optimizer.zero_grad(set_to_none=True)
@@ -251,7 +259,8 @@ def _by_gradients(
         parameters, in_trunk = [*models.captured, *heads], [True] * len(models.captured) + [False] * len(heads)
 
     gradients = task_gradients(losses, parameters)
-    gathered = Gathered.of(gradients, models.count) if all(in_trunk) and isinstance(models, Stack) else None
+    together = all(in_trunk) and (group.fixed or isinstance(models, Stack))
+    gathered = Gathered.of(gradients, models.count) if together else None
     if gathered is None:
         trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in gradients]
         c = gramian(trunk, models.count)
@@ -284,6 +293,14 @@ def _clipped(updates: list[Tensor | None], count: int, longest: float) -> list[T
         mine = factor[0] if count == 1 else factor.reshape(-1, *[1] * (update.ndim - 1))
         scaled.append(update * mine.to(update.dtype))
     return scaled
+
+
+def _laid_out(tensor: Tensor, like: Tensor) -> Tensor:
+    """The same numbers with the strides of another tensor of this shape."""
+    if tensor.stride() == like.stride():
+        return tensor
+    laid_out = torch.empty_strided(like.shape, like.stride(), dtype=tensor.dtype, device=tensor.device)
+    return laid_out.copy_(tensor)
 
 
 def _moved(tensors: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:

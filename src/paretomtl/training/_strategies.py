@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import itertools
 import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._random import isolated_randomness
 from paretomtl.methods import Method, State, slice_state
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
+from paretomtl.training._agreement import COMPARED, copies, disagreement
+from paretomtl.training._apart import has_wide_convolutions, try_apart
 from paretomtl.training._batches import Batches
-from paretomtl.training._gradients import task_gradients
-from paretomtl.training._models import Models, NoDropout, Single, Stack
+from paretomtl.training._models import Models, Single, Stack
 from paretomtl.training._runners import CAPTURABLE, make_capturable
 from paretomtl.training._step import Group, train_step
-from paretomtl.training._trials import first_line, fitting, why_not_graphed
+from paretomtl.training._trials import Captured, first_line, fitting, try_capture
 from paretomtl.training._workers import Side, try_side_by_side
 
 Strategy: TypeAlias = Literal["auto", "sequential", "batched", "graphed"]
@@ -43,10 +43,7 @@ ELEMENTWISE = (
 )
 """Optimizers of torch.optim that treat each number on its own: a stack of models trains as the models would alone."""
 
-_COMPARED = 4  # how many models of a stack are compared with models trained alone
 _TIMED = 3  # how many steps of each strategy are timed
-_TOLERANCE = {(torch.float64, "cpu"): 1e-9, (torch.float64, "cuda"): 1e-9, (torch.float32, "cpu"): 2e-3}
-_COARSE = 5e-2  # float32 on a GPU may mean ten bits of mantissa
 
 
 @dataclass(frozen=True)
@@ -88,12 +85,17 @@ class Plan:
 
     def graphed(self, modules: Sequence[nn.Module], state: State, most: int | None = None) -> list[Group]:
         """The same, for steps that are captured."""
-        groups = self.batched(modules, state, most)
-        for group in groups:
-            group.state = {name: tensor.clone() for name, tensor in group.state.items()}  # replays write to it
-            if type(group.optimizer) in CAPTURABLE:
-                make_capturable(group.optimizer)
-        return groups
+        return _fixed(self.batched(modules, state, most))
+
+    def apart(self, modules: Sequence[nn.Module], state: State, *, channels_last: bool = False) -> list[Group]:
+        """One group for each model, for steps that are captured; convolutions may have their channels last."""
+        groups = []
+        for k, module in enumerate(modules):
+            if channels_last:
+                module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            models = Single(self.problem, module, self.compiler, blocked=True)
+            groups.append(self._group(models, slice_state(state, slice(k, k + 1))))
+        return _fixed(groups)
 
     def _group(self, models: Models, state: State) -> Group:
         optimizer = (self.optimizer or torch.optim.Adam)(list(models.trained.items()))
@@ -121,18 +123,24 @@ class Choice:
         strategy: its name.
         reason: why.
         most: how many models a stack has at most; None for all.
-        workers: how many models step side by side.
+        workers: how many models step side by side: in threads, or on streams where they are captured.
+        apart: whether the models that are captured are ordinary modules, rather than a stack.
+        channels_last: how their convolutions lie in memory.
     """
 
     strategy: str
     reason: str
     most: int | None = None
     workers: int = 1
+    apart: bool = False
+    channels_last: bool = False
 
     def groups(self, plan: Plan, modules: Sequence[nn.Module], state: State) -> list[Group]:
         """The models, in groups that step together."""
         if self.strategy == "sequential":
             return plan.sequential(modules, state)
+        if self.apart:
+            return plan.apart(modules, state, channels_last=self.channels_last)
         return (plan.graphed if self.strategy == "graphed" else plan.batched)(modules, state, self.most)
 
 
@@ -148,9 +156,9 @@ def choose(
     """How to train these models, by a strategy and a number of workers, or what is best for "auto" and None.
 
     A stack is taken only after one of its steps agreed with the models alone: what vmap gets wrong, it may get wrong
-    silently. A captured step is taken only after its replays agreed with steps that were launched. "auto" takes a
-    captured step where there can be one, and else measures a few steps of a stack, of the models alone and of models
-    side by side, on copies.
+    silently. A captured step is taken only after its replays agreed with steps that were launched: of a stack, or of
+    ordinary modules where those cannot be stacked or are faster. "auto" takes a captured step where there can be one,
+    and else measures a few steps of a stack, of the models alone and of models side by side, on copies.
     """
     strategy, workers = wanted
     on_cpu = next(iter(state.values())).device.type == "cpu"
@@ -161,22 +169,25 @@ def choose(
             side = try_side_by_side(plan, modules, state, batch, total, workers or 1, timed=False)
             return Choice("sequential", f"asked for{_remark(side)}", workers=side.count)
         most, why, reason = _stackable(plan, modules, state, batch, total, on_cpu=on_cpu)
+        limit = most if most < len(modules) else None
+        told = ""
+        if strategy != "batched":
+            said = "asked for" if strategy == "graphed" else "the step can be captured"
+            stack = Choice("graphed", why or said, limit)
+            taken, whys = _captured(plan, modules, state, train, batch, total, stack, reason)
+            if taken is not None:
+                if why and not taken.apart:
+                    warnings.warn(why + ".", stacklevel=2)
+                return taken
+            if strategy == "graphed":
+                raise ValueError(f"'strategy' must be one that these models can be trained by: {'; '.join(whys)}.")
+            told = "" if on_cpu else f"; not graphed: {'; '.join(text for text in whys if text != reason)}"
         if why:
             warnings.warn(why + ".", stacklevel=2)
-        limit = most if most < len(modules) else None
         if strategy == "batched":
             if reason is not None:
                 raise ValueError(f'\'strategy\' must be "sequential" or "auto" for these models: {reason}.')
             return Choice("batched", why or "asked for", limit)
-        ungraphed = reason or why_not_graphed(
-            lambda: plan.graphed(_copies(modules), state, limit), train, total, schedule=plan.schedule
-        )
-        if ungraphed is None:
-            said = "asked for" if strategy == "graphed" else "the step can be captured"
-            return Choice("graphed", why or said, limit)
-        if strategy == "graphed":
-            raise ValueError(f"'strategy' must be one that these models can be trained by: {ungraphed}.")
-        told = "" if on_cpu or reason is not None else f"; not graphed: {ungraphed}"
         if len(modules) == 1:
             return Choice("sequential", f"there is one model{told}")
         side = try_side_by_side(plan, modules, state, batch, total, workers, timed=True) if on_cpu else Side()
@@ -193,23 +204,60 @@ def choose(
     return Choice("batched", reason, limit) if together < alone else Choice("sequential", reason)
 
 
+def _captured(
+    plan: Plan,
+    modules: Sequence[nn.Module],
+    state: State,
+    train: Batches,
+    batch: Any,
+    total: int,
+    stack: Choice,
+    unstackable: str | None,
+) -> tuple[Choice | None, list[str]]:
+    """The faster of a captured stack and of captured ordinary modules; where there is neither, why not either.
+
+    Modules are not tried where a stack surely is faster: with few channels, its convolutions have kernels of their own,
+    and without convolutions it has fewer launches.
+    """
+    tried = Captured(unstackable)
+    if unstackable is None:
+        tried = try_capture(
+            lambda: plan.graphed(copies(modules), state, stack.most), train, total, schedule=plan.schedule
+        )
+        if tried.why is None and not has_wide_convolutions(modules[0]):
+            return stack, []
+    apart = try_apart(plan, modules, state, train, batch, total)
+    if apart.why is not None:
+        if tried.why is None:
+            return stack, []
+        return None, [tried.why] if apart.why == tried.why else [tried.why, f"as ordinary modules, {apart.why}"]
+    if tried.why is not None:
+        reason = f"{apart.words}; not as a stack: {tried.why}"
+    else:
+        (first, here), (second, there) = sorted([(apart.seconds, apart.words), (tried.seconds, "as a stack")])
+        reason = f"{1e3 * first:.3g} ms a step {here}, {1e3 * second:.3g} ms {there}"
+        if tried.seconds < apart.seconds:
+            return replace(stack, reason=f"{stack.reason}; {reason}" if stack.most else reason), []
+    return Choice("graphed", reason, workers=apart.workers, apart=True, channels_last=apart.channels_last), []
+
+
 def _stackable(
     plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, *, on_cpu: bool
 ) -> tuple[int, str, str | None]:
     """How many models fit into a stack, what to say if that is not all, and why they cannot be stacked at all."""
 
     def stack_of(count: int) -> Group:
-        return plan.batched(_copies(modules[:count]), _first(state, count))[0]
+        return plan.batched(copies(modules[:count]), _first(state, count))[0]
 
     most, why = len(modules), ""
     try:
         if not on_cpu:
             most, why = fitting(stack_of, most, batch, total)
-        reason = _disagreement(plan, modules[:most], _first(state, most), batch)
+        reason = disagreement(plan, modules[:most], _first(state, most), batch)
         while most > 1 and reason is not None and reason.startswith("OutOfMemoryError"):
             most = -(-most // 2)
             why = why or f"{reason}: stacks of {most} one after another"
-            reason = _disagreement(plan, modules[:most], _first(state, most), batch)
+            reason = disagreement(plan, modules[:most], _first(state, most), batch)
     except Exception as error:
         reason = first_line(error)
     return most, why, reason
@@ -226,83 +274,11 @@ def _remark(side: Side) -> str:
     return f", {1e3 * side.seconds:.3g} ms with {side.count} models side by side ({1e3 * side.alone:.3g} ms without)"
 
 
-def _disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> str | None:
-    """Why a stack cannot stand in for the models alone; None if one step of both agrees, dropout aside."""
-    rows = sorted({round(i * (len(modules) - 1) / (_COMPARED - 1)) for i in range(_COMPARED)})
-    try:
-        (stacked,) = plan.batched(_copies(modules), state)
-        stack = stacked.models
-        assert isinstance(stack, Stack)
-        stack.randomness = "same"
-        together = _one_step(stacked, batch)
-        stack.randomness = "different"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            stack.losses(batch)  # some random functions know only one of the two
-    except Exception as error:
-        return first_line(error)
-    for k in rows:
-        (alone,) = plan.sequential(_copies([modules[k]]), slice_state(state, slice(k, k + 1)))
-        if _groups_of(alone) != _groups_of(stacked):
-            return "the optimizer's factory treats stacked parameters differently: it must not go by their shapes"
-        found = _one_step(alone, batch, follow=(together, k))
-        sample = next(iter(alone.models.trained.values()))
-        usual = _TOLERANCE.get((sample.dtype, sample.device.type), _COARSE)
-        for what, mine in found.items():
-            tolerance = 1e-3 * usual if what.startswith("parameters") else usual
-            least = 1e-3 * float(found["scale"]) if what.startswith("gradients") else 0.0
-            theirs = together[what][k] if what in together else torch.zeros_like(mine)
-            if not _agree(mine, theirs, tolerance, least):
-                return f"{what} of a stacked model differ from those of the model alone"
-    return None
-
-
-def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | None = None) -> dict[str, Tensor]:
-    """Losses, gradients and buffers of one step, and the parameters that the optimizer makes of it.
-
-    Without dropout, and in the precision of the parameters: what vmap gets wrong does not depend on either.
-
-    Args:
-        group: the models; they are left where the step took them.
-        batch: the batch.
-        follow: what a stack found, and a row of it: its gradients go to the optimizer in place of those found here, so
-            that rounding does not hide what the optimizer does.
-    """
-    seed_everything(0)
-    models = group.models
-    stacked = isinstance(models, Stack)
-    before = set(dict(models.module.named_parameters()))
-    with warnings.catch_warnings(), NoDropout():
-        warnings.simplefilter("ignore")
-        losses = models.losses(batch)
-        with torch.no_grad(), models.evaluating():
-            evaluated = models.forward(batch)[0]
-    found: dict[str, Tensor] = {"losses": losses.detach(), "losses in eval mode": evaluated}
-    rows = task_gradients(losses, list(models.trained.values()))
-    shape = (models.count,) if stacked else ()
-    squares = losses.new_zeros(shape, dtype=torch.float64)
-    for name, parts in zip(models.trained, zip(*rows, strict=True), strict=True):
-        total = torch.zeros_like(models.trained[name])
-        for i, part in enumerate(parts):
-            if part is not None:
-                found[f"gradients of task {i} for {name}"] = part
-                squares = squares + part.double().reshape(*shape, -1).square().sum(-1)
-                total = total + torch.where(part.isfinite(), part, 0.0)
-        models.trained[name].grad = total if follow is None else follow[0][f"update of {name}"][follow[1]]
-        found[f"update of {name}"] = models.trained[name].grad  # type: ignore[assignment]
-    found["scale"] = squares.sqrt()
-    group.optimizer.step()
-    for name, tensor in models.tensors().items():
-        kind = "parameters" if name in before else "buffers"
-        found[f"{kind} {name}"] = (tensor if stacked else tensor[0]).to(torch.float64, copy=True)
-    return found
-
-
 def _seconds(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int) -> tuple[float, float]:
     """Seconds of a step of all models, one after another (estimated by a few of them) and as a stack, on copies."""
-    some = list(range(min(_COMPARED, len(modules))))
-    alone = plan.sequential(_copies([modules[k] for k in some]), slice_state(state, slice(0, len(some))))
-    together = plan.batched(_copies(modules), state)
+    some = list(range(min(COMPARED, len(modules))))
+    alone = plan.sequential(copies([modules[k] for k in some]), slice_state(state, slice(0, len(some))))
+    together = plan.batched(copies(modules), state)
     times: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(_TIMED + 1):
         for which, groups in enumerate((alone, together)):
@@ -313,6 +289,16 @@ def _seconds(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any,
             _wait()
             times[which].append(time.perf_counter() - began)
     return min(times[0][1:]) * len(modules) / len(some), min(times[1][1:])
+
+
+def _fixed(groups: list[Group]) -> list[Group]:
+    """For steps that are captured: all that they write stays where it is, optimizers included."""
+    for group in groups:
+        group.fixed = True
+        group.state = {name: tensor.clone() for name, tensor in group.state.items()}  # replays write to it
+        if type(group.optimizer) in CAPTURABLE:
+            make_capturable(group.optimizer)
+    return groups
 
 
 def _first(state: State, count: int) -> State:
@@ -329,27 +315,3 @@ def _shards(count: int, most: int | None) -> list[slice]:
 def _wait() -> None:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-
-
-def _copies(modules: Sequence[nn.Module]) -> list[nn.Module]:
-    return [copy.deepcopy(module) for module in modules]
-
-
-def _groups_of(group: Group) -> dict[str, Any]:
-    """The options under which the optimizer trains each parameter, by name."""
-    names = {id(tensor): name for name, tensor in group.models.trained.items()}
-    return {
-        names.get(id(tensor), "?"): {key: value for key, value in part.items() if key not in ("params", "param_names")}
-        for part in group.optimizer.param_groups
-        for tensor in part["params"]
-    }
-
-
-def _agree(mine: Tensor, theirs: Tensor, tolerance: float, least: float) -> bool:
-    """Whether two tensors differ by a small part of their norm, or of ``least`` if that is more; NaN equals NaN."""
-    mine, theirs = mine.double(), theirs.double()
-    finite = mine.isfinite()
-    if not torch.equal(finite, theirs.isfinite()):
-        return False
-    distance = torch.where(finite, mine - theirs, 0.0).norm()
-    return float(distance) <= tolerance * max(float(torch.where(finite, mine, 0.0).norm()), least) + 1e-12

@@ -110,4 +110,5 @@ class Trace:
             getattr(self, f"_{name}").copy_(state[name])
         self._steps = state["steps"]
         self._first = None if state["first"] is None else state["first"].to(device)
-        self._history |= {name: list(table.to(device)) for name, table in state["history"].items()}
+        for name, table in state["history"].items():  # those of evaluations are on the CPU
+            self._history[name] = list(table if name == "val" else table.to(device))

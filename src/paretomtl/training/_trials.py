@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
+import math
+import operator
+import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.training._batches import Batches, NoData, Resident
-from paretomtl.training._models import NoDropout
+from paretomtl.training._models import NoDropout, Single
 from paretomtl.training._runners import CAPTURABLE, RATE_ON_DEVICE, Graphed, Launched, Runner
 from paretomtl.training._step import Group, train_step
 from paretomtl.training._trace import Trace
 
 _STEPS = 5  # of a trial: some launched, one captured, some replayed
+_TIMED = 3  # how many replays are timed
 _TOLERANCE = {torch.float64: 1e-7}
 _COARSE = 2e-2  # sums in another order, over some steps
 
@@ -34,7 +41,7 @@ def fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) ->
     many = count
     while True:
         try:
-            with _quiet():
+            with quiet():
                 group = make(many)
                 device = group.alive.device
                 if device.type == "cuda":
@@ -58,48 +65,83 @@ def fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) ->
     )
 
 
-def why_not_graphed(groups: Callable[[], list[Group]], train: Batches, total: int, *, schedule: str) -> str | None:
-    """Why the step cannot be captured; None if replays of it agree with steps that are launched, on copies.
+@dataclass(frozen=True)
+class Captured:
+    """What a trial of a captured step found.
+
+    Attributes:
+        why: why it cannot be captured; None if replays of it agree with steps that are launched.
+        seconds: of a replay, where there is one.
+    """
+
+    why: str | None = None
+    seconds: float = math.inf
+
+
+def obstacle(train: Batches) -> str | None:
+    """Why no step on these batches can be captured, as far as that is known without a step."""
+    if isinstance(train, NoData):
+        return "the problem has no data"
+    if not isinstance(train, Resident):
+        return "the training data are not tensors that lie on the device as a whole"
+    return None if train.order.device.type == "cuda" else "there is no CUDA device"
+
+
+def try_capture(
+    groups: Callable[[], list[Group]], train: Batches, total: int, *, schedule: str, workers: int = 1
+) -> Captured:
+    """Whether the step can be captured, on copies; and how long replays of it take.
 
     Args:
         groups: makes the same models, anew at each call.
         train: the batches of the run.
         total: how many steps are planned.
         schedule: whether learning rates change each "epoch" or each "step".
+        workers: how many groups step side by side.
     """
-    if isinstance(train, NoData):
-        return "the problem has no data"
-    if not isinstance(train, Resident):
-        return "the training data are not tensors that lie on the device as a whole"
+    why = obstacle(train)
+    if why is not None:
+        return Captured(why)
+    assert isinstance(train, Resident)
     device = train.order.device
-    if device.type != "cuda":
-        return "there is no CUDA device"
     try:
-        with _quiet():
+        with quiet():
             made = groups()
-            kind = type(made[0].optimizer)
-            if kind not in CAPTURABLE:
-                return f"{kind.__name__} cannot be captured"
-            stepped = made[0].scheduler is not None and schedule == "step"
-            if stepped and kind not in RATE_ON_DEVICE:
-                return f"{kind.__name__} would have to be captured again at each step, as its learning rate changes"
-            if stepped and _changes_more_than_rates(groups()[0]):
-                return "the scheduler changes more than learning rates at each step, which would be captured again"
+            why = _unfit(made[0], groups, schedule)
+            if why is not None:
+                return Captured(why)
             shape = (sum(group.models.count for group in made), len(made[0].models.problem.tasks))
             _check_waiting(Launched(groups(), train, Trace(*shape, device), total, 1))
             launched_groups = groups()
-            numbers = _numbers(launched_groups)
-            launched = _losses(Launched(launched_groups, train, Trace(*shape, device), total, 1))
+            numbers, held = _numbers(launched_groups), _held(launched_groups)
+            launched = _losses(Launched(launched_groups, train, Trace(*shape, device), total, 1)).double()
             if _numbers(launched_groups) != numbers:
-                return "the model keeps numbers in Python that change from step to step"
-            replayed = _losses(Graphed(made, train, Trace(*shape, device), total, 1))
+                return Captured("the model keeps numbers in Python that change from step to step")
+            now = _held(launched_groups)
+            if len(now) != len(held) or not all(map(operator.is_, now, held)):
+                return Captured("the model replaces tensors that it keeps from step to step")
+            runner = Graphed(made, train, Trace(*shape, device), total, 1, workers)
+            replayed = _losses(runner).double()
+            seconds = _seconds(runner)
     except Exception as error:
         _mend()
-        return first_line(error)
+        return Captured(first_line(error))
     precision = next(iter(made[0].models.trained.values())).dtype
-    launched, replayed = launched.double(), replayed.double()
     if not torch.allclose(launched, replayed, rtol=_TOLERANCE.get(precision, _COARSE), atol=1e-12, equal_nan=True):
-        return "replays of the captured step give other losses than steps that are launched"
+        return Captured("replays of the captured step give other losses than steps that are launched")
+    return Captured(None, seconds)
+
+
+def _unfit(group: Group, groups: Callable[[], list[Group]], schedule: str) -> str | None:
+    """Why an optimizer or its scheduler cannot be captured."""
+    kind = type(group.optimizer)
+    if kind not in CAPTURABLE:
+        return f"{kind.__name__} cannot be captured"
+    stepped = group.scheduler is not None and schedule == "step"
+    if stepped and kind not in RATE_ON_DEVICE:
+        return f"{kind.__name__} would have to be captured again at each step, as its learning rate changes"
+    if stepped and _changes_more_than_rates(groups()[0]):
+        return "the scheduler changes more than learning rates at each step, which would be captured again"
     return None
 
 
@@ -116,11 +158,25 @@ def _losses(runner: Runner) -> torch.Tensor:
         for size, item in zip(sizes, runner.epoch(0, epoch, 0, number), strict=False):
             if usual < _STEPS:
                 runner.step(item, number)
+                runner.trace.count()
                 number += 1
                 usual += size == sizes[0]
         epoch += 1
     runner.trace.end_epoch()
     return runner.trace.last("losses")
+
+
+def _seconds(runner: Graphed) -> float:
+    """The least time of some replays of a batch of the usual size."""
+    times = []
+    for number in range(_TIMED):
+        item = next(runner.epoch(0, number, 0, number))
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        runner.step(item, number)
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - began)
+    return min(times)
 
 
 def _changes_more_than_rates(group: Group) -> bool:
@@ -139,20 +195,40 @@ def _changes_more_than_rates(group: Group) -> bool:
 
 
 def _numbers(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """The plain numbers that models keep, which a replay would not change."""
+    """The plain numbers that models and their classes keep, which a replay would not change."""
     return [
         {
-            f"{name}.{key}": value
+            f"{name}.{kind.__name__}.{key}": value
             for name, module in group.models.module.named_modules()
-            for key, value in vars(module).items()
+            for kind, kept in _keepers(module)
+            for key, value in kept.items()
             if isinstance(value, (int, float))
         }
         for group in groups
     ]
 
 
+def _keepers(module: nn.Module) -> Iterator[tuple[type, Mapping[str, Any]]]:
+    """What a module keeps itself, and what its classes do, up to torch's own."""
+    yield object, vars(module)
+    for kind in itertools.takewhile(lambda kind: kind is not nn.Module, type(module).__mro__):
+        yield kind, vars(kind)
+
+
+def _held(groups: Sequence[Group]) -> list[torch.Tensor]:
+    """The tensors that ordinary modules keep beside their parameters, which a replay would not replace."""
+    return [
+        value
+        for group in groups
+        if isinstance(group.models, Single)
+        for module in group.models.module.modules()
+        for value in (*module.buffers(recurse=False), *vars(module).values())
+        if isinstance(value, torch.Tensor)
+    ]
+
+
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Warnings of a trial are not the user's; random layers let everything pass, so that two trials can be compared."""
     with warnings.catch_warnings(), NoDropout(), isolated_randomness():
         warnings.simplefilter("ignore")

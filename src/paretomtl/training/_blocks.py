@@ -1,0 +1,114 @@
+"""Values of models by name, in few pieces of memory where that pays: what is done to all is then few operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_ALIGNED = 64  # tensors begin at multiples of so many numbers, as libraries like it
+
+
+@dataclass(frozen=True)
+class Block:
+    """Tensors of one dtype in one piece of memory, each with its own shape and strides.
+
+    Attributes:
+        values: all numbers, tensor after tensor.
+        rows: the model that each number belongs to; None where there is one model.
+        places: shape, strides and beginning of each tensor, by name.
+    """
+
+    values: Tensor
+    rows: Tensor | None
+    places: dict[str, tuple[torch.Size, tuple[int, ...], int]]
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor]) -> Block:
+        """Copies of tensors ``[K, ...]`` that leave no gaps."""
+        first = next(iter(tensors.values()))
+        places, size = {}, 0
+        for name, tensor in tensors.items():
+            places[name] = tensor.shape, tensor.stride(), size
+            size += -(-tensor.numel() // _ALIGNED) * _ALIGNED
+        rows = None if len(first) == 1 else torch.zeros(size, dtype=torch.long, device=first.device)
+        block = cls(torch.zeros(size, dtype=first.dtype, device=first.device), rows, places)
+        models = torch.arange(len(first), device=first.device)
+        for name, view in block.views().items():
+            view.copy_(tensors[name].detach())
+            if rows is not None:
+                rows.as_strided(*places[name]).copy_(models.reshape(-1, *[1] * (view.ndim - 1)))
+        return block
+
+    def views(self) -> dict[str, Tensor]:
+        """The tensors."""
+        return {name: self.values.as_strided(*place) for name, place in self.places.items()}
+
+    def copy(self) -> Block:
+        """The same values elsewhere."""
+        return Block(self.values.clone(), self.rows, self.places)
+
+    def like(self, other: Block) -> bool:
+        """Whether the same tensors lie at the same places of both."""
+        same = self.places is other.places or self.places == other.places
+        return same and self.values.dtype == other.values.dtype
+
+    def write(self, other: Block, rows: Tensor | None) -> None:
+        """Take over the values of a block like this one, of the models in ``rows [K]`` bool or of all."""
+        if rows is None:
+            self.values.copy_(other.values)
+            return
+        mask = rows if self.rows is None else rows.index_select(0, self.rows)
+        torch.where(mask, other.values, self.values, out=self.values)
+
+
+class Kept(dict[str, Tensor]):
+    """Tensors ``[K, ...]`` by name, some of which may lie in blocks."""
+
+    def __init__(self, blocks: Sequence[Block], tensors: Mapping[str, Tensor]) -> None:
+        super().__init__(tensors)
+        self.blocks = blocks
+
+    def copy(self) -> Kept:
+        """The same values elsewhere, in the same places of such blocks."""
+        blocks = [block.copy() for block in self.blocks]
+        views = {name: view for block in blocks for name, view in block.views().items()}
+        return Kept(blocks, {name: views[name] if name in views else tensor.clone() for name, tensor in self.items()})
+
+    @torch.no_grad()
+    def write(self, values: Mapping[str, Tensor], rows: Tensor | None = None) -> None:
+        """Take over values of these names, in place, of the models in ``rows [K]`` bool or of all."""
+        inside: set[str] = set()
+        if isinstance(values, Kept) and len(self.blocks) == len(values.blocks):
+            for mine, theirs in zip(self.blocks, values.blocks, strict=True):
+                if mine.like(theirs):
+                    mine.write(theirs, rows)
+                    inside |= mine.places.keys()
+        names = [name for name in self if name in values and name not in inside]
+        if rows is None and names:
+            torch._foreach_copy_([self[name] for name in names], [values[name] for name in names])
+        elif rows is not None:
+            for name in names:
+                tensor = self[name]
+                torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor, out=tensor)
+
+
+def in_blocks(tensors: Mapping[str, Tensor]) -> list[Block]:
+    """A block for each dtype; none where tensors share memory or have gaps, which blocks would not keep."""
+    storages = {tensor.untyped_storage().data_ptr() for tensor in tensors.values()}
+    if len(storages) < len(tensors) or not all(_dense(tensor) for tensor in tensors.values()):
+        return []
+    kinds = dict.fromkeys(tensor.dtype for tensor in tensors.values())
+    return [Block.of({name: t for name, t in tensors.items() if t.dtype == kind}) for kind in kinds]
+
+
+def _dense(tensor: Tensor) -> bool:
+    """Whether a tensor has all its memory for itself, in some order of its dimensions."""
+    expected = 1
+    for size, stride in sorted(zip(tensor.shape, tensor.stride(), strict=True), key=lambda pair: pair[1]):
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return tensor.numel() > 0

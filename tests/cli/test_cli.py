@@ -26,6 +26,36 @@ def test_reproduce_writes_results_and_figures_and_prints_the_claims(tmp_path: Pa
     assert all(len(line) <= 100 for line in found.output.splitlines() if "│" in line)
 
 
+def test_a_study_goes_on_where_it_stopped_and_is_drawn_without_training(tmp_path: Path) -> None:
+    """One cell at first; the rest by the same command; then nothing but the figures."""
+    asked = ["reproduce", "ablation-init", "--smoke", "--out", str(tmp_path)]
+    first = runner.invoke(app, [*asked, "--only", "no initial phase"])
+    assert first.exit_code == 0, first.output
+    assert "Missing 2 cells: multi-fashion / paper's settings / pareto-mtl;" in " ".join(first.output.split())
+    assert "Not judged yet" in first.output
+    second = runner.invoke(app, asked)
+    assert "6 runs, 2 cells trained now" in second.output
+    assert "without the initial phase" in second.output
+    drawn = runner.invoke(app, [*asked, "--draw", "--json"])
+    assert drawn.exit_code == 0, drawn.output
+    facts = json.loads(drawn.stdout)
+    assert (facts["size"], facts["missing"], len(facts["claims"])) == ("smoke", [], 2)
+
+
+def test_rows_of_other_settings_are_named_and_trained_anew_when_asked(tmp_path: Path) -> None:
+    asked = ["reproduce", "ablation-init", "--smoke", "--out", str(tmp_path)]
+    runner.invoke(app, asked)
+    path = tmp_path / "ablation-init.json"
+    path.write_text(path.read_text().replace("epochs=2;", "epochs=7;", 1))
+    found = runner.invoke(app, asked)
+    assert found.exit_code == 2
+    assert "the first differs in epochs: stored 7, now 2. --again trains" in " ".join(found.output.split())
+    again = runner.invoke(app, [*asked, "--again"])
+    assert again.exit_code == 0, again.output
+    assert "6 runs, 1 cells trained now" in again.output
+    assert (tmp_path / "ablation-init-old.json").exists()
+
+
 def test_list_names_everything() -> None:
     found = runner.invoke(app, ["list", "--json"])
     assert found.exit_code == 0
@@ -40,6 +70,7 @@ def test_list_names_everything() -> None:
     ("arguments", "message"),
     [
         (["reproduce", "unknown"], "must be one of synthetic"),
+        (["reproduce", "synthetic", "--quick", "--smoke"], "must not both be given"),
         (["reproduce", "synthetic", "--out", "/proc/nowhere"], "must be a folder that can be written"),
         (["unknown"], "No such command"),
     ],

@@ -78,6 +78,25 @@ def test_what_was_prepared_is_trained_on_by_name(
     call("compare", "multi-mnist", "--methods", "linear,mgda", "--seeds", "1", *quick)
 
 
+def test_arguments_of_a_problem_are_set_on_the_command_line(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a validation split and the paper's recipe; results of another recipe are not mixed with them."""
+    monkeypatch.setattr(_prepared, "_check_published", lambda *arguments: None)
+    prepare(sources)
+    quick = ("--epochs", "1", "--preferences", "2", "--device", "cpu")
+    asked = ("--with", "recipe=paper", "--with", "validation=True", "--keep", "best")
+    call("run", "multi-mnist", *asked, "--out", str(tmp_path / "run"), "--progress", "quiet", *quick)
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["optimizer"].startswith("SGD")
+    assert (config["samples"], config["keep"]) == (100, "best")
+    into = ("--methods", "linear", "--seeds", "1", "--out", str(tmp_path / "compare"), *quick)
+    call("compare", "multi-mnist", "--with", "recipe=paper", *into)
+    stored = json.loads((tmp_path / "compare" / "compare.json").read_text())
+    assert stored["command"] == "paretomtl compare multi-mnist --with recipe=paper --methods linear --seeds 1"
+    assert "must hold results of the same problem and options" in call("compare", "multi-mnist", *into, code=2)
+
+
 def test_three_images_are_prepared_and_trained_on_by_name(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from paretomtl.cli._common import (
     Precision,
     Preferences,
     ProblemArgument,
+    ProblemSettings,
     StrategyName,
     WeighEvery,
     clean_errors,
@@ -36,6 +37,7 @@ from paretomtl.report import draw_comparison
 @clean_errors
 def compare(
     problem: ProblemArgument,
+    with_: ProblemSettings = None,
     methods: Annotated[
         str | None, typer.Option(help="Names separated by commas; all built-in ones if left out.", show_default=False)
     ] = None,
@@ -62,7 +64,8 @@ def compare(
 
     Hypervolumes are on the test split, or else on training, all against one reference point.
     """
-    found = find_problem(problem)
+    settings = with_ or []
+    found, said = find_problem(problem, settings), "".join(f" --with {setting}" for setting in settings)
     names = list(METHODS) if methods is None else [name.strip() for name in methods.split(",")]
     if seeds < 1:
         raise ValueError(f"'--seeds' must be at least 1. Got {seeds} instead.")
@@ -85,8 +88,9 @@ def compare(
         names,
         seeds,
         preferences=preferences,
+        problem_settings=settings,
         folder=out,
-        command=f"paretomtl compare {problem} --methods {','.join(names)} --seeds {seeds}",
+        command=f"paretomtl compare {problem}{said} --methods {','.join(names)} --seeds {seeds}",
         tell=lambda text: errors.print(f"[dim]{text}[/]", highlight=False),
         **options,
     )

@@ -7,67 +7,105 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from paretomtl._files import check_writable
 from paretomtl.cli._common import clean_errors
-from paretomtl.experiments import STUDIES, save_rows
+from paretomtl.experiments import STUDIES, Progress, Size, Study, results_file, run_study, stored_study
 from paretomtl.report import DRAWINGS
 
-VERDICT_STYLE = {"reproduced": "green", "partly": "yellow"}
+VERDICT_STYLE = {"reproduced": "green", "partly": "yellow", "not measured": "dim"}
+EVERYTHING = "all"
 
 
 @clean_errors
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"The study: {', '.join(STUDIES)}.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="Where results and figures go; out/NAME if left out.")] = None,
+    name: Annotated[str, typer.Argument(help=f"The study: {', '.join(STUDIES)}; or {EVERYTHING}.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="Where rows and figures are; out/NAME if left out.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small run: minutes on two cores.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A tiny run that only shows that everything works.")] = False,
+    draw: Annotated[bool, typer.Option("--draw", help="Train nothing: claims and figures of what is stored.")] = False,
+    seconds: Annotated[
+        float | None, typer.Option(help="Begin nothing that would end later; the rest another time.")
+    ] = None,
+    only: Annotated[str | None, typer.Option(help="Train the cells alone whose name contains this.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Where data sets are; the user's cache if left out.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Train anew what was stored by other settings.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print claims and measurements as JSON.")] = False,
 ) -> None:
-    """Run a study of the paper: print what it claims and what was measured, write all points and the figures."""
-    study = STUDIES.get(name)
-    if study is None:
-        raise typer.BadParameter(f"must be one of {', '.join(STUDIES)}. Got {name!r} instead.", param_hint="NAME")
-    folder = out or Path("out") / name
-    check_writable("--out", folder)
-    console, errors = Console(), Console(stderr=True)
-    cells = study.cells(smoke=smoke)
-    began = time.perf_counter()
-    rows: list[dict[str, Any]] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task(name, total=len(cells))
-        for cell in cells:
-            progress.update(task, description=f"{name}: {cell.part}")
-            rows += study.run(cell)
-            progress.advance(task)
-    results = folder / f"{name}.json"
-    save_rows(results, name, f"paretomtl reproduce {name}{' --smoke' if smoke else ''}", rows)
-    figures = DRAWINGS[name](rows, folder)
-    seconds = time.perf_counter() - began
+    """Run a study of the paper: print what it claims and what was measured, write all points and the figures.
 
-    claims, facts = study.claims(rows), study.facts(rows)
+    What is stored already is kept, so that a study may be run in several goes.
+    """
+    if name not in (*STUDIES, EVERYTHING):
+        known = ", ".join((*STUDIES, EVERYTHING))
+        raise typer.BadParameter(f"must be one of {known}. Got {name!r} instead.", param_hint="NAME")
+    if quick and smoke:
+        raise typer.BadParameter("must not both be given: each is a size.", param_hint="--quick, --smoke")
+    size: Size = "smoke" if smoke else "quick" if quick else "full"
+    found = {}
+    for each in STUDIES if name == EVERYTHING else (name,):
+        folder = out or Path("out") / each
+        check_writable("--out", folder)
+        began = time.perf_counter()
+        if draw:
+            progress = stored_study(each, STUDIES[each], folder, size)
+        else:
+            command = f"paretomtl reproduce {each}{'' if size == 'full' else f' --{size}'}"
+            progress = run_study(
+                each, STUDIES[each], folder, size=size, seconds=seconds, only=only, data=data, again=again,
+                command=command, tell=lambda text: Console(stderr=True).print(text, highlight=False, soft_wrap=True),
+            )  # fmt: skip
+        found[each] = _told(each, STUDIES[each], progress, folder, quiet=as_json, began=began, size=size)
     if as_json:
-        print(
-            json.dumps({"smoke": smoke, "claims": [vars(claim) for claim in claims], "measured": dict(facts)}, indent=2)
-        )
-        return
-    console.print(_claims_table(claims))
-    console.print(_facts_table(facts))
-    if smoke:
-        console.print("[yellow]A smoke run: too short for its verdicts to mean anything.[/]")
-    pictures = ", ".join(sorted({path.stem for path in figures}))
+        print(json.dumps(found[name] if name != EVERYTHING else found, indent=2))
+
+
+def _told(
+    name: str, study: Study, progress: Progress, folder: Path, *, quiet: bool, began: float, size: Size
+) -> dict[str, Any]:
+    """Print what the rows say, as far as they say it; draw the figures."""
+    console = Console(quiet=quiet)
+    claims, facts, figures, remarks = [], [], [], []
+    if progress.rows:
+        figures = DRAWINGS[name](progress.rows, folder)
+    try:
+        claims, facts = study.claims(progress.rows), study.facts(progress.rows)
+    except ValueError as error:
+        if not progress.missing:
+            raise
+        remarks.append(f"Not judged yet: {error}")
+    if claims:
+        console.print(_claims_table(claims))
+    if facts:
+        console.print(_facts_table(facts))
+    if size != "full":
+        remarks.append(f"A {size} run: too short for its verdicts to mean anything.")
+    if progress.missing:
+        shown = "; ".join(progress.missing[:4]) + ("; ..." if len(progress.missing) > 4 else "")
+        remarks.append(f"Missing {len(progress.missing)} cells: {shown}. The same command goes on.")
+    for remark in remarks:
+        console.print(f"[yellow]{remark}[/]", soft_wrap=True)
+    seconds = time.perf_counter() - began
+    drawn = ", ".join(sorted({path.stem for path in figures})) or "none"
     console.print(
-        f"{len(rows)} runs in {seconds:.0f} s. All points: {results}. Figures (PNG, SVG): {pictures}.", soft_wrap=True
+        f"{name}: {len(progress.rows)} runs, {progress.trained} cells trained now, {seconds:.0f} s. All points: "
+        f"{results_file(folder, name)}. Figures (PNG, SVG): {drawn}.",
+        soft_wrap=True,
     )
+    return {
+        "size": size,
+        "missing": progress.missing,
+        "claims": [vars(claim) for claim in claims],
+        "measured": dict(facts),
+    }
 
 
 def _claims_table(claims: list[Any]) -> Table:
     table = Table(title="What the paper claims, and what was measured", title_justify="left", show_lines=True)
     table.add_column("claim", ratio=4)
     table.add_column("measured", ratio=5)
-    table.add_column("verdict", width=10)
+    table.add_column("verdict", width=12)
     for claim in claims:
         style = VERDICT_STYLE.get(claim.verdict, "red")
         table.add_row(f"{claim.claim} [dim]({claim.where})[/]", claim.measured, f"[{style}]{claim.verdict}[/]")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from paretomtl._extras import require
 from paretomtl._files import check_writable
+from paretomtl.experiments._indicators import finite_points, volume
 from paretomtl.experiments._store import Row, environment, load_rows, numbers, save_rows
 from paretomtl.front import Front
 from paretomtl.methods import resolve_method
@@ -29,6 +28,7 @@ def compare(
     seeds: int,
     *,
     preferences: int | None = None,
+    problem_settings: Sequence[str] = (),
     folder: Path | None = None,
     command: str = "",
     tell: Callable[[str], None] = lambda text: None,
@@ -41,6 +41,7 @@ def compare(
         methods: their names.
         seeds: how many, from 0 on.
         preferences: how many models each; those of "single-task" are one per task.
+        problem_settings: what the problem was made with, so that results of another one are told apart.
         folder: where rows are kept; a method and seed that is there already is not trained again.
         command: what to write down as the command that made the results.
         tell: called with a line before each run.
@@ -55,10 +56,14 @@ def compare(
     if folder is not None:
         check_writable("out", folder)
     path = None if folder is None else folder / RESULTS
-    asked = {"preferences_asked": preferences, "options": {name: _named(v) for name, v in sorted(options.items())}}
+    asked = {
+        "preferences_asked": preferences,
+        "problem_settings": sorted(problem_settings),
+        "options": {name: _named(v) for name, v in sorted(options.items())},
+    }
     rows = load_rows(path) if path is not None and path.exists() else []
     for row in rows:
-        if row["problem"] != problem.name or any(row[name] != value for name, value in asked.items()):
+        if row["problem"] != problem.name or any(row.get(name, []) != value for name, value in asked.items()):
             raise ValueError(f"'out' must hold results of the same problem and options. '{path}' holds others.")
     fronts: dict[str, Front] = {}
     common = environment()
@@ -134,7 +139,7 @@ class Summary:
 def common_reference(rows: Sequence[Row]) -> list[float]:
     """The reference for all: for each task the largest of the fronts' own; without any, the largest loss of all."""
     known = [row["reference"] for row in rows if row["reference"] is not None]
-    known = known or [point for row in rows for point in _finite(row)]
+    known = known or [point for row in rows for point in finite_points(row)]
     if not known:
         raise ValueError("'rows' must have a reference point, or finite losses. Got neither.")
     return [max(column) for column in zip(*known, strict=True)]
@@ -147,8 +152,8 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
     for method in dict.fromkeys(row["method"] for row in rows):
         mine = [row for row in rows if row["method"] == method]
         ideal = method == "single-task"
-        volumes = [_volume(row, reference, ideal) for row in mine]
-        best = [[min(column) for column in zip(*_finite(row), strict=True)] for row in mine if _finite(row)]
+        volumes = [volume(finite_points(row), reference, ideal=ideal) for row in mine]
+        best = [[min(column) for column in zip(*finite_points(row), strict=True)] for row in mine if finite_points(row)]
         found.append(
             Summary(
                 method=method,
@@ -208,17 +213,3 @@ def _named(value: Any) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _finite(row: Mapping[str, Any]) -> list[list[float]]:
-    return [point for point in row["losses"] if all(value is not None and math.isfinite(value) for value in point)]
-
-
-def _volume(row: Mapping[str, Any], reference: Sequence[float], ideal: bool) -> float:
-    points = _finite(row)
-    if not points:
-        return 0.0
-    if ideal:
-        points = [[min(column) for column in zip(*points, strict=True)]]
-    table = torch.tensor(points, dtype=torch.float64).numpy()
-    return float(require("moocore", "indicators").hypervolume(table, ref=list(reference)))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._extras import version_of
-from paretomtl._files import write_text
+from paretomtl._files import read_json, write_text
 
 Row: TypeAlias = dict[str, Any]
 """One run: what was run, what it gave, where and when."""
@@ -48,7 +48,7 @@ def save_rows(path: Path, name: str, command: str, rows: Sequence[Row]) -> None:
 
 def load_rows(path: Path) -> list[Row]:
     """The rows of a stored result."""
-    stored = json.loads(path.read_text(encoding="utf-8"))
+    stored = read_json(path)
     if not isinstance(stored, dict) or not isinstance(stored.get("rows"), list):
         raise ValueError(f"'{path}' must hold an object with a list of rows. Got something else.")
     rows: list[Row] = stored["rows"]

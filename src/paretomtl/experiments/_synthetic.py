@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from paretomtl import preferences
 from paretomtl._extras import require
-from paretomtl.experiments._store import Row, environment, numbers
+from paretomtl.experiments._store import Row, numbers
+from paretomtl.experiments._study import Claim, Size, judge
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch
-from paretomtl.problems import Problem, Truth, synthetic
+from paretomtl.problems import Truth, synthetic
 from paretomtl.training import fit_seeds
 
 PLATEAU = 0.95
@@ -21,7 +23,7 @@ PLATEAU = 0.95
 
 
 @dataclass(frozen=True)
-class Cell:
+class SyntheticCell:
     """One method on one variant of the problem, for several seeds.
 
     Attributes:
@@ -46,68 +48,92 @@ class Cell:
     ratio: float = 1.0
     half: float = 0.5
 
-    def problem(self) -> Problem:
-        """The variant of the synthetic problem."""
-        return synthetic(tasks=self.tasks, difficulties=[self.ratio] + [1.0] * (self.tasks - 1), half=self.half)
+    @property
+    def name(self) -> str:
+        count = self.preferences if isinstance(self.preferences, int) else len(self.preferences)
+        kind = "" if isinstance(self.preferences, int) or self.preferences[0, 0] == 1.0 else " gathered"
+        marks = [
+            f"ratio {self.ratio:g}" if self.ratio != 1.0 else "",
+            f"half {self.half:g}" if self.half != 0.5 else "",
+        ]
+        return " / ".join(filter(None, (self.part, self.method.name, f"{count}{kind}", *marks)))
+
+    @property
+    def settings(self) -> str:
+        rows = self.preferences if isinstance(self.preferences, int) else numbers(self.preferences)
+        said = {
+            "tasks": self.tasks,
+            "ratio": self.ratio,
+            "half": self.half,
+            "method": self.method,
+            "preferences": rows,
+            "steps": self.epochs,
+            "optimizer": f"SGD, rate {self.learning_rate:g}",
+        }
+        return "; ".join(f"{name}={value}" for name, value in said.items())
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        released = isinstance(self.method, ParetoMTL) and self.method.release_steps > 0
+        return ("final", "snapshot") if released else ("final",)
+
+    def run(self, data: Path | None = None) -> list[Row]:
+        """One row per seed, and one more where a snapshot was taken before a release. There are no ``data``."""
+        problem = synthetic(tasks=self.tasks, difficulties=[self.ratio] + [1.0] * (self.tasks - 1), half=self.half)
+        fronts = fit_seeds(
+            problem,
+            self.method,
+            self.preferences,
+            epochs=self.epochs,
+            seeds=range(self.seeds),
+            optimizer=lambda parameters: torch.optim.SGD(parameters, lr=self.learning_rate),
+            device="cpu",
+            precision="float64",
+        )
+        stages = [(front.snapshot, "snapshot") for front in fronts if front.snapshot is not None]
+        stages += [(front, "final") for front in fronts]
+        assert problem.truth is not None
+        distances = problem.truth.distance(torch.cat([front.losses["train"] for front, _ in stages]))
+        reachable = _meets_front(problem.truth, fronts[0]) if self.method.reading == "direction" else None
+        return [
+            _row(self, front, stage, distance, reachable)
+            for (front, stage), distance in zip(stages, distances.reshape(len(stages), -1), strict=True)
+        ]
 
 
-def cells(*, smoke: bool = False) -> list[Cell]:
-    """The whole study; for ``smoke`` the same cells with few seeds and steps."""
+def cells(size: Size = "full") -> list[SyntheticCell]:
+    """The whole study; with fewer seeds; or with few seeds and steps."""
     until_feasible = ParetoMTL(initial_steps=200)
     released = ParetoMTL(initial_steps=200, release_steps=100)
     sets = [preferences.even(5, 2), preferences.even(8, 2), preferences.biased(5, [1.0, 2.0])]
     gathered = preferences.biased(15, [1.0, 1.0, 1.0], concentration=0.6)
     study = [
-        Cell("convergence", RandomSearch(), 100, 300, learning_rate=0.5, seeds=1),
-        Cell("convergence", MGDA(), 10, 300),
-        Cell("convergence", until_feasible, 10, 300),
-        Cell("paper schedule", ParetoMTL(initial_steps=20), 10, 100),
-        Cell("no initial phase", ParetoMTL(initial_steps=0), 10, 300),
-        Cell("release", released, 10, 400),
-        Cell("plateau", until_feasible, 10, 300, seeds=100),
-        Cell("plateau", until_feasible, 10, 300, seeds=100, half=0.3),
-        *[Cell("preferences", until_feasible, vectors, 300) for vectors in sets],
-        Cell("three objectives", until_feasible, preferences.even(15, 3), 300, tasks=3),
-        Cell("three objectives", until_feasible, gathered, 300, tasks=3),
-        Cell("three objectives, released", released, preferences.even(15, 3), 400, tasks=3),
+        SyntheticCell("convergence", RandomSearch(), 100, 300, learning_rate=0.5, seeds=1),
+        SyntheticCell("convergence", MGDA(), 10, 300),
+        SyntheticCell("convergence", until_feasible, 10, 300),
+        SyntheticCell("paper schedule", ParetoMTL(initial_steps=20), 10, 100),
+        SyntheticCell("no initial phase", ParetoMTL(initial_steps=0), 10, 300),
+        SyntheticCell("release", released, 10, 400),
+        SyntheticCell("plateau", until_feasible, 10, 300, seeds=100),
+        SyntheticCell("plateau", until_feasible, 10, 300, seeds=100, half=0.3),
+        *[SyntheticCell("preferences", until_feasible, vectors, 300) for vectors in sets],
+        SyntheticCell("three objectives", until_feasible, preferences.even(15, 3), 300, tasks=3),
+        SyntheticCell("three objectives", until_feasible, gathered, 300, tasks=3),
+        SyntheticCell("three objectives, released", released, preferences.even(15, 3), 400, tasks=3),
         *[
-            Cell("difficulty", method, 10, epochs, learning_rate=step / ratio, ratio=ratio)
+            SyntheticCell("difficulty", method, 10, epochs, learning_rate=step / ratio, ratio=ratio)
             for ratio, epochs in ((1.0, 300), (2.0, 300), (10.0, 1000), (50.0, 1000))
             for method, step in ((RandomSearch(), 0.5), (MGDA(), 1.0), (until_feasible, 1.0))
         ],
-        Cell("difficulty, scaled", ParetoMTL(initial_steps=200, scale=(1 / 50, 1.0)), 10, 300, ratio=50.0),
+        SyntheticCell("difficulty, scaled", ParetoMTL(initial_steps=200, scale=(1 / 50, 1.0)), 10, 300, ratio=50.0),
     ]
-    if smoke:
-        study = [replace(cell, seeds=min(cell.seeds, 2), epochs=min(cell.epochs, 110)) for cell in study]
-    return study
+    if size == "full":
+        return study
+    seeds, steps = (5, 1000) if size == "quick" else (2, 110)
+    return [replace(cell, seeds=min(cell.seeds, seeds), epochs=min(cell.epochs, steps)) for cell in study]
 
 
-def run(cell: Cell) -> list[Row]:
-    """Train a cell; one row per seed, and one more where a snapshot was taken before a release."""
-    problem = cell.problem()
-    fronts = fit_seeds(
-        problem,
-        cell.method,
-        cell.preferences,
-        epochs=cell.epochs,
-        seeds=range(cell.seeds),
-        optimizer=lambda parameters: torch.optim.SGD(parameters, lr=cell.learning_rate),
-        device="cpu",
-        precision="float64",
-    )
-    stages = [(front.snapshot, "snapshot") for front in fronts if front.snapshot is not None]
-    stages += [(front, "final") for front in fronts]
-    assert problem.truth is not None
-    distances = problem.truth.distance(torch.cat([front.losses["train"] for front, _ in stages]))
-    reachable = _meets_front(problem.truth, fronts[0]) if cell.method.reading == "direction" else None
-    common = environment()
-    return [
-        {**_row(cell, front, stage, distance, reachable), **common}
-        for (front, stage), distance in zip(stages, distances.reshape(len(stages), -1), strict=True)
-    ]
-
-
-def _row(cell: Cell, front: Front, stage: str, distance: Tensor, reachable: int | None) -> Row:
+def _row(cell: SyntheticCell, front: Front, stage: str, distance: Tensor, reachable: int | None) -> Row:
     losses = front.losses["train"]
     reference = [cell.ratio] + [1.0] * (cell.tasks - 1)
     return {
@@ -143,16 +169,6 @@ def _meets_front(truth: Truth, front: Front) -> int:
     return len(set((points @ front.preferences.T).argmax(-1).tolist()))
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper, what was measured, and the verdict."""
-
-    where: str
-    claim: str
-    measured: str
-    verdict: str
-
-
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """The paper's claims on this problem, judged by the rows alone."""
     linear, mgda = _pick(rows, "convergence", "random-search"), _pick(rows, "convergence", "mgda")
@@ -172,33 +188,33 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             "section 5, figure 2a",
             "linear scalarization finds only the ends of the concave front",
             f"{int((ends < 0.05).sum())} of {ends.numel()} random weights end with a loss under 0.05",
-            _verdict(bool((ends < 0.05).all())),
+            judge(bool((ends < 0.05).all())),
         ),
         Claim(
             "section 5, figure 2b",
             "MOO-MTL finds similar trade-offs in the middle",
             f"all losses of {len(mgda)} x 10 runs lie between {float(middle.min()):.2f} and {float(middle.max()):.2f}",
-            _verdict(bool((middle.min() > 0.4) & (middle.max() < 0.85))),
+            judge(bool((middle.min() > 0.4) & (middle.max() < 0.85))),
         ),
         Claim(
             "section 5, figure 2c",
             "Pareto MTL covers the front",
             f"{_share(pareto)} in their own region; hypervolume {volumes[2]:.3f} of the front's {_front_volume(2):.3f} "
             f"(MOO-MTL {volumes[1]:.3f}, linear {volumes[0]:.3f})",
-            _verdict(volumes[2] > 1.5 * max(volumes[:2])),
+            judge(volumes[2] > 1.5 * max(volumes[:2])),
         ),
         Claim(
             "supplement 1, figure 6",
             "without the initial phase the ends are lost",
             f"best loss at the two ends: {reached[0]:.2f} without, {reached[1]:.2f} with; "
             f"{_share(bare)} in their own region without",
-            _verdict(reached[0] > 5 * reached[1]),
+            judge(reached[0] > 5 * reached[1]),
         ),
         Claim(
             "supplement 1, figure 6",
             "without the initial phase it still beats MOO-MTL",
             f"hypervolume {volumes[3]:.3f} against {volumes[1]:.3f}",
-            _verdict(volumes[3] > volumes[1]),
+            judge(volumes[3] > volumes[1]),
         ),
         Claim(
             "supplement 4, figure 11",
@@ -206,19 +222,19 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             "hypervolume over the ratio: "
             + ", ".join(f"{volume:.3f} at {ratio:.0f}" for ratio, volume in zip(ratios, stretched, strict=True))
             + f"; with the losses scaled back {scaled:.3f} at 50",
-            _verdict(fine and stretched[3] < 0.9 * stretched[0], stretched[3] < 0.9 * stretched[0]),
+            judge(fine and stretched[3] < 0.9 * stretched[0], stretched[3] < 0.9 * stretched[0]),
         ),
         Claim(
             "supplement 4",
             "at ratio 50 MOO-MTL leans to task 1, Pareto MTL to task 2",
             f"relatively better at task 1: {leans[0]:.0%} of MOO-MTL's solutions, {leans[1]:.0%} of Pareto MTL's",
-            "the other way round" if leans[0] < 0.5 < leans[1] else _verdict(leans[1] < 0.5 < leans[0]),
+            "the other way round" if leans[0] < 0.5 < leans[1] else judge(leans[1] < 0.5 < leans[0]),
         ),
         Claim(
             "supplement 5, figure 12",
             "solutions follow any set of preference vectors",
             "in their own region: " + ", ".join(f"{_share(part)} ({name})" for name, part in sets.items()),
-            _verdict(all(row["in_region"] == row["preferences"] for part in sets.values() for row in part)),
+            judge(all(row["in_region"] == row["preferences"] for part in sets.values() for row in part)),
         ),
     ]
 
@@ -353,7 +369,3 @@ def _by_set(rows: Sequence[Row]) -> dict[str, list[Row]]:
         kind = "even" if row["vectors"][0][0] == 1.0 else "biased"
         found.setdefault(f"{row['preferences']} {kind}", []).append(row)
     return found
-
-
-def _verdict(holds: bool, partly: bool = False) -> str:
-    return "reproduced" if holds else "partly" if partly else "not reproduced"

@@ -1,0 +1,195 @@
+"""Runs a study in as many goes as it takes: what is stored is kept, what is missing is trained and stored."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paretomtl._files import check_writable
+from paretomtl.experiments._indicators import fill_indicators
+from paretomtl.experiments._store import Row, environment, load_rows, save_rows
+from paretomtl.experiments._study import Cell, Size, Study
+
+_SHOWN = 5  # how many rows a message names
+_REMEDY = "--again trains them anew, and keeps the old rows in a file of their own."
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a study stands.
+
+    Attributes:
+        rows: all that is stored, in the order of the cells.
+        missing: the names of the cells that are not complete yet.
+        trained: how many cells were trained in this go.
+    """
+
+    rows: list[Row]
+    missing: list[str]
+    trained: int = 0
+
+
+def results_file(folder: Path, name: str) -> Path:
+    """Where the rows of a study are stored."""
+    return folder / f"{name}.json"
+
+
+def stored_study(name: str, study: Study, folder: Path, size: Size = "full") -> Progress:
+    """What is stored of a study, checked; nothing is trained.
+
+    Rows must belong to its cells, with the settings that these have now, each once: an error names those that do not.
+    """
+    cells = study.cells(size)
+    path = results_file(folder, name)
+    rows = load_rows(path) if path.exists() else []
+    found = fill_indicators(_checked(path, rows, cells))
+    return Progress(found, [cell.name for cell in cells if _lacking(cell, found)])
+
+
+def run_study(
+    name: str,
+    study: Study,
+    folder: Path,
+    *,
+    size: Size = "full",
+    seconds: float | None = None,
+    only: str | None = None,
+    data: Path | None = None,
+    again: bool = False,
+    command: str = "",
+    tell: Callable[[str], None] = lambda text: None,
+) -> Progress:
+    """Train the cells of a study that are not stored yet, and store the rows of each as soon as there are any.
+
+    Args:
+        name: of the study, and of its file.
+        study: what to run.
+        folder: where the rows are.
+        size: how much of it.
+        seconds: begin no cell that would end later than this, judged by the slowest cell so far.
+        only: train the cells alone whose name contains this.
+        data: where data sets are kept.
+        again: train cells anew whose rows come from other settings; those rows are moved to ``NAME-old.json``.
+        command: what to write down as the command that made the results.
+        tell: called with a line before each cell, and with what else is worth knowing.
+    """
+    check_writable("out", folder)
+    cells = study.cells(size)
+    path = results_file(folder, name)
+    rows = load_rows(path) if path.exists() else []
+    if again:
+        rows = _without_old(path, rows, cells, name, command)
+    rows = _checked(path, rows, cells)
+    for version in sorted({row["versions"]["paretomtl"] for row in rows} - {environment()["versions"]["paretomtl"]}):
+        tell(f"Rows of version {version} are kept: their settings are the same.")
+    rows = _taken_over(study, cells, rows, folder, tell)
+    began, slowest, trained = time.monotonic(), 0.0, 0
+    for cell in cells:
+        if not _lacking(cell, rows) or (only is not None and only not in cell.name):
+            continue
+        spent = time.monotonic() - began
+        if seconds is not None and trained and spent + slowest > seconds:
+            tell(f"Stopping after {spent:.0f} s: the next cell may take {slowest:.0f} s more.")
+            break
+        tell(cell.name)
+        started = time.monotonic()
+        made = [{"cell": cell.name, **row, "settings": cell.settings, **environment()} for row in cell.run(data)]
+        slowest = max(slowest, time.monotonic() - started)
+        trained += 1
+        rows = _in_order(cells, [row for row in rows if row["cell"] != cell.name] + made)
+        save_rows(path, name, command, rows)
+    rows = fill_indicators(rows)
+    save_rows(path, name, command, rows)
+    return Progress(rows, [cell.name for cell in cells if _lacking(cell, rows)], trained)
+
+
+def _checked(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:
+    """The rows in the order of the cells; an error that names those that are foreign, old or doubled."""
+    known = {cell.name: cell for cell in cells}
+    for row in rows:
+        lacks = [field for field in ("cell", "seed", "stage", "settings", "versions") if field not in row]
+        if lacks:
+            raise ValueError(f"'{path}' must hold rows of this study. Got one without {', '.join(lacks)}. {_REMEDY}")
+    foreign = [_label(row) for row in rows if row["cell"] not in known]
+    if foreign:
+        raise ValueError(f"'{path}' must hold rows of this study and size alone. Got {_some(foreign)}. {_REMEDY}")
+    old = [row for row in rows if not _belongs(row, known)]
+    if old:
+        differ = _difference(old[0]["settings"], known[old[0]["cell"]].settings)
+        raise ValueError(
+            f"'{path}' must hold rows of the settings that the study has now. Got others for "
+            f"{_some([_label(row) for row in old])}; the first differs in {differ}. {_REMEDY}"
+        )
+    doubled = [label for label, count in Counter(map(_label, rows)).items() if count > 1]
+    if doubled:
+        raise ValueError(f"'{path}' must hold each row once. Got more of {_some(doubled)}: delete all but one of them.")
+    return _in_order(cells, rows)
+
+
+def _belongs(row: Row, known: Mapping[str, Cell]) -> bool:
+    cell = known.get(row.get("cell", ""))
+    return cell is not None and row.get("settings") == cell.settings
+
+
+def _without_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str, command: str) -> list[Row]:
+    """The rows that the cells still stand for; the others are moved to a file of their own."""
+    known = {cell.name: cell for cell in cells}
+    old = [row for row in rows if not _belongs(row, known)]
+    if not old:
+        return rows
+    aside = path.with_name(f"{path.stem}-old.json")
+    earlier = load_rows(aside) if aside.exists() else []
+    save_rows(aside, name, command, earlier + old)
+    kept = [row for row in rows if _belongs(row, known)]
+    save_rows(path, name, command, kept)
+    return kept
+
+
+def _taken_over(
+    study: Study, cells: Sequence[Cell], rows: list[Row], folder: Path, tell: Callable[[str], None]
+) -> list[Row]:
+    """With the rows of cells that another study has trained already, by the same settings."""
+    for other in study.shares:
+        path = results_file(folder, other)
+        if not path.exists():
+            continue
+        theirs = [row for row in load_rows(path) if "settings" in row]
+        for cell in cells:
+            mine = [row for row in theirs if row["settings"] == cell.settings]
+            if _lacking(cell, rows) and not _lacking(cell, mine, any_name=True):
+                wanted = {(row["seed"], row["stage"]): row for row in mine if row["seed"] < cell.seeds}
+                rows = [row for row in rows if row["cell"] != cell.name]
+                rows += [{**row, "cell": cell.name} for row in wanted.values()]
+                tell(f"{cell.name}: taken over from {other}")
+    return _in_order(cells, rows)
+
+
+def _lacking(cell: Cell, rows: Sequence[Row], *, any_name: bool = False) -> list[tuple[int, str]]:
+    """The seeds and stages of a cell that the rows do not have."""
+    have = {(row["seed"], row["stage"]) for row in rows if any_name or row["cell"] == cell.name}
+    return [(seed, stage) for seed in range(cell.seeds) for stage in cell.stages if (seed, stage) not in have]
+
+
+def _in_order(cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
+    places = {cell.name: i for i, cell in enumerate(cells)}
+    return sorted(rows, key=lambda row: (places[row["cell"]], row["seed"], row["stage"]))
+
+
+def _label(row: Row) -> str:
+    return f"{row['cell']}, seed {row['seed']}{'' if row['stage'] == 'final' else ', ' + row['stage']}"
+
+
+def _some(labels: Sequence[str]) -> str:
+    rest = len(labels) - _SHOWN
+    return "; ".join(labels[:_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _difference(old: Any, new: str) -> str:
+    """The first settings in which two differ, both ways."""
+    mine, theirs = (dict(part.partition("=")[::2] for part in str(text).split("; ")) for text in (new, old))
+    names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+    return "; ".join(f"{name}: stored {theirs.get(name)}, now {mine.get(name)}" for name in names[:2]) or "nothing"

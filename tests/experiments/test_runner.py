@@ -1,0 +1,174 @@
+"""A study in several goes: nothing is trained twice, nothing is lost, and what does not belong is named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paretomtl.experiments import Row, Size, Study, load_rows, run_study, stored_study
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A cell that trains nothing, and writes down that it was asked to."""
+
+    name: str
+    log: list[str]
+    settings: str = "rate=1; steps=3"
+    seeds: int = 2
+    stages: tuple[str, ...] = ("final",)
+    fails: bool = False
+
+    def run(self, data: Path | None) -> list[Row]:
+        self.log.append(self.name)
+        if self.fails:
+            raise KeyboardInterrupt
+        return [
+            {"seed": s, "stage": stage, "value": f"{self.name} {s}"} for s in range(self.seeds) for stage in self.stages
+        ]
+
+
+def study(*cells: Counted, shares: tuple[str, ...] = ()) -> Study:
+    def sized(size: Size) -> list[Counted]:
+        return list(cells)
+
+    return Study("counted", sized, lambda rows: [], lambda rows: [], shares=shares)
+
+
+def rewrite(path: Path, change: Any) -> None:
+    stored = json.loads(path.read_text())
+    stored["rows"] = change(stored["rows"])
+    path.write_text(json.dumps(stored))
+
+
+def test_what_is_stored_is_not_trained_again(tmp_path: Path) -> None:
+    log: list[str] = []
+    both = study(Counted("a", log), Counted("b", log))
+    first = run_study("s", both, tmp_path, only="b")
+    assert (log, first.missing, first.trained) == (["b"], ["a"], 1)
+    second = run_study("s", both, tmp_path)
+    assert (log, second.missing, second.trained) == (["b", "a"], [], 1)
+    assert [(row["cell"], row["seed"]) for row in second.rows] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    assert run_study("s", both, tmp_path).rows == second.rows == load_rows(tmp_path / "s.json")
+    assert log == ["b", "a"]
+    assert all({"date", "hardware", "versions", "settings"} <= row.keys() for row in second.rows)
+
+
+def test_a_run_that_stops_half_way_keeps_what_was_whole(tmp_path: Path) -> None:
+    log: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        run_study("s", study(Counted("a", log), Counted("b", log, fails=True), Counted("c", log)), tmp_path)
+    assert [row["cell"] for row in load_rows(tmp_path / "s.json")] == ["a", "a"]
+    done = run_study("s", study(Counted("a", log), Counted("b", log), Counted("c", log)), tmp_path)
+    assert log == ["a", "b", "b", "c"]
+    assert done.missing == []
+
+
+def test_no_cell_begins_that_would_end_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock advances by ten seconds at each look; the first cell is always trained, so that every go gets on."""
+    log, said, now = [], [], [0.0]
+
+    def clock() -> float:
+        now[0] += 10.0
+        return now[0]
+
+    monkeypatch.setattr("paretomtl.experiments._runner.time.monotonic", clock)
+    four = study(*[Counted(name, log) for name in "abcd"])
+    found = run_study("s", four, tmp_path, seconds=5.0, tell=said.append)
+    assert log == ["a"]
+    assert found.missing == ["b", "c", "d"]
+    assert said[-1].startswith("Stopping after")
+    assert run_study("s", four, tmp_path, seconds=75.0).missing == ["d"]
+
+
+def test_a_missing_row_is_named_and_its_cell_trained_again(tmp_path: Path) -> None:
+    log: list[str] = []
+    both = study(Counted("a", log, stages=("final", "snapshot")), Counted("b", log))
+    whole = run_study("s", both, tmp_path).rows
+    rewrite(tmp_path / "s.json", lambda rows: [row for row in rows if row["stage"] == "final"])
+    assert stored_study("s", both, tmp_path).missing == ["a"]
+    again = run_study("s", both, tmp_path)
+    assert log == ["a", "b", "a"]
+    assert again.missing == []
+    assert len(again.rows) == len(whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: [*rows, rows[0]], "must hold each row once. Got more of a, seed 0"),
+        (
+            lambda rows: [{**rows[0], "settings": "rate=2; steps=3"}],
+            "for a, seed 0; the first differs in rate: stored 2, now 1",
+        ),
+        (lambda rows: [{**rows[0], "cell": "z"}], "of this study and size alone. Got z, seed 0"),
+        (lambda rows: [{"losses": []}], "Got one without cell, seed, stage, settings, versions"),
+    ],
+)
+def test_rows_that_do_not_belong_are_named(tmp_path: Path, change: Any, message: str) -> None:
+    log: list[str] = []
+    one = study(Counted("a", log))
+    run_study("s", one, tmp_path)
+    rewrite(tmp_path / "s.json", change)
+    before = (tmp_path / "s.json").read_text()
+    for look in (run_study, stored_study):
+        with pytest.raises(ValueError, match=message):
+            look("s", one, tmp_path)
+    assert (tmp_path / "s.json").read_text() == before
+    assert log == ["a"]
+
+
+def test_old_rows_are_trained_anew_when_asked_and_kept_aside(tmp_path: Path) -> None:
+    log: list[str] = []
+    run_study("s", study(Counted("a", log), Counted("b", log)), tmp_path)
+    changed = study(Counted("a", log), Counted("b", log, settings="rate=2; steps=3"))
+    found = run_study("s", changed, tmp_path, again=True)
+    assert log == ["a", "b", "b"]
+    assert {row["settings"] for row in found.rows} == {"rate=1; steps=3", "rate=2; steps=3"}
+    aside = load_rows(tmp_path / "s-old.json")
+    assert [(row["cell"], row["settings"]) for row in aside] == [("b", "rate=1; steps=3")] * 2
+    run_study("s", study(Counted("a", log), Counted("b", log, settings="rate=3")), tmp_path, again=True)
+    assert len(load_rows(tmp_path / "s-old.json")) == 4
+
+
+def test_rows_of_the_same_settings_are_taken_over_from_another_study(tmp_path: Path) -> None:
+    log: list[str] = []
+    run_study("whole", study(Counted("long name", log, seeds=3)), tmp_path)
+    said: list[str] = []
+    part = study(
+        Counted("a", log), Counted("other", log, settings="rate=2"), Counted("more", log, seeds=4), shares=("whole",)
+    )
+    rewrite(tmp_path / "whole.json", lambda rows: rows + [{**row, "cell": "same settings"} for row in rows])
+    found = run_study("part", part, tmp_path, tell=said.append)
+    assert log == ["long name", "other", "more"]  # one of other settings, and one with more seeds than are there
+    assert [row["value"] for row in found.rows if row["cell"] == "a"] == ["long name 0", "long name 1"]
+    assert "a: taken over from whole" in said
+
+
+def test_rows_of_another_version_are_kept_and_named(tmp_path: Path) -> None:
+    log: list[str] = []
+    one = study(Counted("a", log))
+    run_study("s", one, tmp_path)
+    rewrite(
+        tmp_path / "s.json", lambda rows: [{**r, "versions": {**r["versions"], "paretomtl": "0.0.1"}} for r in rows]
+    )
+    said: list[str] = []
+    run_study("s", one, tmp_path, tell=said.append)
+    assert said == ["Rows of version 0.0.1 are kept: their settings are the same."]
+    assert log == ["a"]
+
+
+def test_a_folder_that_cannot_be_written_and_a_damaged_file_are_found_first(tmp_path: Path) -> None:
+    log: list[str] = []
+    one = study(Counted("a", log))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="'out' must be a folder that can be written"):
+        run_study("s", one, tmp_path / "file")
+    (tmp_path / "s.json").write_text('{"rows": [')
+    with pytest.raises(ValueError, match="must be a JSON file"):
+        run_study("s", one, tmp_path)
+    assert log == []

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paretomtl.experiments._indicators import error_points, fill_indicators, spread_within
+from paretomtl.experiments._statistics import difference, has, mean, order, pick, plus_minus, rank_correlation
+
+ROWS = [
+    {"method": "linear", "stage": "final", "note": "", "value": 1.0},
+    {"method": "linear", "stage": "snapshot", "note": "", "value": 2.0},
+    {"method": "linear", "stage": "final", "note": "released", "value": 3.0},
+]
+
+
+def test_final_rows_without_a_note_are_meant_unless_something_else_is_said() -> None:
+    assert [row["value"] for row in pick(ROWS, method="linear")] == [1.0]
+    assert [row["value"] for row in pick(ROWS, stage="snapshot")] == [2.0]
+    assert [row["value"] for row in pick(ROWS, note="released")] == [3.0]
+    assert has(ROWS, note="released")
+    assert not has(ROWS, method="mgda")
+    with pytest.raises(ValueError, match="must hold some of method 'mgda'"):
+        pick(ROWS, method="mgda")
+
+
+def test_two_means_differ_beyond_twice_the_standard_error() -> None:
+    """Standard errors of 0.1 each: their difference has one of 0.141, so that 0.28 decides."""
+    ours = [1.0 - 0.1, 1.0 + 0.1]
+    for gap, sure in ((0.27, False), (0.29, True), (-0.29, True)):
+        found = difference([value + gap for value in ours], ours)
+        assert found == (pytest.approx(gap), sure)
+    assert difference([5.0], [1.0, 1.1]) == (pytest.approx(3.95), False)
+
+
+def test_numbers_as_text() -> None:
+    assert plus_minus([1.0, 2.0], 2) == "1.50 ± 0.71"
+    assert plus_minus([1.0]) == "1.000"
+    assert mean([1.0, math.nan]) == 1.0
+    assert math.isnan(mean([]))
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=12, unique=True))
+def test_rank_correlation_is_that_of_spearman(values: list[int]) -> None:
+    """1 for anything that rises, -1 for what falls; by the squared distances of ranks without ties."""
+    places = list(range(len(values)))
+    assert rank_correlation(sorted(values), [value**3 for value in sorted(values)]) == pytest.approx(1.0)
+    assert rank_correlation(places, sorted(values, reverse=True)) == pytest.approx(-1.0)
+    ranks = [sorted(values).index(value) for value in values]
+    count = len(values)
+    expected = 1 - 6 * sum((rank - i) ** 2 for rank, i in zip(ranks, places, strict=True)) / (count * (count**2 - 1))
+    assert rank_correlation(places, values) == pytest.approx(expected)
+
+
+def test_ties_share_their_rank_and_all_tied_has_no_order() -> None:
+    assert rank_correlation([0, 1, 2, 3], [0, 1, 1, 2]) == pytest.approx(0.9487, abs=1e-4)
+    assert math.isnan(rank_correlation([0, 1, 2], [5, 5, 5]))
+
+
+def test_order_compares_directions_and_leaves_out_what_is_not_finite() -> None:
+    row = {"vectors": [[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]], "losses": [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]}
+    assert order(row) == pytest.approx(1.0)
+    assert order({**row, "losses": row["losses"][::-1]}) == pytest.approx(-1.0)
+    assert order({**row, "losses": [[None, 0.1], [0.5, 0.5], [0.1, 0.9]]}) == pytest.approx(1.0)
+    assert math.isnan(order({**row, "losses": [[None, 0.1], [None, 0.5], [0.1, 0.9]]}))
+
+
+def test_spread_is_that_of_solutions_somebody_could_take() -> None:
+    front = [[0.0, 0.4], [0.3, 0.0]]
+    assert spread_within(front, [2.0, 2.0]) == pytest.approx(0.5)
+    assert spread_within([*front, [0.3, 0.4]], [2.0, 2.0]) == pytest.approx(0.5)  # dominated
+    assert spread_within([*front, [-1.0, 9.0]], [2.0, 2.0]) == pytest.approx(0.5)  # beyond the reference
+    assert spread_within([[9.0, 9.0]], [2.0, 2.0]) == 0.0
+
+
+def test_indicators_are_filled_in_once() -> None:
+    row = {
+        "method": "linear",
+        "tasks": ["a", "b"],
+        "reference": [2.0, 2.0],
+        "losses": [[1.0, 1.0], [None, 0.5]],
+        "metrics": {"a accuracy": [0.9, 0.5], "b accuracy": [0.8, None]},
+        "hypervolume": None,
+        "error_hypervolume": None,
+    }
+    assert error_points(row) == [[pytest.approx(0.1), pytest.approx(0.2)]]
+    (filled,) = fill_indicators([row])
+    assert (filled["hypervolume"], filled["error_hypervolume"]) == (1.0, 0.72)
+    assert fill_indicators([{**filled, "hypervolume": 7.0}])[0]["hypervolume"] == 7.0
+    assert row["hypervolume"] is None
+    ideal = {**row, "method": "single-task", "losses": [[0.5, 9.0], [9.0, 0.5]]}
+    assert fill_indicators([ideal])[0]["hypervolume"] == 2.25
+    assert "hypervolume" not in fill_indicators([{"method": "linear"}])[0]

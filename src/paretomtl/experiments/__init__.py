@@ -1,12 +1,18 @@
 """The paper's studies as lists of cells, and what their results say about its claims."""
 
 from paretomtl.experiments._compare import Summary, common_reference, compare, summaries, verdict
+from paretomtl.experiments._runner import Progress, results_file, run_study, stored_study
 from paretomtl.experiments._store import Row, environment, load_rows, numbers, save_rows
-from paretomtl.experiments._studies import STUDIES, Study
+from paretomtl.experiments._studies import STUDIES
+from paretomtl.experiments._study import Cell, Claim, Size, Study
 
 __all__ = [
     "STUDIES",
+    "Cell",
+    "Claim",
+    "Progress",
     "Row",
+    "Size",
     "Study",
     "Summary",
     "common_reference",
@@ -14,7 +20,10 @@ __all__ = [
     "environment",
     "load_rows",
     "numbers",
+    "results_file",
+    "run_study",
     "save_rows",
+    "stored_study",
     "summaries",
     "verdict",
 ]

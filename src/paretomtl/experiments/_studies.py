@@ -2,40 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-from paretomtl.experiments import _synthetic
-from paretomtl.experiments._store import Row
-
-
-@dataclass(frozen=True)
-class Study:
-    """A list of cells, how to run one, and what the rows say.
-
-    Attributes:
-        title: one line on what the study is.
-        cells: the work, cut into cells; smaller with ``smoke=True``.
-        run: one cell to its rows.
-        claims: the paper's claims, judged by the rows.
-        facts: what else was measured, as pairs of words and figures.
-    """
-
-    title: str
-    cells: Callable[..., Sequence[Any]]
-    run: Callable[[Any], list[Row]]
-    claims: Callable[[Sequence[Row]], list[_synthetic.Claim]]
-    facts: Callable[[Sequence[Row]], list[tuple[str, str]]]
-
+from paretomtl.experiments import _image_claims, _image_studies, _more_claims, _synthetic
+from paretomtl.experiments._study import Study
 
 STUDIES = {
     "synthetic": Study(
         "The paper's synthetic example: convergence, initial phase, difficulty, preference sets, three objectives.",
         _synthetic.cells,
-        _synthetic.run,
         _synthetic.claims,
         _synthetic.facts,
-    )
+    ),
+    "images-lenet": Study(
+        "LeNet on the three sets of image pairs: seven methods, the paper's settings and the strong recipe.",
+        _image_studies.images_lenet,
+        _image_claims.lenet_claims,
+        _image_claims.lenet_facts,
+    ),
+    "images-resnet": Study(
+        "ResNet-18 on the three sets: what is optimized, and what is left of it on the test split.",
+        _image_studies.images_resnet,
+        _more_claims.resnet_claims,
+        _more_claims.resnet_facts,
+    ),
+    "ablation-init": Study(
+        "Pareto MTL with and without its initial phase, on clothing.",
+        _image_studies.ablation_init,
+        _more_claims.init_claims,
+        _more_claims.no_facts,
+        shares=("images-lenet",),
+    ),
+    "ablation-release": Study(
+        "The constraints dropped at the end, on clothing: the snapshot before, and what became of it.",
+        _image_studies.ablation_release,
+        _more_claims.no_claims,
+        _more_claims.release_facts,
+        shares=("images-lenet",),
+    ),
+    "preferences": Study(
+        "Sets of preference vectors on MultiMNIST: random, biased, close together, few and many.",
+        _image_studies.preference_sets,
+        _more_claims.preference_claims,
+        _more_claims.preference_facts,
+        shares=("images-lenet",),
+    ),
+    "weights": Study(
+        "The weights of the tasks over training on MultiMNIST.",
+        _image_studies.weights,
+        _more_claims.weight_claims,
+        _more_claims.weight_facts,
+        shares=("images-lenet",),
+    ),
+    "acceptance": Study(
+        "How near the regenerated canvases come to the lost ones: accuracies of separate networks.",
+        _image_studies.acceptance,
+        _more_claims.no_claims,
+        _more_claims.acceptance_facts,
+    ),
 }
 """What ``paretomtl reproduce`` can run."""

@@ -1,0 +1,296 @@
+"""What the rows of LeNet on the three sets say about the paper's claims (section 6.1)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paretomtl.experiments._image_studies import LONG, METHODS, PAPER, SETS, STRONG
+from paretomtl.experiments._statistics import column, difference, has, mean, order, pick, plus_minus
+from paretomtl.experiments._store import Row
+from paretomtl.experiments._study import Claim, judge, measured_claim
+
+TITLES = {
+    "multi-mnist": "MultiMNIST",
+    "multi-fashion": "MultiFashionMNIST",
+    "multi-fashion-mnist": "Multi-(Fashion+MNIST)",
+}
+LABELS = {
+    "pareto-mtl": "Pareto MTL",
+    "linear": "grid search",
+    "mgda": "MOO-MTL",
+    "random-search": "random search",
+    "gradnorm": "GradNorm",
+    "uncertainty": "Uncertainty",
+    "single-task": "single task",
+}
+RIVALS = ("linear", "gradnorm", "uncertainty")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method on one set with one recipe, over all seeds; text for a table.
+
+    Attributes:
+        method: its name.
+        hypervolume: of the test losses at (2, 2).
+        error_hypervolume: of the test error rates at (1, 1).
+        accuracy: the best for each task.
+        spread: of the test losses; empty for separate networks.
+        regions: the share in its own region on training and on test; empty for methods without regions.
+        seconds: for all seeds at once.
+        ideal: whether the hypervolumes are those of one point made of separate networks.
+    """
+
+    method: str
+    hypervolume: str
+    error_hypervolume: str
+    accuracy: tuple[str, ...]
+    spread: str
+    regions: tuple[str, str]
+    seconds: str
+    ideal: bool
+
+
+def lines(rows: Sequence[Row], problem: str, part: str) -> list[Line]:
+    """The table of a set and a recipe, best mean hypervolume first."""
+    found = []
+    for method in METHODS:
+        if not has(rows, problem=problem, part=part, method=method):
+            continue
+        mine = pick(rows, problem=problem, part=part, method=method)
+        ideal = method == "single-task"
+        best = [best_accuracies(row) for row in mine]
+        regions = ("", "")
+        if mine[0]["in_region"] is not None:
+            shares = [[row[name] / row["preferences"] for row in mine] for name in ("in_region", "in_region_test")]
+            regions = (f"{mean(shares[0]):.0%}", f"{mean(shares[1]):.0%}")
+        line = Line(
+            method,
+            plus_minus(column(mine, "hypervolume")),
+            plus_minus(column(mine, "error_hypervolume"), 4),
+            tuple(plus_minus(values, 4) for values in zip(*best, strict=True)),
+            "" if ideal else plus_minus(column(mine, "spread"), 2),
+            regions,
+            f"{mine[0]['seconds']:.0f}",
+            ideal,
+        )
+        found.append((mean(column(mine, "hypervolume")), line))
+    return [line for _, line in sorted(found, key=lambda pair: -pair[0])]
+
+
+def accuracies(row: Row, split: str = "metrics") -> list[list[float]]:
+    """For each solution its accuracy in each task."""
+    columns = [row[split][f"{task} accuracy"] for task in row["tasks"]]
+    return [list(point) for point in zip(*columns, strict=True)]
+
+
+def best_accuracies(row: Row, split: str = "metrics") -> list[float]:
+    """For each task the best accuracy of any solution."""
+    return [max(values) for values in zip(*accuracies(row, split), strict=True)]
+
+
+def lenet_claims(rows: Sequence[Row]) -> list[Claim]:
+    """The claims of section 6.1, judged by the paper's settings, and again by the strong recipe."""
+    return [
+        _beats(rows, PAPER, "figure 3"),
+        _beats(rows, STRONG, "figure 3, with the strong recipe"),
+        _spreads(rows),
+        _extremes(rows),
+        _auxiliary(rows),
+        _single_dominates(rows),
+        _near_single(rows),
+    ]
+
+
+def lenet_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """What else was measured."""
+    found = []
+    for part in (PAPER, STRONG, LONG):
+        for problem in SETS:
+            if has(rows, problem=problem, part=part, method="pareto-mtl"):
+                mine = pick(rows, problem=problem, part=part, method="pareto-mtl")
+                found.append(
+                    (f"rank correlation of preference and trade-off, {TITLES[problem]}, {part}", _orders(mine))
+                )
+    for problem in SETS:
+        if all(
+            has(rows, problem=problem, part=part, method=m)
+            for part in (PAPER, STRONG)
+            for m in ("pareto-mtl", "linear")
+        ):
+            values = {
+                (part, m): column(pick(rows, problem=problem, part=part, method=m), "hypervolume")
+                for part in (PAPER, STRONG)
+                for m in ("pareto-mtl", "linear")
+            }
+            gain = mean(values[STRONG, "linear"]) - mean(values[PAPER, "linear"])
+            gaps = [difference(values[part, "pareto-mtl"], values[part, "linear"]) for part in (PAPER, STRONG)]
+            found.append(
+                (
+                    f"recipe against method, {TITLES[problem]}",
+                    f"the strong recipe adds {gain:+.3f} to the hypervolume of grid search; Pareto MTL adds "
+                    f"{_gap(gaps[0])} with the paper's settings and {_gap(gaps[1])} with the strong recipe",
+                )
+            )
+    if has(rows, part=LONG):
+        text = ", ".join(
+            f"{LABELS[m]} {plus_minus(column(pick(rows, part=LONG, method=m), 'hypervolume'))}"
+            for m in METHODS
+            if has(rows, part=LONG, method=m)
+        )
+        found.append(("hypervolume on MultiMNIST with the paper's settings and all 100 epochs, one seed", text))
+    return found
+
+
+def _beats(rows: Sequence[Row], part: str, where: str) -> Claim:
+    said, wins, ties, losses = [], 0, 0, 0
+    for problem in _sets(rows, part):
+        mine = column(pick(rows, problem=problem, part=part, method="pareto-mtl"), "hypervolume")
+        gaps = []
+        for rival in RIVALS:
+            theirs = column(pick(rows, problem=problem, part=part, method=rival), "hypervolume")
+            gap, sure = difference(mine, theirs)
+            wins, ties, losses = wins + (sure and gap > 0), ties + (not sure), losses + (sure and gap < 0)
+            gaps.append(f"{_gap((gap, sure))} to {LABELS[rival]}")
+        said.append(f"{TITLES[problem]} {mean(mine):.3f}: {', '.join(gaps)}")
+    total = f"better in {wins} of {wins + ties + losses}, not to be told apart in {ties}, worse in {losses}"
+    return measured_claim(
+        f"section 6.1, {where}",
+        "Pareto MTL significantly outperforms grid search, Uncertainty and GradNorm on the three sets",
+        "mean hypervolume, and difference (* over twice its standard error)",
+        [*said, total] if said else [],
+        judge(ties + losses == 0, wins > losses),
+    )
+
+
+def _spreads(rows: Sequence[Row]) -> Claim:
+    said, holds = [], []
+    for part in (PAPER, STRONG):
+        for problem in _sets(rows, part):
+            mine, theirs = (
+                column(pick(rows, problem=problem, part=part, method=m), "spread") for m in ("pareto-mtl", "mgda")
+            )
+            gap, sure = difference(mine, theirs)
+            holds.append(gap > 0 and sure)
+            said.append(f"{TITLES[problem]}, {part}: {mean(mine):.2f} against {mean(theirs):.2f}")
+    return measured_claim(
+        "section 6.1, figure 3",
+        "MOO-MTL also finds promising solutions, but their diversity is worse",
+        "spread of the test losses",
+        said,
+        judge(all(holds), any(holds)),
+    )
+
+
+def _extremes(rows: Sequence[Row]) -> Claim:
+    said, among_own, among_all, total = [], 0, 0, 0
+    for part in (PAPER, STRONG):
+        for problem in _sets(rows, part):
+            own = others = 0
+            mine = pick(rows, problem=problem, part=part, method="pareto-mtl")
+            for row in mine:
+                points = accuracies(row)
+                rivals = [
+                    other
+                    for other in pick(rows, problem=problem, part=part, seed=row["seed"])
+                    if other["method"] not in ("pareto-mtl", "single-task")
+                ]
+                for task in range(2):
+                    extreme = points[-1 if task == 0 else 0][task]  # (0, 1), the last, favours the first task
+                    own += extreme >= max(point[task] for point in points)
+                    others += extreme >= max(best_accuracies(other)[task] for other in rivals)
+            count = 2 * len(mine)
+            said.append(f"{TITLES[problem]}, {part}: {own} and {others} of {count}")
+            among_own, among_all, total = among_own + own, among_all + others, total + count
+    return measured_claim(
+        "section 6.1",
+        "subproblems with extreme preference vectors always have the best performance in their task",
+        "extreme solutions with the best test accuracy in their task, among the five of Pareto MTL and against all "
+        "methods on shared networks",
+        said,
+        judge(among_own == among_all == total, among_own > total / 2),
+    )
+
+
+def _auxiliary(rows: Sequence[Row]) -> Claim:
+    said, holds = [], []
+    for part in (PAPER, STRONG):
+        if SETS[2] not in _sets(rows, part):
+            continue
+        single, mine = (_best(rows, SETS[2], part, m) for m in ("single-task", "pareto-mtl"))
+        gaps = [difference(ours, theirs) for ours, theirs in zip(mine, single, strict=True)]
+        holds += [gap > 0 for gap, _ in gaps]
+        said.append(f"{part}: " + " and ".join(f"{_gap(gap, 4)}" for gap in gaps))
+    return measured_claim(
+        "section 6.1",
+        "on Multi-(Fashion+MNIST) Pareto MTL still has the best performance for each task separately, as if the other "
+        "task were an auxiliary one",
+        "best test accuracy of Pareto MTL above that of the network for the task alone, digit and clothing",
+        said,
+        judge(all(holds), any(holds)),
+    )
+
+
+def _single_dominates(rows: Sequence[Row]) -> Claim:
+    said, shares = [], []
+    for part in (PAPER, STRONG):
+        for problem in _sets(rows, part):
+            beaten = total = 0
+            for row in pick(rows, problem=problem, part=part):
+                if row["method"] == "single-task":
+                    continue
+                (alone,) = pick(rows, problem=problem, part=part, method="single-task", seed=row["seed"])
+                ideal = best_accuracies(alone)
+                points = accuracies(row)
+                beaten += sum(all(a > b for a, b in zip(ideal, point, strict=True)) for point in points)
+                total += len(points)
+            if problem == SETS[2]:
+                shares.append(beaten / total)
+            said.append(f"{TITLES[problem]}, {part}: {beaten / total:.0%}")
+    return measured_claim(
+        "section 6.1",
+        "on Multi-(Fashion+MNIST) almost all MTL solutions are dominated by the single-task baseline",
+        "solutions of all methods on shared networks that are worse in both test accuracies than separate networks",
+        said if shares else [],
+        judge(min(shares, default=0.0) > 0.8, max(shares, default=0.0) > 0.5),
+    )
+
+
+def _near_single(rows: Sequence[Row]) -> Claim:
+    said, gaps = [], []
+    for part in (PAPER, STRONG):
+        for problem in _sets(rows, part):
+            single, mine = (_best(rows, problem, part, m) for m in ("single-task", "pareto-mtl"))
+            apart = [mean(ours) - mean(theirs) for ours, theirs in zip(mine, single, strict=True)]
+            gaps += apart
+            said.append(f"{TITLES[problem]}, {part}: {apart[0]:+.4f} and {apart[1]:+.4f}")
+    return measured_claim(
+        "section 6.1",
+        "Pareto MTL is compatible with the strong single-task baseline",
+        "best test accuracy of Pareto MTL above that of separate networks, first and second task",
+        said,
+        judge(min(gaps, default=0.0) > -0.005, statistics.median(gaps or [0.0]) > -0.005),
+    )
+
+
+def _best(rows: Sequence[Row], problem: str, part: str, method: str) -> list[list[float]]:
+    """For each task the best accuracies of the seeds."""
+    mine = pick(rows, problem=problem, part=part, method=method)
+    return [list(values) for values in zip(*(best_accuracies(row) for row in mine), strict=True)]
+
+
+def _sets(rows: Sequence[Row], part: str) -> list[str]:
+    """The sets that all methods were trained on."""
+    return [p for p in SETS if all(has(rows, problem=p, part=part, method=m) for m in METHODS)]
+
+
+def _orders(rows: Sequence[Row]) -> str:
+    train, test = ([order(row, losses) for row in rows] for losses in ("train_losses", "losses"))
+    return f"{mean(test):.2f} on test ({min(test):.2f} to {max(test):.2f}), {mean(train):.2f} on training"
+
+
+def _gap(found: tuple[float, bool], digits: int = 3) -> str:
+    gap, sure = found
+    return f"{gap:+.{digits}f}{'*' if sure else ''}"

@@ -1,0 +1,273 @@
+"""The image studies: every cell runs, rows say what they are, claims are judged by rows alone and can fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import paretomtl as pm
+from paretomtl.experiments import STUDIES, Claim, Row, load_rows, run_study, stored_study
+from paretomtl.experiments._image_claims import lenet_claims, lenet_facts, lines
+from paretomtl.experiments._image_studies import METHODS, PAPER, SETS, STRONG, fan, images_lenet
+from paretomtl.experiments._images import ImageCell
+from paretomtl.experiments._more_claims import (
+    PUBLISHED,
+    acceptance_facts,
+    init_claims,
+    preference_claims,
+    resnet_claims,
+    weight_claims,
+)
+
+STORED = Path(__file__).parents[2] / "experiments" / "results"
+IMAGES = [name for name in STUDIES if name != "synthetic"]
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    folder = tmp_path_factory.mktemp("smoke")
+    return {name: run_study(name, STUDIES[name], folder, size="smoke").rows for name in IMAGES}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_smoke_run_is_whole_and_says_what_was_run(smoke: dict[str, list[Row]], name: str) -> None:
+    rows, cells = smoke[name], STUDIES[name].cells("smoke")
+    assert len(rows) == sum(cell.seeds * len(cell.stages) for cell in cells)
+    json.dumps(rows, allow_nan=False)
+    for row in rows:
+        assert row.keys() >= {
+            "problem",
+            "method",
+            "recipe",
+            "preferences",
+            "epochs",
+            "seed",
+            "hypervolume",
+            "reference",
+        }
+        assert row.keys() >= {"seconds", "date", "hardware", "versions", "losses", "metrics", "status", "vectors"}
+        assert len(row["losses"]) == len(row["train_losses"]) == row["preferences"]
+        assert row["hypervolume"] is not None
+        assert torch.tensor(row["weights"]).shape == (row["epochs"], row["preferences"], 2)
+    claims, facts = STUDIES[name].claims(rows), STUDIES[name].facts(rows)
+    assert all(claim.measured and claim.verdict for claim in claims)
+    assert claims or facts
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("size", ["full", "quick", "smoke"])
+def test_cells_are_told_apart_by_name_and_by_settings(name: str, size: Any) -> None:
+    cells = STUDIES[name].cells(size)
+    assert len({cell.name for cell in cells}) == len(cells)
+    assert len({cell.settings for cell in cells}) == len(cells)
+
+
+def test_the_full_study_is_what_was_asked_for() -> None:
+    """Three sets, seven methods, five seeds, 30 epochs, the paper's settings and the strong recipe; once 100 epochs."""
+    cells = images_lenet("full")
+    for part in (PAPER, STRONG):
+        mine = [cell for cell in cells if cell.part == part]
+        assert {(cell.problem, cell.method) for cell in mine} == {(p, m) for p in SETS for m in METHODS}
+        assert {(cell.epochs, cell.seeds, cell.samples) for cell in mine} == {(30, 5, None)}
+    assert {cell.epochs for cell in cells if cell.part not in (PAPER, STRONG)} == {100}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epochs": 31},
+        {"recipe": "strong"},
+        {"problem": "multi-fashion"},
+        {"preferences": 6},
+        {"method": pm.ParetoMTL()},
+        {"method": "linear"},
+        {"network": "ResNet-18"},
+        {"precision": "tf32"},
+        {"samples": 100},
+        {"keep": "best"},
+    ],
+)
+def test_settings_tell_what_decides_the_rows(change: dict[str, Any]) -> None:
+    kept = {"part": PAPER, "problem": "multi-mnist", "method": "pareto-mtl"}
+    assert ImageCell(**kept).settings != ImageCell(**{**kept, **change}).settings
+    assert ImageCell(**kept).settings == ImageCell(**kept, seeds=1, note="other", strategy="sequential").settings
+
+
+def test_a_fan_has_vectors_so_many_degrees_apart() -> None:
+    rows = torch.tensor(fan(5, 45.0, 2.0), dtype=torch.float64)
+    degrees = torch.rad2deg(torch.atan2(rows[:, 1], rows[:, 0]))
+    torch.testing.assert_close(degrees, torch.tensor([41.0, 43, 45, 47, 49], dtype=torch.float64), rtol=0, atol=1e-3)
+
+
+def point(method: str, losses: Any, accuracies: Any, seed: int = 0, **fields: Any) -> Row:
+    count = len(losses)
+    directed = method == "pareto-mtl"
+    return {
+        "part": PAPER,
+        "stage": "final",
+        "note": "",
+        "problem": SETS[0],
+        "method": method,
+        "seed": seed,
+        "tasks": ["a", "b"],
+        "preferences": count,
+        "vectors": pm.preferences.even(count, 2).tolist() if directed else [[0.5, 0.5]] * count,
+        "losses": losses,
+        "train_losses": losses,
+        "metrics": {"a accuracy": [p[0] for p in accuracies], "b accuracy": [p[1] for p in accuracies]},
+        "train_metrics": {"a accuracy": [p[0] for p in accuracies], "b accuracy": [p[1] for p in accuracies]},
+        "hypervolume": 3.0 - sum(losses[0]) - 0.001 * seed,
+        "error_hypervolume": 0.8,
+        "spread": 0.5 if directed else 0.1,
+        "in_region": count if directed else None,
+        "in_region_test": count - 1 if directed else None,
+        "seconds": 10.0,
+        "weights": [[[0.5, 0.5]] * count],
+        **fields,
+    }
+
+
+def made_up(pareto: Any, other: Any, alone: Any) -> list[Row]:
+    """Rows of all methods, sets and recipes: losses and accuracies of Pareto MTL, of others, of separate networks."""
+    rows = []
+    for problem in SETS:
+        for part in (PAPER, STRONG):
+            for method in METHODS:
+                chosen = pareto if method == "pareto-mtl" else alone if method == "single-task" else other
+                rows += [point(method, *chosen, seed, problem=problem, part=part) for seed in range(3)]
+    return rows
+
+
+GOOD = ([[0.3, 0.1], [0.2, 0.2], [0.1, 0.3]], [[0.90, 0.95], [0.92, 0.92], [0.95, 0.90]])
+BAD = ([[0.5, 0.5], [0.6, 0.6]], [[0.80, 0.80], [0.81, 0.79]])
+ALONE = ([[0.2, 9.0], [9.0, 0.2]], [[0.94, 0.1], [0.1, 0.94]])
+
+
+def verdicts(claims: list[Claim]) -> list[str]:
+    return [claim.verdict for claim in claims]
+
+
+def test_claims_hold_where_rows_bear_them_out_and_fail_where_they_do_not() -> None:
+    assert verdicts(lenet_claims(made_up(GOOD, BAD, ALONE))) == [
+        "reproduced",  # beats its rivals
+        "reproduced",  # also with the strong recipe
+        "reproduced",  # wider than MOO-MTL
+        "reproduced",  # extremes are best
+        "reproduced",  # better than networks for one task
+        "reproduced",  # networks for one task dominate 11 of 13
+        "reproduced",  # near them
+    ]
+    swapped = verdicts(lenet_claims(made_up(BAD, GOOD, ALONE)))
+    assert swapped[:2] == ["not reproduced"] * 2
+    assert swapped[3:5] == ["partly", "not reproduced"]  # extremes are best among their own alone
+    assert swapped[6] == "not reproduced"
+    assert verdicts(lenet_claims(made_up(GOOD, GOOD, ALONE)))[:2] == ["not reproduced"] * 2
+    turned = (GOOD[0], GOOD[1][::-1])
+    assert verdicts(lenet_claims(made_up(turned, BAD, ALONE)))[3] == "not reproduced"
+
+
+def test_what_is_not_there_is_not_judged() -> None:
+    rows = [row for row in made_up(GOOD, BAD, ALONE) if row["problem"] == SETS[0] and row["part"] == PAPER]
+    found = lenet_claims(rows)
+    unmeasured = [claim.verdict for claim in found if claim.measured == "no rows are stored for it yet"]
+    assert unmeasured == ["not measured"] * 3  # the strong recipe, and two on the third set
+    assert lenet_claims([])[0].verdict == "not measured"
+    assert lenet_facts([]) == []
+
+
+def test_the_table_of_a_set() -> None:
+    rows = made_up(GOOD, BAD, ALONE)
+    found = lines(rows, SETS[0], PAPER)
+    assert len(found) == len(METHODS)
+    assert found[0].method == "pareto-mtl"
+    assert found[0].hypervolume == "2.599 ± 0.001"
+    assert found[0].accuracy == ("0.9500 ± 0.0000", "0.9500 ± 0.0000")
+    assert found[0].regions == ("100%", "67%")
+    (alone,) = [line for line in found if line.method == "single-task"]
+    assert alone.ideal
+    assert (alone.accuracy[0], alone.spread) == ("0.9400 ± 0.0000", "")
+    assert lines(rows, SETS[0], "unknown") == []
+
+
+def test_claims_on_resnet_compare_with_separate_networks() -> None:
+    def rows(mine: float, alone: float) -> list[Row]:
+        made = []
+        for problem in SETS:
+            part = "early stop" if problem == SETS[0] else "to the end"
+            for method, level in (("pareto-mtl", mine), ("single-task", alone)):
+                made += [
+                    point(method, GOOD[0], [[level, level]] * 3, seed, problem=problem, part=part) for seed in range(2)
+                ]
+        return made
+
+    assert verdicts(resnet_claims(rows(0.9, 0.8))) == [
+        "reproduced",
+        "not reproduced",
+        "reproduced",
+        "not reproduced",
+        "not reproduced",
+    ]
+    assert verdicts(resnet_claims(rows(0.995, 0.999)))[1:] == [
+        "reproduced",
+        "not reproduced",
+        "reproduced",
+        "reproduced",
+    ]
+    assert set(verdicts(resnet_claims([]))) == {"not measured"}
+
+
+def test_claims_on_the_initial_phase_preferences_and_weights() -> None:
+    def of(spread: float, *values: Any, **fields: Any) -> list[Row]:
+        return [point(*values, seed, spread=spread + 0.001 * seed, **fields) for seed in range(3)]
+
+    pareto, note = ("pareto-mtl", *GOOD), {"note": "no initial phase"}
+    wide, narrow = of(0.5, *pareto) + of(0.2, *pareto, **note), of(0.2, *pareto) + of(0.5, *pareto, **note)
+    mgda = of(0.1, "mgda", *BAD)
+    assert verdicts(init_claims(wide + mgda)) == ["reproduced", "reproduced"]
+    assert verdicts(init_claims(narrow + mgda)) == ["not reproduced", "reproduced"]
+
+    def sets(random: float, close: float) -> list[Row]:
+        rows = of(0.5, *pareto)
+        for i, gain in enumerate((0.1, -0.1)):
+            better = [
+                {**r, "hypervolume": r["hypervolume"] + gain} for r in of(random, *pareto, note=f"5 random, set {i}")
+            ]
+            rows += better
+        for name in ("5 close", "5 narrow"):
+            losses = [[0.3, 0.1], [0.2, 0.2], [close, close], [0.1, 0.3], [0.1, 0.4]]
+            rows += [
+                point("pareto-mtl", [[a + 1e-4 * s, b] for a, b in losses], GOOD[1] + GOOD[1][:2], s, note=name)
+                for s in range(3)
+            ]
+        return rows
+
+    assert verdicts(preference_claims(sets(0.5, 0.4))) == ["reproduced", "reproduced"]
+    assert verdicts(preference_claims(sets(0.1, 0.1))) == ["not reproduced", "not reproduced"]
+
+    def weighted(low: float, middle: float, high: float, other: float) -> list[Row]:
+        shares = [[[s, 1 - s] for s in (low, middle, high)]]
+        rows = [point("pareto-mtl", *GOOD, weights=shares)]
+        return rows + [point(m, *BAD, weights=[[[other, 1 - other]] * 2]) for m in ("mgda", "gradnorm")]
+
+    assert verdicts(weight_claims(weighted(0.1, 0.5, 0.9, 0.5))) == ["reproduced", "reproduced"]
+    assert verdicts(weight_claims(weighted(0.9, 0.5, 0.1, 0.8))) == ["not reproduced", "not reproduced"]
+
+
+def test_acceptance_sets_each_network_beside_the_published_one() -> None:
+    rows = [point("single-task", *ALONE, seed) for seed in range(2)]
+    ((what, said),) = acceptance_facts(rows)
+    assert what == "test accuracy, MultiMNIST, 2 seeds"
+    assert f"0.9400 ± 0.0000 here, {PUBLISHED[SETS[0]][0]:.4f} there (+0.0263)" in said
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_stored_results_are_those_of_the_study(name: str) -> None:
+    if not (STORED / f"{name}.json").exists():
+        pytest.skip(f"no results are stored for {name}")
+    stored = stored_study(name, STUDIES[name], STORED)
+    assert len(stored.rows) == len(load_rows(STORED / f"{name}.json"))
+    assert all(row["hypervolume"] is not None for row in stored.rows)

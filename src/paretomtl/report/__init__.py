@@ -1,10 +1,27 @@
 """From results to figures."""
 
 from paretomtl.report._comparison import draw_comparison
+from paretomtl.report._images import draw_images_lenet, draw_images_resnet
+from paretomtl.report._more_images import (
+    draw_ablation_init,
+    draw_ablation_release,
+    draw_acceptance,
+    draw_preferences,
+    draw_weights,
+)
 from paretomtl.report._sheet import draw_sheet
 from paretomtl.report._synthetic import draw_synthetic
 
-DRAWINGS = {"synthetic": draw_synthetic}
+DRAWINGS = {
+    "synthetic": draw_synthetic,
+    "images-lenet": draw_images_lenet,
+    "images-resnet": draw_images_resnet,
+    "ablation-init": draw_ablation_init,
+    "ablation-release": draw_ablation_release,
+    "preferences": draw_preferences,
+    "weights": draw_weights,
+    "acceptance": draw_acceptance,
+}
 """What draws the figures of a study, by its name."""
 
 __all__ = ["DRAWINGS", "draw_comparison", "draw_sheet", "draw_synthetic"]

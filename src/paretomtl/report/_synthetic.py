@@ -10,7 +10,8 @@ import torch
 
 from paretomtl._extras import require
 from paretomtl.problems import synthetic
-from paretomtl.report._style import COLOURS, LABELS, MARKERS, RAY, TRUTH, paper_style, save_figure
+from paretomtl.report._panels import draw_figures
+from paretomtl.report._style import COLOURS, LABELS, MARKERS, RAY, TRUTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,14 +30,7 @@ def draw_synthetic(rows: Sequence[Row], folder: Path) -> list[Path]:
         "preferences": _preferences,
         "three-objectives": _three_objectives,
     }
-    pyplot = require("matplotlib.pyplot", "figures")
-    paths = []
-    with paper_style():
-        for name, draw in figures.items():
-            figure = draw(rows)
-            paths += save_figure(figure, folder, f"synthetic-{name}")
-            pyplot.close(figure)
-    return paths
+    return draw_figures(rows, folder, {f"synthetic-{name}": draw for name, draw in figures.items()})
 
 
 def _convergence(rows: Sequence[Row]) -> Figure:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import studies  # noqa: E402
 import tables  # noqa: E402
 
 project = "paretomtl"
@@ -33,9 +35,11 @@ nitpick_ignore_regex = [
 
 (HERE / "_generated").mkdir(exist_ok=True)
 PAGES = {
-    "synthetic": tables.synthetic_tables,
+    **{name: functools.partial(studies.study_tables, name) for name in studies.STUDIES},
+    "images": studies.image_tables,
+    "recipes": studies.recipe_table,
     "benchmarks": tables.benchmark_tables,
-    "digits": tables.digits_table,
+    "digits": studies.digits_table,
     "step": tables.step_tables,
     "memory": tables.memory_table,
     "front-cuda": lambda: tables.front_tables("cuda"),

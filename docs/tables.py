@@ -8,30 +8,11 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from paretomtl.experiments import STUDIES, common_reference, load_rows, summaries, verdict
+from paretomtl.experiments import load_rows
 from paretomtl.problems._idx import SOURCES
 from paretomtl.problems._prepared import PUBLISHED
 
 ROOT = Path(__file__).parents[1]
-
-
-def synthetic_tables() -> str:
-    """The claims of the paper with their verdicts, and what was measured besides."""
-    path = ROOT / "experiments" / "results" / "synthetic.json"
-    rows = load_rows(path)
-    study = STUDIES["synthetic"]
-    claims = [[c.claim, c.where, c.measured, f"**{c.verdict}**"] for c in study.claims(rows)]
-    return "\n".join(
-        [
-            _table(["the paper's claim", "where", "measured", "verdict"], claims),
-            "",
-            "## Measured besides",
-            "",
-            _table(["what", "figure"], study.facts(rows)),
-            "",
-            _provenance(path, rows[0]),
-        ]
-    )
 
 
 def benchmark_tables() -> str:
@@ -44,12 +25,12 @@ def benchmark_tables() -> str:
         parts += [
             f"### Speed on {'a CPU' if device == 'cpu' else 'a GPU'}",
             "",
-            _table(
+            table(
                 ["what", "milliseconds, median", "quartiles", "paretomtl over this"],
                 [[r["solver"], r["milliseconds"], r["quartiles"], r["paretomtl_over_this"]] for r in speed],
             ),
             "",
-            f"One solve makes {_operations(speed[0])}. {_provenance(path, speed[0])}",
+            f"One solve makes {_operations(speed[0])}. {provenance(path, speed[0])}",
             "",
         ]
     stored = load_rows(ROOT / "benchmarks" / "results" / "min_norm-cpu.json")
@@ -59,67 +40,8 @@ def benchmark_tables() -> str:
     for tasks in sorted({row["tasks"] for row in rows}):
         by = {row["solver"]: row for row in rows if row["tasks"] == tasks}
         lines.append([tasks, *[f"{by[s]['worst_gap_easy']:.0e} / {by[s]['worst_gap_hard']:.0e}" for s in solvers]])
-    parts += ["### Accuracy: worst gap, easy / hard", "", _table(["tasks", *solvers], lines)]
+    parts += ["### Accuracy: worst gap, easy / hard", "", table(["tasks", *solvers], lines)]
     return "\n".join(parts)
-
-
-def digits_table() -> str:
-    """All methods on multi-digits."""
-    path = ROOT / "experiments" / "results" / "multi-digits" / "compare.json"
-    rows = load_rows(path)
-    found = summaries(rows)
-    tasks = rows[0]["tasks"]
-    lines = [
-        [
-            each.method,
-            each.models,
-            f"{each.hypervolume[0]:.3f} ± {each.hypervolume[1]:.3f}{'*' if each.ideal else ''}",
-            f"{each.spread:.2f}",
-            *[f"{value:.3f}" for value in each.best],
-            f"{each.nondominated:.1f}",
-            f"{each.seconds:.0f}",
-        ]
-        for each in found
-    ]
-    header = ["method", "models", "hypervolume", "spread", *[f"best {t}" for t in tasks], "not dominated", "seconds"]
-    reference = ", ".join(f"{value:g}" for value in common_reference(rows))
-    return "\n".join(
-        [
-            _table(header, lines),
-            "",
-            f"Mean ± standard deviation over {found[0].seeds} seeds, on the {rows[0]['split']} split, reference "
-            f"({reference}); * one point made of the best losses of separate networks. Seconds "
-            "are means, all in one run.",
-            "",
-            f"**Verdict.** {verdict(found)}",
-            "",
-            "**Order.** Rank correlation of Pareto MTL's losses with the preferences, from (1, 0) to (0, 1): "
-            f"{_orders(rows)}. In their own region on training: {_hits(rows)} of 5.",
-            "",
-            _provenance(path, rows[0]),
-        ]
-    )
-
-
-def _orders(rows: Sequence[dict[str, Any]]) -> str:
-    """For each task the range over seeds of the rank correlation between subproblem and loss."""
-    mine = [row for row in rows if row["method"] == "pareto-mtl"]
-    parts = []
-    for i, task in enumerate(mine[0]["tasks"]):
-        found = [_rank_correlation([point[i] for point in row["losses"]]) for row in mine]
-        parts.append(f"{min(found):.1f} to {max(found):.1f} for {task}")
-    return ", ".join(parts)
-
-
-def _rank_correlation(values: Sequence[float]) -> float:
-    """Spearman's, of distinct values with their position."""
-    count = len(values)
-    ranks = [sorted(values).index(value) for value in values]
-    return 1 - 6 * sum((rank - i) ** 2 for i, rank in enumerate(ranks)) / (count * (count**2 - 1))
-
-
-def _hits(rows: Sequence[dict[str, Any]]) -> str:
-    return ", ".join(str(row["in_region"]) for row in rows if row["method"] == "pareto-mtl")
 
 
 def step_tables() -> str:
@@ -128,12 +50,12 @@ def step_tables() -> str:
     rows = load_rows(path)
     one = [row for row in rows if row["what"] == "one model"]
     parts = [
-        _table(
+        table(
             ["one step of one model, two tasks", "milliseconds, median", "quartiles", "a Pareto MTL step over this"],
             [[r["step"], r["milliseconds"], r["quartiles"], r["first_over_this"]] for r in one],
         ),
         "",
-        _table(
+        table(
             ["tasks", "Pareto MTL step, ms", "over a weighted sum", "over the bare autograd calls"],
             [
                 [
@@ -150,7 +72,7 @@ def step_tables() -> str:
     lines = [
         [models, *[by[name]["milliseconds"] for name in names]] for models, by in _grouped(rows, "models", "models")
     ]
-    parts += [_table(["models", *[f"{name}, ms" for name in names]], lines), "", _provenance(path, rows[0])]
+    parts += [table(["models", *[f"{name}, ms" for name in names]], lines), "", provenance(path, rows[0])]
     return "\n".join(parts)
 
 
@@ -177,7 +99,7 @@ def memory_table() -> str:
             line.append(" / ".join(str(mine[s]["peak_over_all_models"]) for s in ("sequential", "batched")))
         lines.append(line)
     header = ["tasks", "models", *[f"{method}, {scope}" if method != "linear" else method for method, scope in kinds]]
-    return "\n".join([_table(header, lines), "", _provenance(path, rows[0])])
+    return "\n".join([table(header, lines), "", provenance(path, rows[0])])
 
 
 CONTENDERS = {
@@ -218,7 +140,7 @@ def front_tables(device: str) -> str:
     exact = {(m, k, t): by for (m, k, t, p), by in cells.items() if p == "float32"}
     by_models = [[label(*key), *line(by)] for key, by in exact.items() if key[2] == usual[key[0]]]
     by_tasks = [[label(*key), *line(by)] for key, by in sorted(exact.items()) if key[1] == 5]
-    parts = [_table(header, by_models), "", "With more tasks:", "", _table(header, by_tasks)]
+    parts = [table(header, by_models), "", "With more tasks:", "", table(header, by_tasks)]
     other = [
         [m, p, _milliseconds(by[first]), _milliseconds(by["sequential"])]
         for (m, k, t, p), by in cells.items()
@@ -226,8 +148,8 @@ def front_tables(device: str) -> str:
     ]
     if device == "cuda":
         columns = ["network, 5 models", "precision", f"{CONTENDERS[first]}, ms", "sequential, ms"]
-        parts += ["", "Precisions:", "", _table(columns, sorted(other, key=str))]
-    return "\n".join([*parts, "", _provenance(path, rows[0])])
+        parts += ["", "Precisions:", "", table(columns, sorted(other, key=str))]
+    return "\n".join([*parts, "", provenance(path, rows[0])])
 
 
 def _milliseconds(row: dict[str, Any]) -> str:
@@ -253,7 +175,7 @@ def profile_table() -> str:
         for row in rows
     ]
     header = ["models", "by", "kernels", "ms", "idle / profiled", *groups]
-    return "\n".join([_table(header, lines), "", _provenance(path, rows[0])])
+    return "\n".join([table(header, lines), "", provenance(path, rows[0])])
 
 
 def quality_tables() -> str:
@@ -274,14 +196,14 @@ def quality_tables() -> str:
         lines.append([name, mine[0]["seconds"], f"{mean(values):.3f} ± {stdev(values):.3f}", shown])
     return "\n".join(
         [
-            _table(["one front of 5 models, 30 epochs; seed", "seconds", "hypervolume"], runs),
+            table(["one front of 5 models, 30 epochs; seed", "seconds", "hypervolume"], runs),
             "",
-            _table(
+            table(
                 [f"{len(base)} fronts at once, {mine[0]['epochs']} epochs", "seconds", "hypervolume", "difference"],
                 lines,
             ),
             "",
-            _provenance(path, rows[0]),
+            provenance(path, rows[0]),
         ]
     )
 
@@ -295,8 +217,8 @@ def every_table() -> str:
         mine = [row for row in rows if row["weigh_every"] == every]
         values, seconds = ([row[name] for row in mine] for name in ("hypervolume", "seconds"))
         lines.append([every, f"{mean(values):.3f} ± {stdev(values):.3f}", f"{median(seconds):.1f}"])
-    table = _table(["weights every n steps", "hypervolume", "seconds, median"], lines)
-    return "\n".join([table, "", _provenance(path, rows[0])])
+    shown = table(["weights every n steps", "hypervolume", "seconds, median"], lines)
+    return "\n".join([shown, "", provenance(path, rows[0])])
 
 
 def shards_table() -> str:
@@ -310,12 +232,12 @@ def shards_table() -> str:
         ratios = [f"{by[way]['over_one_after_another']:.2f}" for way in ways[1:]]
         lines.append([models, batch, by[ways[0]]["milliseconds"], *ratios])
     header = ["models", "batch", f"{ways[0]}, ms", *[f"{way}, over that" for way in ways[1:]]]
-    return "\n".join([_table(header, lines), "", _provenance(path, rows[0])])
+    return "\n".join([table(header, lines), "", provenance(path, rows[0])])
 
 
 def checksum_table() -> str:
     """What the canvases of seed 0 must be."""
-    return _table(
+    return table(
         ["data set", "SHA-256 of its arrays, seed 0"], [[f"`{n}`", f"`{sha}`"] for n, sha in PUBLISHED.items()]
     )
 
@@ -323,19 +245,21 @@ def checksum_table() -> str:
 def file_table() -> str:
     """The published files that canvases are made of."""
     lines = [[each.name, f"`{file}`", f"`{md5}`"] for each in SOURCES.values() for file, md5 in each.md5.items()]
-    return _table(["set", "file", "md5"], lines)
+    return table(["set", "file", "md5"], lines)
 
 
 def _operations(row: dict[str, Any]) -> str:
     return " and ".join(f"{count} {name}" for name, count in row["operations"].items())
 
 
-def _table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+def table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+    """A Markdown table."""
     shown = [header, ["---"] * len(header), *lines]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in shown)
 
 
-def _provenance(path: Path, row: dict[str, Any]) -> str:
+def provenance(path: Path, row: dict[str, Any]) -> str:
+    """What made the rows of a file, when and on what."""
     command = json.loads(path.read_text(encoding="utf-8"))["command"]
     versions = ", ".join(f"{name} {version}" for name, version in row["versions"].items() if version != "absent")
     return f"`{command}`, {row['date']}, {row['hardware']}; {versions}. All rows: `{path.relative_to(ROOT)}`."

@@ -1,0 +1,147 @@
+"""Results of the studies as Markdown tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean
+from typing import Any
+
+from tables import ROOT, provenance, table
+
+from paretomtl.experiments import STUDIES, common_reference, load_rows, stored_study, summaries, verdict
+from paretomtl.experiments._image_claims import LABELS, TITLES
+from paretomtl.experiments._image_claims import lines as image_lines
+from paretomtl.experiments._image_studies import LONG, PAPER, STRONG
+from paretomtl.experiments._statistics import rank_correlation
+
+RESULTS = ROOT / "experiments" / "results"
+
+
+def study_tables(name: str) -> str:
+    """The claims of the paper with their verdicts, and what was measured besides, for a study that may be under way."""
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        return f"*Not run yet:* `paretomtl reproduce {name}`."
+    study = STUDIES[name]
+    found = stored_study(name, study, path.parent)
+    claims = [[c.claim, c.where, c.measured, f"**{c.verdict}**"] for c in study.claims(found.rows)]
+    parts = [table(["the paper's claim", "where", "measured", "verdict"], claims), ""] if claims else []
+    facts = study.facts(found.rows)
+    parts += ["**Measured besides**", "", table(["what", "figure"], facts), ""] if facts else []
+    return "\n".join([*parts, *_still_missing(found.missing), provenance(path, found.rows[0])])
+
+
+def _still_missing(cells: Sequence[str]) -> list[str]:
+    if not cells:
+        return []
+    return [f"**Not run yet:** {len(cells)} cells: {'; '.join(cells)}.", ""]
+
+
+def image_tables() -> str:
+    """The three sets with both recipes, one table each."""
+    path = RESULTS / "images-lenet.json"
+    rows = load_rows(path)
+    parts = []
+    for problem, title in TITLES.items():
+        parts += [f"### {title}", ""]
+        for part in (PAPER, STRONG, LONG):
+            found = image_lines(rows, problem, part)
+            if not found:
+                continue
+            lines = [
+                [
+                    f"{LABELS[line.method]}{'*' if line.ideal else ''}",
+                    line.hypervolume,
+                    line.error_hypervolume,
+                    *line.accuracy,
+                    line.spread,
+                    " / ".join(line.regions) if any(line.regions) else "",
+                    line.seconds,
+                ]
+                for line in found
+            ]
+            first = next(row for row in rows if row["problem"] == problem and row["part"] == part)
+            header = ["method", "hypervolume", "of errors", *[f"best {task}" for task in first["tasks"]]]
+            seeds = len({row["seed"] for row in rows if row["problem"] == problem and row["part"] == part})
+            parts += [
+                f"{part.capitalize()}, {first['epochs']} epochs, {seeds} seed{'s' if seeds > 1 else ''}:",
+                "",
+                table([*header, "spread", "in region", "seconds"], lines),
+                "",
+            ]
+    missing = stored_study("images-lenet", STUDIES["images-lenet"], path.parent).missing
+    return "\n".join([*parts, *_still_missing(missing), provenance(path, rows[0])])
+
+
+def recipe_table() -> str:
+    """The recipes that were tried."""
+    path = RESULTS / "recipes.json"
+    rows = load_rows(path)
+    fields = ("rate", "weight_decay", "schedule", "batch_size", "beta", "method")
+    lines = []
+    for key in dict.fromkeys(tuple(row[name] for name in fields) for row in rows):
+        mine = [row["hypervolume"] for row in rows if tuple(row[name] for name in fields) == key]
+        lines.append((mean(mine), [*key[:5], LABELS[key[5]], ", ".join(f"{value:.3f}" for value in mine)]))
+    header = [
+        "learning rate",
+        "weight decay",
+        "schedule",
+        "batch",
+        "β₂",
+        "method",
+        "hypervolume on validation, by seed",
+    ]
+    ordered = [line for _, line in sorted(lines, key=lambda pair: -pair[0])]
+    return "\n".join([table(header, ordered), "", provenance(path, rows[0])])
+
+
+def digits_table() -> str:
+    """All methods on multi-digits."""
+    path = RESULTS / "multi-digits" / "compare.json"
+    rows = load_rows(path)
+    found = summaries(rows)
+    tasks = rows[0]["tasks"]
+    lines = [
+        [
+            each.method,
+            each.models,
+            f"{each.hypervolume[0]:.3f} ± {each.hypervolume[1]:.3f}{'*' if each.ideal else ''}",
+            f"{each.spread:.2f}",
+            *[f"{value:.3f}" for value in each.best],
+            f"{each.nondominated:.1f}",
+            f"{each.seconds:.0f}",
+        ]
+        for each in found
+    ]
+    header = ["method", "models", "hypervolume", "spread", *[f"best {t}" for t in tasks], "not dominated", "seconds"]
+    reference = ", ".join(f"{value:g}" for value in common_reference(rows))
+    return "\n".join(
+        [
+            table(header, lines),
+            "",
+            f"Mean ± standard deviation over {found[0].seeds} seeds, on the {rows[0]['split']} split, reference "
+            f"({reference}); * one point made of the best losses of separate networks. Seconds "
+            "are means, all in one run.",
+            "",
+            f"**Verdict.** {verdict(found)}",
+            "",
+            "**Order.** Rank correlation of Pareto MTL's losses with the preferences, from (1, 0) to (0, 1): "
+            f"{_orders(rows)}. In their own region on training: {_hits(rows)} of 5.",
+            "",
+            provenance(path, rows[0]),
+        ]
+    )
+
+
+def _orders(rows: Sequence[dict[str, Any]]) -> str:
+    """For each task the range over seeds of the rank correlation between subproblem and loss."""
+    mine = [row for row in rows if row["method"] == "pareto-mtl"]
+    parts = []
+    for i, task in enumerate(mine[0]["tasks"]):
+        found = [rank_correlation(range(len(row["losses"])), [point[i] for point in row["losses"]]) for row in mine]
+        parts.append(f"{min(found):.1f} to {max(found):.1f} for {task}")
+    return ", ".join(parts)
+
+
+def _hits(rows: Sequence[dict[str, Any]]) -> str:
+    return ", ".join(str(row["in_region"]) for row in rows if row["method"] == "pareto-mtl")

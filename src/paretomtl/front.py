@@ -48,6 +48,7 @@ class Front:
         subproblems: which of them were trained, in the order of everything below.
         losses: by split, ``[K, m]``, of the models in eval mode on the whole split.
         scale: the factors ``[K, m]`` by which losses were multiplied before regions were decided; None for none.
+        ideal: the point that losses were counted from before that; None for zero.
         status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite".
         since: the step since which each solution had the status of its last step; None for methods without regions.
         parameters: the trained parameters and buffers, stacked ``[K, ...]``, by name.
@@ -87,6 +88,7 @@ class Front:
     complete: bool = True
     strategy: str = ""
     reference: tuple[float, ...] | None = None
+    ideal: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.subproblems)
@@ -307,6 +309,7 @@ class Front:
             "status": list(self.status),
             "since": None if self.since is None else list(self.since),
             "scale": None if self.scale is None else to_lists(self.scale),
+            "ideal": None if self.ideal is None else list(self.ideal),
             "epochs": list(self.epochs),
             "complete": self.complete,
             "strategy": self.strategy,
@@ -339,6 +342,7 @@ class Front:
             subproblems=tuple(words["subproblems"]),
             losses={split: from_lists(losses, dtype) for split, losses in words["losses"].items()},
             scale=None if words["scale"] is None else from_lists(words["scale"], torch.float64),
+            ideal=None if words.get("ideal") is None else tuple(words["ideal"]),
             status=words["status"],
             since=words["since"],
             parameters=under("parameters"),
@@ -373,7 +377,10 @@ class Front:
         return losses[losses.isfinite().all(-1)]
 
     def _scaled(self, split: str) -> Tensor:
-        return self._losses(split).double() * (1.0 if self.scale is None else self.scale)
+        losses = self._losses(split).double()
+        if self.ideal is not None:
+            losses = (losses - losses.new_tensor(self.ideal)).clamp_min(0.0)
+        return losses * (1.0 if self.scale is None else self.scale)
 
     def _check_directions(self, what: str) -> None:
         if self.reading != "direction":

@@ -208,7 +208,11 @@ def test_hundreds_of_preferences() -> None:
         ({"epsilon": -0.1}, "'epsilon' must be"),
         ({"initial_steps": -1}, "'initial_steps' must be a whole number that is not negative. Got -1"),
         ({"release_steps": -1}, "'release_steps' must be a whole number that is not negative"),
-        ({"scale": "last"}, "'scale' must be \"first\", one factor per task, or None. Got 'last'"),
+        ({"scale": "last"}, "or None. Got 'last' instead"),
+        ({"scale": ((0.0, 1.0), (1.0, 1.0))}, "an ideal point and a worst one, which is larger in every task"),
+        ({"scale": ((0.0,), (1.0, 1.0))}, "an ideal point and a worst one, which is larger in every task"),
+        ({"scale": "first", "scale_steps": 5}, "'scale_steps' must come with a 'scale' of"),
+        ({"scale": "running", "scale_steps": 0}, "'scale_steps' must be a whole number of at least 1"),
         ({"scale": (1.0, 0.0)}, "'scale' must be positive and finite"),
     ],
 )

@@ -125,10 +125,10 @@ def _rows(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
 
 
 def _sized(study: list[ImageCell], size: Size) -> list[ImageCell]:
-    """The study itself; with few canvases and epochs; or with made-up canvases."""
+    """The study itself; with few canvases and epochs; or with made-up canvases. A trial of strategies would take longer."""
     if size == "full":
         return study
-    samples, epochs, seeds = (4096, 3, 1) if size == "quick" else (0, 2, 2)
+    samples, epochs, seeds = (2048, 3, 1) if size == "quick" else (0, 2, 2)
     steps = -(-samples // _BATCH) or 1
     shortened = []
     for cell in study:
@@ -138,8 +138,7 @@ def _sized(study: list[ImageCell], size: Size) -> list[ImageCell]:
             method = replace(method, initial_steps=initial, release_steps=steps if method.release_steps else 0)
         rows = cell.preferences
         few = rows if size == "quick" or rows is None else 3 if isinstance(rows, int) else rows[:6]
-        strategy = "auto" if size == "quick" else "sequential"  # a trial takes longer than the run
         longer = epochs + (cell.epochs > 30)  # so that it is a cell of its own
-        changes = {"epochs": longer, "seeds": min(seeds, cell.seeds), "samples": samples, "strategy": strategy}
+        changes = {"epochs": longer, "seeds": min(seeds, cell.seeds), "samples": samples, "strategy": "sequential"}
         shortened.append(replace(cell, method=method, preferences=few, **changes))  # type: ignore[arg-type]
     return shortened

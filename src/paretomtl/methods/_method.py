@@ -161,6 +161,11 @@ class Method(ABC):
         """The factors ``[K, m]`` that this method multiplies the losses by before it decides; None for none."""
         return None
 
+    @property
+    def ideal(self) -> tuple[float, ...] | None:
+        """The point that losses are counted from before this method decides; None for zero."""
+        return None
+
     def snapshots(self, total: int) -> tuple[int, ...]:
         """The steps of a plan of ``total`` before which the models are worth keeping besides the final ones."""
         return ()

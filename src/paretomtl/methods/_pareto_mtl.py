@@ -1,17 +1,19 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
 from paretomtl.core import _preferences as vectors
-from paretomtl.core._shapes import check_not_negative
+from paretomtl.core._shapes import check_count, check_not_negative
+from paretomtl.methods._balance import BALANCING, balance, init_balance
 from paretomtl.methods._method import Method, Reading, Seen, State, Step
 from paretomtl.methods._pareto_mtl_kernel import weigh_by_kernel
+from paretomtl.methods._scale import Scale, above_ideal, check_scale, given_factors, is_range, points_of
 
 _ROUNDING = 1e-12  # weights that sum to less than this are what is left of a sum of opposite rows
 
@@ -49,9 +51,15 @@ class ParetoMTL(Method):
             does for networks; weights that are all rounding become zero instead. Off, the step is the min-norm
             direction itself.
         unit_rows: scale the constraint rows to unit length before the dual.
-        scale: positive factors c that the losses are multiplied by before anything is decided, so that tasks of
-            different units compare: one per task, or "first" for one over each task's first loss. The subproblem is
-            then that of :math:`c \circ L`, and the weights returned are :math:`c \circ \alpha'`.
+        scale: what makes tasks of different units compare before anything is decided: positive factors c, by which the
+            losses are multiplied. The subproblem is then that of :math:`c \circ L`, and the weights returned are
+            :math:`c \circ \alpha'`. One factor per task; a pair of points, ideal and worst, for :math:`c = 1 /
+            (\text{worst} - \text{ideal})` and losses counted from the ideal point on; "first" for one over each task's
+            first loss. Or tasks are trained together at first, which then settles the factors: "running" with equal
+            weights, for one over each loss's running mean; "gradnorm" or "uncertainty" by that method, whose last
+            weights are the factors: balance first, then spread (supplement, section 3).
+        scale_steps: how many steps tasks are trained together for "running", "gradnorm" and "uncertainty", before the
+            initial phase begins. None: a twentieth of the planned steps.
         release_steps: how many steps at the end of the plan drop all constraints and follow MGDA (supplement, section
             1).
 
@@ -76,8 +84,9 @@ class ParetoMTL(Method):
     epsilon: float = 0.1
     rescale: bool = False
     unit_rows: bool = False
-    scale: Literal["first"] | tuple[float, ...] | None = None
+    scale: Scale | None = None
     release_steps: int = 0
+    scale_steps: int | None = None
 
     name: ClassVar[str] = "pareto-mtl"
     needs_gramian: ClassVar[bool] = True
@@ -89,10 +98,11 @@ class ParetoMTL(Method):
         check_not_negative("release_steps", self.release_steps)
         if not 0.0 <= self.epsilon < 1.0:
             raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {self.epsilon} instead.")
-        if isinstance(self.scale, str) and self.scale != "first":
-            raise ValueError(f"'scale' must be \"first\", one factor per task, or None. Got {self.scale!r} instead.")
-        if self.scale is not None and self.scale != "first" and not all(0 < c < float("inf") for c in self.scale):
-            raise ValueError(f"'scale' must be positive and finite. Got {self.scale} instead.")
+        check_scale(self.scale)
+        if self.scale_steps is not None:
+            check_count("scale_steps", self.scale_steps)
+            if self.scale not in BALANCING:
+                raise ValueError(f"'scale_steps' must come with a 'scale' of {list(BALANCING)}. Got {self.scale!r}.")
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return vectors.even(count, tasks)
@@ -101,12 +111,13 @@ class ParetoMTL(Method):
         units = vectors.validate(preferences)
         count, tasks = units.shape
         scale = torch.zeros(count, tasks, dtype=torch.float64)  # zero: not known yet
-        if self.scale is None:
-            scale = scale + 1.0
-        elif self.scale != "first":
-            if len(self.scale) != tasks:
-                raise ValueError(f"'scale' must have one factor per task ({tasks}). Got {len(self.scale)} instead.")
-            scale = scale + torch.tensor(self.scale, dtype=torch.float64)
+        if not isinstance(self.scale, str):
+            scale = scale + given_factors(self.scale, tasks)
+        kept: State = {}
+        if isinstance(self.scale, str) and self.scale in BALANCING:
+            kept = init_balance(self.scale, units)
+        elif self.ideal is not None:
+            kept = {"ideal": torch.tensor(self.ideal, dtype=torch.float64).expand(count, -1).clone()}
         return {
             "rows": region_rows(units),
             "phase": torch.full((count,), Phase.INITIAL.value),
@@ -114,14 +125,22 @@ class ParetoMTL(Method):
             "since": torch.zeros(count, dtype=torch.long),
             "losses": torch.zeros(count, tasks, dtype=torch.float64),
             "scale": scale,
+            **kept,
         }
 
     def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
-        losses = torch.where(step.present, step.losses, state["losses"])
+        losses = torch.where(step.present, above_ideal(step.losses, state.get("ideal")), state["losses"])
         scale, seen, gramian = state["scale"], losses, step.gramian
-        if self.scale is not None:
+        together: Tensor | None = None  # whether tasks are still trained together
+        if isinstance(self.scale, str) and self.scale in BALANCING:
+            balanced, factors, kept = balance(self.scale, step, state)
+            together = torch.as_tensor(step.number < self._scale_steps(step.total), device=losses.device)
+            scale = torch.where(together, factors, scale)
+            state = {**state, **{name: torch.where(together, new, state[name]) for name, new in kept.items()}}
+        elif self.scale is not None:
             settled = (scale > 0) | ~step.present | (losses == 0)
             scale = torch.where(settled, scale, 1.0 / losses.abs().clamp_min(1e-300))
+        if self.scale is not None:
             c = torch.where(scale > 0, scale, 1.0)
             seen, gramian = c * losses, c[..., :, None] * gramian * c[..., None, :]
 
@@ -141,13 +160,17 @@ class ParetoMTL(Method):
             scaled = weights * (weights.shape[-1] / weights.abs().sum(-1, keepdim=True).clamp_min(1e-300))
             in_initial = (found.phase == Phase.INITIAL.value)[..., None]
             weights = torch.where(in_initial, weights, torch.where(meant, scaled, 0.0))
+        phase = found.phase
+        if together is not None:
+            weights = torch.where(together, balanced, weights)
+            phase = torch.where(together, state["phase"], phase)
 
         feasible = (found.values <= FEASIBLE_TOLERANCE).all(-1)
         critical = feasible & (found.dual.status == Solve.ZERO.value)
         status = feasible.long() * Status.FEASIBLE.value + critical.long()
         status = torch.where((losses < 0).any(-1), Status.NEGATIVE.value, status)
         since = torch.where(status == state["status"], state["since"], step.number)
-        after = {"phase": found.phase, "status": status, "since": since, "losses": losses, "scale": scale}
+        after = {"phase": phase, "status": status, "since": since, "losses": losses, "scale": scale}
         return weights, {**state, **after}
 
     def _phase(self, step: Seen, phase: Tensor) -> Tensor:
@@ -165,6 +188,8 @@ class ParetoMTL(Method):
         cap = self.initial_steps
         if cap is None and total > 0:
             cap = total // 5
+        if cap is not None and self.scale in BALANCING:
+            cap += self._scale_steps(total)
         if not self.release_steps:
             return cap, None
         if total <= self.release_steps:
@@ -172,12 +197,18 @@ class ParetoMTL(Method):
             raise ValueError(f"'release_steps' must be fewer than the steps planned ('total'). Got {found}.")
         return cap, total - self.release_steps
 
+    def _scale_steps(self, total: int) -> int:
+        """How many steps tasks are trained together before they are spread."""
+        if self.scale_steps is None and total == 0:
+            raise ValueError("'scale_steps' must be given where the number of steps is not known. Got None instead.")
+        return max(1, total // 20) if self.scale_steps is None else self.scale_steps
+
     def _weigh_by_kernel(self, step: Step, state: State) -> tuple[Tensor, State] | None:
-        if type(self) is not ParetoMTL:  # a subclass may weigh in another way
+        if type(self) is not ParetoMTL or self.scale in BALANCING:  # a subclass may weigh in another way
             return None
         cap, release = self._limits(step.total)
-        return weigh_by_kernel(
-            step,
+        found = weigh_by_kernel(
+            replace(step, losses=above_ideal(step.losses, state.get("ideal"))),
             state,
             cap=cap,
             release=release,
@@ -186,6 +217,7 @@ class ParetoMTL(Method):
             unit_rows=self.unit_rows,
             scaled=self.scale is not None,
         )
+        return None if found is None else (found[0].to(step.losses.dtype), found[1])
 
     def scale_of(self, state: State) -> Tensor | None:
         return None if self.scale is None else torch.where(state["scale"] > 0, state["scale"], 1.0)
@@ -193,9 +225,13 @@ class ParetoMTL(Method):
     def snapshots(self, total: int) -> tuple[int, ...]:
         return (total - self.release_steps,) if self.release_steps else ()
 
+    @property
+    def ideal(self) -> tuple[float, ...] | None:
+        return points_of(self.scale)[0] if is_range(self.scale) else None
+
     def violation(self, state: State, losses: Tensor) -> Tensor:
         c = torch.where(state["scale"] > 0, state["scale"], 1.0)
-        values = constraint_values(state["rows"], c * losses.double())
+        values = constraint_values(state["rows"], c * above_ideal(losses.double(), state.get("ideal")))
         return values.amax(-1) if values.shape[-1] else values.new_zeros(len(values))
 
     def status(self, state: State, losses: Tensor | None = None) -> list[str]:
@@ -204,7 +240,8 @@ class ParetoMTL(Method):
             inside = self.violation(state, losses) <= FEASIBLE_TOLERANCE
             still_critical = inside & (codes == Status.CRITICAL.value)
             codes = inside.long() * Status.FEASIBLE.value + still_critical.long()
-            codes = torch.where((losses < 0).any(-1), Status.NEGATIVE.value, codes)
+            below = above_ideal(losses, state.get("ideal")) < 0
+            codes = torch.where(below.any(-1), Status.NEGATIVE.value, codes)
         return [Status(code).name.lower() for code in codes.tolist()]
 
     def since(self, state: State) -> list[int]:

@@ -30,6 +30,7 @@ class Stage:
     scale: Tensor | None
     epochs: list[int]
     parameters: dict[str, Tensor]
+    ideal: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, method: Method, groups: Sequence[Group], scores: Mapping[str, Scores], epochs: list[int]) -> Stage:
@@ -45,6 +46,7 @@ class Stage:
             status=[word if living else "non-finite" for word, living in zip(words, alive.tolist(), strict=True)],
             since=method.since(state),
             scale=None if scale is None else scale.cpu(),
+            ideal=method.ideal,
             epochs=epochs,
             parameters={name: t.cpu() for name, t in _joined([group.models.copy() for group in groups]).items()},
         )
@@ -60,6 +62,7 @@ class Stage:
             "status": self.status[rows],
             "since": None if self.since is None else self.since[rows],
             "scale": None if self.scale is None else self.scale[rows],
+            "ideal": self.ideal,
             "epochs": self.epochs[rows],
             "parameters": {name: tensor[rows] for name, tensor in self.parameters.items()},
         }

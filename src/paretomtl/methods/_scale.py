@@ -1,0 +1,62 @@
+"""Factors that make losses of different units compare: given ones, or those of an ideal and a worst point."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, TypeAlias, TypeGuard
+
+import torch
+from torch import Tensor
+
+from paretomtl.methods._balance import BALANCING
+
+Point: TypeAlias = tuple[float, ...]
+Scale: TypeAlias = Literal["first", "running", "gradnorm", "uncertainty"] | Point | tuple[Point, Point]
+
+
+def check_scale(scale: Any) -> None:
+    """An error for what is no scale."""
+    if scale is None:
+        return
+    if isinstance(scale, str) or not isinstance(scale, tuple):
+        if scale not in ("first", *BALANCING):
+            raise ValueError(
+                f"'scale' must be one of {['first', *BALANCING]}, one factor per task, an ideal and a worst point, or "
+                f"None. Got {scale!r} instead."
+            )
+    elif is_range(scale):
+        ideal, worst = scale
+        if len(ideal) != len(worst) or not all(-math.inf < a < b < math.inf for a, b in zip(ideal, worst, strict=True)):
+            raise ValueError(
+                f"'scale' must be an ideal point and a worst one, which is larger in every task. Got {scale} instead."
+            )
+    elif not all(isinstance(c, (int, float)) and 0 < c < math.inf for c in scale):
+        raise ValueError(f"'scale' must be positive and finite. Got {scale} instead.")
+
+
+def is_range(scale: Any) -> TypeGuard[tuple[Point, Point]]:
+    """Whether a scale is given by an ideal and a worst point."""
+    return isinstance(scale, tuple) and len(scale) == 2 and all(isinstance(part, (tuple, list)) for part in scale)
+
+
+def points_of(scale: tuple[Point, Point]) -> tuple[Point, Point]:
+    """The ideal and the worst point."""
+    return tuple(scale[0]), tuple(scale[1])
+
+
+def given_factors(scale: Any, tasks: int) -> Tensor:
+    """The factors ``[m]`` of a scale that is known before the first step."""
+    if scale is None:
+        return torch.ones(tasks, dtype=torch.float64)
+    factors = [1.0 / (b - a) for a, b in zip(*scale, strict=True)] if is_range(scale) else list(scale)
+    if len(factors) != tasks:
+        raise ValueError(f"'scale' must have one factor per task ({tasks}). Got {len(factors)} instead.")
+    return torch.tensor(factors, dtype=torch.float64)
+
+
+def above_ideal(losses: Tensor, ideal: Tensor | None) -> Tensor:
+    """Losses counted from the ideal point, in float64, where there is one; what is better than it counts as zero."""
+    if ideal is None:
+        return losses
+    above = (losses.double() - ideal).clamp_min(0.0)
+    return torch.where(losses.isfinite(), above, losses.double())

@@ -1,0 +1,154 @@
+"""Tasks of different units: every way to scale solves the same problem in other units, and balancing hands over."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import paretomtl as pm
+from paretomtl.methods import GradNorm, ParetoMTL, Step, Uncertainty
+
+VECTORS = pm.preferences.even(3, 2)
+BALANCING = ("running", "gradnorm", "uncertainty")
+
+
+def steps(count: int, seed: int = 0, unit: Tensor | None = None) -> list[Step]:
+    """Losses that fall, and gradients of their size, for three models, in some units."""
+    generator = torch.Generator().manual_seed(seed)
+    unit = torch.ones(2, dtype=torch.float64) if unit is None else unit
+    found = []
+    for number in range(count):
+        losses = (0.3 + torch.rand(3, 2, generator=generator, dtype=torch.float64)) / (1 + 0.1 * number) * unit
+        rows = torch.randn(3, 2, 6, generator=generator, dtype=torch.float64) * unit[:, None]
+        found.append(Step(losses, rows @ rows.mT, number=number, total=count))
+    return found
+
+
+def run(method: pm.methods.Method, sequence: list[Step]) -> tuple[list[Tensor], list[dict[str, Tensor]]]:
+    state, weights, states = method.init(VECTORS), [], []
+    for step in sequence:
+        found, state = method.weigh(step, state)
+        weights.append(found)
+        states.append(state)
+    return weights, states
+
+
+def test_an_ideal_and_a_worst_point_give_the_problem_counted_from_the_one_in_units_of_the_other() -> None:
+    ideal, worst = torch.tensor([0.05, 0.1]).double(), torch.tensor([2.0, 30.0]).double()
+    c = 1 / (worst - ideal)
+    method = ParetoMTL(scale=(tuple(ideal.tolist()), tuple(worst.tolist())), initial_steps=5)
+    given = steps(20)
+    plain = [dataclasses.replace(s, losses=c * (s.losses - ideal), gramian=c[:, None] * s.gramian * c) for s in given]
+    found, states = run(method, given)
+    expected, others = run(ParetoMTL(initial_steps=5), plain)
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, c * theirs)
+    assert method.status(states[-1]) == ParetoMTL().status(others[-1])
+    losses = given[-1].losses
+    torch.testing.assert_close(
+        method.violation(states[-1], losses), ParetoMTL().violation(others[-1], c * (losses - ideal))
+    )
+
+
+def test_what_is_better_than_the_ideal_point_counts_as_zero() -> None:
+    method = ParetoMTL(scale=((0.5, 0.5), (1.0, 1.0)))
+    step = Step(torch.tensor([[0.4, 0.7]] * 3).double(), torch.eye(2).double().expand(3, 2, 2))
+    _, state = method.weigh(step, method.init(VECTORS))
+    assert method.status(state) == ["infeasible", "infeasible", "feasible"]  # all of it on the axis of the second loss
+    assert method.status(state, step.losses) == ["infeasible", "infeasible", "feasible"]
+
+
+@pytest.mark.parametrize(("kind", "balancer"), [("gradnorm", GradNorm()), ("uncertainty", Uncertainty())])
+def test_tasks_are_balanced_first_by_the_method_itself(kind: Any, balancer: pm.methods.Method) -> None:
+    given = steps(30)
+    found, states = run(ParetoMTL(scale=kind, scale_steps=10), given)
+    expected, _ = run(balancer, given[:10])
+    for mine, theirs in zip(found[:10], expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=0)
+    for state in states[9:]:
+        torch.testing.assert_close(state["scale"], expected[-1], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", BALANCING)
+def test_after_that_it_is_pareto_mtl_with_factors_that_stay(kind: Any) -> None:
+    given = steps(40)
+    found, states = run(ParetoMTL(scale=kind, scale_steps=10, initial_steps=7, rescale=True), given)
+    for k in range(3):
+        factors = tuple(states[9]["scale"][k].tolist())
+        later = [dataclasses.replace(s, number=s.number - 10) for s in given[10:]]  # type: ignore[operator]
+        expected, _ = run(ParetoMTL(scale=factors, initial_steps=7, rescale=True), later)
+        for mine, theirs in zip(found[10:], expected, strict=True):
+            torch.testing.assert_close(mine[k], theirs[k])
+    assert (states[9]["phase"] == 0).all()
+
+
+def test_running_divides_by_the_running_mean() -> None:
+    losses = torch.tensor([[4.0, 0.5]] * 3).double()
+    same = [Step(losses, torch.eye(2).double().expand(3, 2, 2), number=i, total=100) for i in range(8)]
+    found, states = run(ParetoMTL(scale="running"), same)
+    torch.testing.assert_close(states[-1]["scale"], 1 / losses)
+    assert [w.tolist() for w in found[:5]] == [[[1.0, 1.0]] * 3] * 5  # a twentieth of 100 steps
+    assert found[5].tolist() != [[1.0, 1.0]] * 3
+    assert ParetoMTL(scale="running").status(states[-1]) == ["infeasible", "feasible", "infeasible"]
+
+
+@pytest.mark.parametrize("scale", ["first", "running"])
+def test_units_do_not_matter(scale: Any) -> None:
+    """Metres or millimetres: the same steps, in weights of the inverse unit."""
+    unit = torch.tensor([1000.0, 0.01]).double()
+    method = ParetoMTL(scale=scale, initial_steps=5)
+    plain, _ = run(method, steps(60))
+    other, _ = run(method, steps(60, unit=unit))
+    for mine, theirs in zip(plain[3:], other[3:], strict=True):
+        torch.testing.assert_close(mine, unit * theirs)
+
+
+@pytest.mark.parametrize("kind", BALANCING)
+def test_a_task_without_labels_does_not_move_its_factor(kind: Any) -> None:
+    method = ParetoMTL(scale=kind, scale_steps=4)
+    given = steps(4)
+    present = torch.tensor([True, False])
+    absent = [dataclasses.replace(s, present=present, losses=s.losses.where(present, torch.nan)) for s in given[1:]]
+    weights, states = run(method, [given[0], *absent])
+    assert (weights[-1][:, 1] == 0).all()
+    assert states[-1]["scale"].isfinite().all()
+    if kind == "running":
+        torch.testing.assert_close(states[-1]["scale"][:, 1], 1 / given[0].losses[:, 1])
+
+
+def test_a_loop_without_a_plan_must_say_how_long_tasks_are_balanced() -> None:
+    method = ParetoMTL(scale="gradnorm")
+    with pytest.raises(ValueError, match="'scale_steps' must be given where the number of steps is not known"):
+        method.weigh(dataclasses.replace(steps(1)[0], total=0), method.init(VECTORS))
+
+
+@pytest.mark.parametrize("scale", [*BALANCING, ((0.0, 0.0), (5.0, 5.0))])
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+def test_fronts_are_judged_and_stored_in_the_units_of_training(tmp_path: Any, scale: Any, strategy: Any) -> None:
+    problem = pm.problems.quadratic()
+    sgd = {"optimizer": lambda parameters: torch.optim.SGD(parameters, lr=0.05), "device": "cpu"}
+    front = pm.fit(
+        problem, ParetoMTL(scale=scale), 3, epochs=120, strategy=strategy, progress="quiet", precision="float64", **sgd
+    )
+    assert front.scale is not None
+    assert front.ideal == (None if isinstance(scale, str) else (0.0, 0.0))
+    front.save(tmp_path)
+    again = pm.Front.load(tmp_path, problem)
+    assert again.ideal == front.ideal
+    assert torch.equal(again.in_region(), front.in_region())
+    assert torch.equal(again.angle(), front.angle())
+
+
+def test_regions_of_a_front_are_counted_from_the_ideal_point() -> None:
+    """A loss vector on the diagonal is off it when counted from a point that is not."""
+    problem = pm.problems.quadratic()
+    front = pm.fit(problem, ParetoMTL(), 3, epochs=3, device="cpu", progress="quiet")
+    losses = {"train": torch.tensor([[1.0, 1.0]] * 3)}
+    ones = torch.ones(3, 2, dtype=torch.float64)
+    assert dataclasses.replace(front, losses=losses, scale=ones).in_region().tolist() == [False, True, False]
+    moved = dataclasses.replace(front, losses=losses, scale=ones, ideal=(0.0, 1.0))
+    assert moved.in_region().tolist() == [True, False, False]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -331,3 +332,34 @@ def test_wishes_by_name() -> None:
         found.select(importance={"c": 1.0})
     with pytest.raises(TypeError, match=r"'bounds' must be numbers. Got 'x' for 'a'"):
         found.select(bounds={"a": "x"}, best="b")  # type: ignore[dict-item]
+
+
+def test_preferences_around_a_solution_lie_around_its_losses() -> None:
+    """Up to half way to the nearest other one; for importances around its own."""
+    front = pm.fit(pm.problems.quadratic(), preferences=3, epochs=2, device="cpu", progress="quiet")
+    losses = torch.tensor([[2.0, 1.0], [1.0, 1.0], [1.0, 9.0]])
+    front = dataclasses.replace(front, losses={"train": losses})
+    degrees = torch.rad2deg(torch.atan2(losses[:, 1], losses[:, 0])).double()
+    rows = front.around(1, 3)
+    found = torch.rad2deg(torch.atan2(rows[:, 1], rows[:, 0]))
+    half = (degrees[1] - degrees[0]) / 2
+    torch.testing.assert_close(found, torch.stack([45 - half, degrees[1], 45 + half]), rtol=0, atol=1e-4)
+    wide = front.around(1, 3, angle=10.0)
+    torch.testing.assert_close(torch.rad2deg(torch.atan2(wide[:, 1], wide[:, 0])).amax(), torch.tensor(55.0).double())
+    with pytest.raises(IndexError, match="'k' must be one of the subproblems trained"):
+        front.around(7)
+    broken = dataclasses.replace(front, losses={"train": torch.full((3, 2), torch.nan)})
+    with pytest.raises(ValueError, match="'k' must be a solution with finite losses"):
+        broken.around(1)
+
+
+def test_importances_around_a_solution_sum_to_one() -> None:
+    front = pm.fit(pm.problems.quadratic(), "linear", 3, epochs=2, device="cpu", progress="quiet")
+    rows = front.around(1, 3, angle=10.0)
+    torch.testing.assert_close(rows.sum(-1), torch.ones(3, dtype=torch.float64))
+    torch.testing.assert_close(rows[1], torch.tensor([0.5, 0.5], dtype=torch.float64))
+    again = pm.fit(pm.problems.quadratic(), "linear", rows, epochs=2, device="cpu", progress="quiet")
+    assert len(again) == 3
+    starts = pm.fit(pm.problems.quadratic(), "mgda", 2, epochs=2, device="cpu", progress="quiet")
+    with pytest.raises(ValueError, match="Those of 'mgda' are starts"):
+        starts.around(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,25 +13,15 @@ from torch import Tensor, nn
 
 from paretomtl import _selection
 from paretomtl._extras import require
-from paretomtl._files import (
-    from_lists,
-    load_tensors,
-    read_json,
-    read_tensors,
-    sweep,
-    to_lists,
-    write_tensors,
-    write_text,
-)
+from paretomtl._files import load_tensors
+from paretomtl._front_file import read_front, write_front
 from paretomtl._random import isolated_randomness, model_seed, seed_everything
 from paretomtl._selection import Choice, Wish
+from paretomtl.core import _preferences as vectors
 from paretomtl.core import in_region, nondominated
 
 if TYPE_CHECKING:
     from paretomtl.problems import Problem
-
-FORMAT = 1
-"""The version of what :meth:`Front.save` writes."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -245,21 +234,44 @@ class Front:
         columns |= {"status": list(self.status), "epoch": list(self.epochs) or None}
         return require("pandas", "frames").DataFrame(columns).set_index("subproblem")
 
+    def around(self, k: int, count: int = 5, *, angle: float | None = None, split: str | None = None) -> Tensor:
+        """Preferences around a solution that somebody liked, for another run (paper, section 4.2.3): ``[count, m]``.
+
+        Directions lie around that of the solution's loss vector, scaled as in training; importances around its own.
+
+        Args:
+            k: the subproblem.
+            count: how many.
+            angle: in degrees, how far they go; by default half way to the nearest other solution, at least 2 degrees.
+            split: whose losses; validation by default, training where there is none.
+
+        Example:
+            >>> import paretomtl as pm
+            >>> front = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, progress="quiet", device="cpu")
+            >>> front.around(2, 3, angle=5.0).shape
+            torch.Size([3, 2])
+        """
+        row = self._row(k)
+        if self.reading == "start":
+            raise ValueError(
+                f"'k' must be of a method with preferences to choose. Those of '{self.method}' are starts."
+            )
+        if self.reading == "importance":
+            places = self.preferences[list(self.subproblems)]
+        else:
+            places = self._scaled(split or ("val" if "val" in self.losses else "train"))
+        if not bool(places[row].isfinite().all()) or not bool((places[row] > 0).any()):
+            raise ValueError(f"'k' must be a solution with finite losses that are not all zero. Got {k}.")
+        others = [i for i in range(len(places)) if i != row and bool(places[i].isfinite().all())]
+        if angle is None:
+            gaps = [float(_selection.angles(places[[i]], places[[row]])[0]) for i in others]
+            angle = max(2.0, min((gap for gap in gaps if gap > 0), default=20.0) / 2)
+        found = vectors.around(places[row].clamp_min(0.0), count, angle=angle)
+        return found if self.reading == "direction" else found / found.sum(-1, keepdim=True)
+
     def save(self, path: str | Path) -> None:
         """Write the front into a folder: ``front.json`` and a file of tensors. A crash leaves the old one, or this."""
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        sweep(folder)
-        tensors = self._tensors()
-        unfinished = folder / "models.safetensors"
-        checksum = write_tensors(unfinished, tensors, {"kind": "front", "format": str(FORMAT)})
-        final = folder / f"models-{checksum[:16]}.safetensors"
-        unfinished.replace(final)
-        words = {"format": FORMAT, "models": final.name, **self._words()}
-        write_text(folder / "front.json", json.dumps(words, indent=2, ensure_ascii=False))
-        for other in folder.glob("models-*.safetensors"):
-            if other != final:
-                other.unlink()
+        write_front(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path, problem: Problem | None = None) -> Front:
@@ -269,98 +281,13 @@ class Front:
             path: the folder.
             problem: whose models :meth:`model` makes; without it the weights are still there.
         """
-        folder = Path(path)
-        if not (folder / "front.json").exists() and (folder / "front" / "front.json").exists():
-            folder = folder / "front"
-        if not (folder / "front.json").exists():
-            hint = "an unfinished run; --resume goes on" if (folder / "config.json").exists() else "no front.json"
-            raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has {hint}.")
-        words = read_json(folder / "front.json")
-        if not isinstance(words, dict) or words.get("format") != FORMAT:
-            raise ValueError(f"'{folder / 'front.json'}' must have the format {FORMAT}. Got another one.")
-        if problem is not None and tuple(problem.tasks) != tuple(words["tasks"]):
-            raise ValueError(f"'problem' must have the tasks {words['tasks']}. Got {list(problem.tasks)} instead.")
-        try:
-            tensors, _ = read_tensors(folder / Path(str(words["models"])).name)
-            return cls._assemble(words, tensors, "", None if problem is None else problem.model)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {error!r}.") from None
-
-    def _tensors(self, prefix: str = "") -> dict[str, Tensor]:
-        found = {f"{prefix}parameters/{name}": tensor for name, tensor in self.parameters.items()}
-        found |= {f"{prefix}history/{name}": tensor for name, tensor in self.history.items()}
-        return found if self.snapshot is None else found | self.snapshot._tensors(f"{prefix}snapshot/")
-
-    def _words(self) -> dict[str, Any]:
-        return {
-            "problem": self.problem,
-            "method": self.method,
-            "tasks": list(self.tasks),
-            "reading": self.reading,
-            "preferences": to_lists(self.preferences),
-            "subproblems": list(self.subproblems),
-            "dtype": str(next(iter(self.losses.values())).dtype).removeprefix("torch."),
-            "losses": {split: to_lists(losses) for split, losses in self.losses.items()},
-            "metrics": {
-                split: {name: to_lists(values) for name, values in metrics.items()}
-                for split, metrics in self.metrics.items()
-            },
-            "better": dict(self.better),
-            "status": list(self.status),
-            "since": None if self.since is None else list(self.since),
-            "scale": None if self.scale is None else to_lists(self.scale),
-            "ideal": None if self.ideal is None else list(self.ideal),
-            "epochs": list(self.epochs),
-            "complete": self.complete,
-            "strategy": self.strategy,
-            "reference": self.reference,
-            "seed": self.seed,
-            "seconds": self.seconds,
-            "snapshot": None if self.snapshot is None else self.snapshot._words(),
-        }
+        fields = read_front(Path(path), None if problem is None else tuple(problem.tasks))
+        return cls._made(fields, None if problem is None else problem.model)
 
     @classmethod
-    def _assemble(
-        cls,
-        words: Mapping[str, Any],
-        tensors: Mapping[str, Tensor],
-        prefix: str,
-        factory: Callable[[], nn.Module] | None,
-    ) -> Front:
-        def under(name: str) -> dict[str, Tensor]:
-            start = f"{prefix}{name}/"
-            return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
-
-        dtype = getattr(torch, words["dtype"])
-        inner = words["snapshot"]
-        return cls(
-            problem=words["problem"],
-            method=words["method"],
-            tasks=tuple(words["tasks"]),
-            reading=words["reading"],
-            preferences=from_lists(words["preferences"], torch.float64),
-            subproblems=tuple(words["subproblems"]),
-            losses={split: from_lists(losses, dtype) for split, losses in words["losses"].items()},
-            scale=None if words["scale"] is None else from_lists(words["scale"], torch.float64),
-            ideal=None if words.get("ideal") is None else tuple(words["ideal"]),
-            status=words["status"],
-            since=words["since"],
-            parameters=under("parameters"),
-            history=under("history"),
-            seed=words["seed"],
-            seconds=words["seconds"],
-            model_factory=factory,
-            snapshot=None if inner is None else cls._assemble(inner, tensors, f"{prefix}snapshot/", factory),
-            metrics={
-                split: {name: from_lists(values, torch.float64) for name, values in metrics.items()}
-                for split, metrics in words["metrics"].items()
-            },
-            better=words["better"],
-            epochs=words["epochs"],
-            complete=words["complete"],
-            strategy=words["strategy"],
-            reference=None if words["reference"] is None else tuple(words["reference"]),
-        )
+    def _made(cls, fields: dict[str, Any], factory: Callable[[], nn.Module] | None) -> Front:
+        inner = fields.pop("snapshot")
+        return cls(**fields, model_factory=factory, snapshot=None if inner is None else cls._made(inner, factory))
 
     def _row(self, k: int) -> int:
         if k not in self.subproblems:

@@ -283,3 +283,35 @@ def test_ctrl_c_leaves_a_checkpoint_and_exit_code_130(here: Path) -> None:
     assert "Stopped early; --resume goes on" in text
     assert not pm.Front.load(here / "long").complete
     assert (here / "long" / "checkpoint.safetensors").exists()
+
+
+def test_refine_trains_around_a_solution_as_the_run_was_trained(here: Path) -> None:
+    run = ("run", "toys:make", "--epochs", "3", "--seed", "4", "--batch-size", "16", "--out", "first")
+    call(*run, "--set", "epsilon=0.3", "--progress", "quiet", "--device", "cpu")
+    proposed = call("refine", "first", "--around", "1", "--count", "3", "--propose")
+    assert "Directions around subproblem 1 of first:" in proposed
+    assert not (here / "first-around-1").exists()
+    found = CliRunner().invoke(
+        app, ["refine", "first", "--around", "1", "--count", "3", "--progress", "quiet", "--json"]
+    )
+    facts = json.loads(found.stdout)
+    assert facts["folder"] == "first-around-1"
+    configs = [json.loads((here / name / "config.json").read_text()) for name in ("first", "first-around-1")]
+    assert len(configs[1]["preferences"]) == 3
+    same = ("method", "epochs", "batch_size", "optimizer", "seed", "data", "precision")
+    assert [configs[0][name] for name in same] == [configs[1][name] for name in same]
+    call("refine", "first", "--around", "1", "--epochs", "2", "--out", "second", "--progress", "quiet")
+    assert json.loads((here / "second" / "config.json").read_text())["epochs"] == 2
+
+
+def test_refine_names_what_cannot_be_refined(here: Path) -> None:
+    assert "must be the folder of a front" in call("refine", "nowhere", "--around", "1", code=2)
+    call("run", "toys:make", "--epochs", "1", "--out", "first", "--progress", "quiet", "--device", "cpu")
+    assert "'k' must be one of the subproblems trained" in call("refine", "first", "--around", "9", code=2)
+    assert "'angle' must be over 0" in call("refine", "first", "--around", "1", "--angle", "0", code=2)
+    asked = here / "first" / "asked.json"
+    asked.write_text('{"problem": 1}')
+    assert "must hold the options of a run. It is damaged" in call("refine", "first", "--around", "1", code=2)
+    asked.unlink()
+    text = " ".join(call("refine", "first", "--around", "1", code=2).split())
+    assert "'first' has no asked.json; in Python, use pm.fit(problem, preferences=front.around(k))" in text

@@ -130,3 +130,36 @@ def test_bad_sizes_are_named(make: object) -> None:
         make(2.5, 2)  # type: ignore[operator]
     with pytest.raises(ValueError, match="'concentration' must be"):
         preferences.biased(3, [1.0, 1.0], concentration=1.0)
+
+
+@given(
+    direction=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=5).filter(lambda row: max(row) > 0.1),
+    count=st.integers(2, 9),
+    angle=st.floats(0.5, 40.0),
+)
+def test_vectors_around_a_direction_are_distinct_and_not_too_far(
+    direction: list[float], count: int, angle: float
+) -> None:
+    rows = preferences.around(direction, count, angle=angle)
+    assert rows.shape == (count, len(direction))
+    torch.testing.assert_close(rows.norm(dim=-1), torch.ones(count, dtype=torch.float64))
+    middle = preferences.validate([direction])[0]
+    degrees = torch.rad2deg((rows @ middle).clamp(-1, 1).acos())
+    assert degrees.max() <= angle + 1e-4
+    assert (rows >= 0).all()
+
+
+def test_vectors_around_a_direction_of_two_tasks_are_equally_far_apart() -> None:
+    rows = preferences.around([1.0, 1.0], 5, angle=10.0)
+    degrees = torch.rad2deg(torch.atan2(rows[:, 1], rows[:, 0]))
+    torch.testing.assert_close(degrees, torch.tensor([35.0, 40, 45, 50, 55], dtype=torch.float64))
+    at_an_axis = preferences.around([1.0, 0.0], 3, angle=10.0)
+    degrees = torch.rad2deg(torch.atan2(at_an_axis[:, 1], at_an_axis[:, 0]))
+    torch.testing.assert_close(degrees, torch.tensor([0.0, 5, 10], dtype=torch.float64), rtol=0, atol=1e-9)
+    assert preferences.around([3.0, 4.0], 1, angle=1.0).tolist() == [[0.6, 0.8]]
+
+
+@pytest.mark.parametrize("angle", [0.0, -1.0, 91.0, float("nan")])
+def test_an_angle_that_is_none_is_named(angle: float) -> None:
+    with pytest.raises(ValueError, match="'angle' must be over 0 and at most 90 degrees"):
+        preferences.around([1.0, 1.0], 3, angle=angle)

@@ -10,6 +10,7 @@ import typer
 from paretomtl.cli._compare import compare
 from paretomtl.cli._data import data
 from paretomtl.cli._list import list_names
+from paretomtl.cli._refine import refine
 from paretomtl.cli._reproduce import reproduce
 from paretomtl.cli._run import run
 from paretomtl.cli._select import select
@@ -26,6 +27,7 @@ app.command("run")(run)
 app.command("compare")(compare)
 app.command("show")(show)
 app.command("select")(select)
+app.command("refine")(refine)
 app.command("reproduce")(reproduce)
 app.command("list")(list_names)
 app.add_typer(data, name="data")

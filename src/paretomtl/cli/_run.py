@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from paretomtl import TensorBoard
+from paretomtl.cli._asked import Asked, print_result
 from paretomtl.cli._common import (
-    INTERRUPTED,
     BatchSize,
     ClipNorm,
     Device,
@@ -25,14 +23,7 @@ from paretomtl.cli._common import (
     WorkerCount,
     clean_errors,
     complete_method,
-    find_method,
-    find_optimizer,
-    find_problem,
-    print_front,
-    print_json,
 )
-from paretomtl.cli._show import summary
-from paretomtl.training import fit
 
 
 @clean_errors
@@ -72,19 +63,18 @@ def run(
 
     Exit codes: 0 done, 2 bad input, 130 stopped by Ctrl-C (a checkpoint and a front of what there is are stored).
     """
-    found = find_problem(problem, with_ or [])
-    configured = find_method(method, set_ or [], found)
-    folder = out or Path("runs") / f"{found.name}-{configured.name.replace(':', '-')}-{seed}"
-    callbacks: list[Any] = [] if tensorboard is None else [TensorBoard(tensorboard)]
-    front = fit(
-        found,
-        configured,
-        preferences,
+    asked = Asked(
+        problem=problem,
+        with_=with_ or [],
+        method=method,
+        set_=set_ or [],
         epochs=epochs,
         batch_size=batch_size,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
         seed=seed,
-        optimizer=find_optimizer(optimizer, learning_rate, weight_decay),
-        strategy=strategy,  # type: ignore[arg-type]
+        strategy=strategy,
         device=device,
         precision=precision,
         weigh_every=weigh_every,
@@ -92,31 +82,17 @@ def run(
         clip_norm=clip_norm,
         compile=compile_,
         keep=keep,
+    )
+    front, folder = asked.train(
+        preferences,
         only=_subproblems(only),
-        out=folder,
+        out=out,
         resume=resume,
         checkpoint_seconds=checkpoint_seconds,
-        progress=progress,  # type: ignore[arg-type]
-        callbacks=callbacks,
+        progress=progress,
+        tensorboard=tensorboard,
     )
-    if as_json:
-        print_json(summary(front, front.shown_split, folder))
-    else:
-        console = Console()
-        print_front(console, front, front.shown_split)
-        for line in _lines(summary(front, front.shown_split, folder)):
-            console.print(line, highlight=False, soft_wrap=True)
-    if not front.complete:
-        raise typer.Exit(INTERRUPTED)
-
-
-def _lines(facts: dict[str, Any]) -> list[str]:
-    volume = facts["hypervolume"]
-    first = f"Losses on {facts['split']}; {facts['seconds']:.1f} s; {facts['strategy']}."
-    if volume is not None:
-        first += f" Hypervolume {volume:.4g} at {tuple(round(r, 3) for r in facts['reference'])}."
-    stopped = "" if facts["complete"] else "Stopped early; --resume goes on. "
-    return [first, f"{stopped}Stored in {facts['folder']}; see it again with: paretomtl show {facts['folder']}"]
+    print_result(front, folder, as_json=as_json)
 
 
 def _subproblems(text: str | None) -> list[int] | None:

@@ -81,8 +81,7 @@ def biased(count: int, direction: Tensor | Sequence[float], *, concentration: fl
     """Evenly spread vectors drawn towards a direction (paper, supplement, figure 12c).
 
     Each vector of :func:`even` moves along the great circle towards ``direction``, by the share ``concentration`` of
-    its
-    angle: 0 leaves the even set, values near 1 gather all vectors close to the direction.
+    its angle: 0 leaves the even set, values near 1 gather all vectors close to the direction.
 
     Example:
         >>> biased(3, [1.0, 1.0], concentration=0.5)[0]  # half way between the axis and the diagonal: 22.5 degrees
@@ -96,6 +95,39 @@ def biased(count: int, direction: Tensor | Sequence[float], *, concentration: fl
     share = torch.where(angle > 1e-9, ((1 - concentration) * angle).sin() / angle.sin(), 1 - concentration)
     towards = torch.where(angle > 1e-9, (concentration * angle).sin() / angle.sin(), concentration)
     return validate(share * start + towards * target)
+
+
+def around(direction: Tensor | Sequence[float], count: int, *, angle: float) -> Tensor:
+    """Vectors near a direction, to look closer at a trade-off (paper, section 4.2.3: preferences for another run).
+
+    For two tasks they are equally far apart, from ``angle`` degrees on one side to as much on the other, as far as
+    there is room beside the axes. For more tasks the vectors of :func:`even` move towards the direction until the
+    farthest is ``angle`` degrees away.
+
+    Args:
+        direction: the middle; ``[m]``, non-negative.
+        count: how many vectors.
+        angle: in degrees, how far the farthest vectors are from the direction at most.
+
+    Example:
+        >>> around([1.0, 1.0], 3, angle=5.0)
+        tensor([[0.7660, 0.6428],
+                [0.7071, 0.7071],
+                [0.6428, 0.7660]], dtype=torch.float64)
+    """
+    check_count("count", count)
+    target = validate(torch.as_tensor(direction, dtype=torch.float64)[None], name="direction")[0]
+    if not 0.0 < angle <= 90.0:
+        raise ValueError(f"'angle' must be over 0 and at most 90 degrees. Got {angle} instead.")
+    if count == 1:
+        return target[None]
+    if len(target) == 2:
+        middle = math.degrees(math.atan2(float(target[1]), float(target[0])))
+        places = torch.linspace(max(0.0, middle - angle), min(90.0, middle + angle), count, dtype=torch.float64)
+        radians = places.deg2rad()
+        return validate(torch.stack([radians.cos(), radians.sin()], -1).clamp_min(0.0))
+    farthest = math.degrees(float((even(count, len(target)) @ target).clamp(-1.0, 1.0).acos().max()))
+    return biased(count, target, concentration=max(0.0, 1.0 - angle / farthest))
 
 
 def validate(

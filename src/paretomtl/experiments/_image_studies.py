@@ -125,7 +125,7 @@ def _rows(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
 
 
 def _sized(study: list[ImageCell], size: Size) -> list[ImageCell]:
-    """The study itself; with few canvases and epochs; or with made-up canvases. A trial of strategies would take longer."""
+    """The study itself; with few canvases and epochs; or with made-up ones. Trials of strategies would take longer."""
     if size == "full":
         return study
     samples, epochs, seeds = (2048, 3, 1) if size == "quick" else (0, 2, 2)

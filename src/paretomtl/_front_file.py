@@ -1,0 +1,121 @@
+"""A front in a folder: numbers and words as JSON, parameters and history as tensors, nothing pickled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from paretomtl._files import from_lists, read_json, read_tensors, sweep, to_lists, write_tensors, write_text
+
+if TYPE_CHECKING:
+    from paretomtl.front import Front
+
+FORMAT = 1
+"""The version of what is written."""
+
+_PLAIN = (
+    "problem",
+    "method",
+    "reading",
+    "status",
+    "since",
+    "seed",
+    "seconds",
+    "better",
+    "epochs",
+    "complete",
+    "strategy",
+)
+
+
+def write_front(front: Front, folder: Path) -> None:
+    """Write a front. A crash leaves the old one, or this."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sweep(folder)
+    unfinished = folder / "models.safetensors"
+    checksum = write_tensors(unfinished, _tensors(front), {"kind": "front", "format": str(FORMAT)})
+    final = folder / f"models-{checksum[:16]}.safetensors"
+    unfinished.replace(final)
+    words = {"format": FORMAT, "models": final.name, **_words(front)}
+    write_text(folder / "front.json", json.dumps(words, indent=2, ensure_ascii=False))
+    for other in folder.glob("models-*.safetensors"):
+        if other != final:
+            other.unlink()
+
+
+def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
+    """The fields of a front, and of its snapshot, from its folder or that of a run; of these tasks, where given."""
+    path = folder
+    if not (folder / "front.json").exists() and (folder / "front" / "front.json").exists():
+        folder = folder / "front"
+    if not (folder / "front.json").exists():
+        hint = "an unfinished run; --resume goes on" if (folder / "config.json").exists() else "no front.json"
+        raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has {hint}.")
+    words = read_json(folder / "front.json")
+    if not isinstance(words, dict) or words.get("format") != FORMAT:
+        raise ValueError(f"'{folder / 'front.json'}' must have the format {FORMAT}. Got another one.")
+    try:
+        if tasks is not None and tasks != tuple(words["tasks"]):
+            raise ValueError(f"'problem' must have the tasks {words['tasks']}. Got {list(tasks)} instead.")
+        tensors, _ = read_tensors(folder / Path(str(words["models"])).name)
+        return _fields(words, tensors, "")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {error!r}.") from None
+
+
+def _tensors(front: Front, prefix: str = "") -> dict[str, Tensor]:
+    found = {f"{prefix}parameters/{name}": tensor for name, tensor in front.parameters.items()}
+    found |= {f"{prefix}history/{name}": tensor for name, tensor in front.history.items()}
+    return found if front.snapshot is None else found | _tensors(front.snapshot, f"{prefix}snapshot/")
+
+
+def _words(front: Front) -> dict[str, Any]:
+    plain = {name: getattr(front, name) for name in _PLAIN}
+    return {
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()},
+        "better": dict(front.better),
+        "tasks": list(front.tasks),
+        "preferences": to_lists(front.preferences),
+        "subproblems": list(front.subproblems),
+        "dtype": str(next(iter(front.losses.values())).dtype).removeprefix("torch."),
+        "losses": {split: to_lists(losses) for split, losses in front.losses.items()},
+        "metrics": {
+            split: {name: to_lists(values) for name, values in metrics.items()}
+            for split, metrics in front.metrics.items()
+        },
+        "scale": None if front.scale is None else to_lists(front.scale),
+        "ideal": None if front.ideal is None else list(front.ideal),
+        "reference": front.reference,
+        "snapshot": None if front.snapshot is None else _words(front.snapshot),
+    }
+
+
+def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Any]:
+    def under(name: str) -> dict[str, Tensor]:
+        start = f"{prefix}{name}/"
+        return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
+
+    dtype = getattr(torch, words["dtype"])
+    inner = words["snapshot"]
+    return {
+        **{name: words[name] for name in _PLAIN},
+        "tasks": tuple(words["tasks"]),
+        "preferences": from_lists(words["preferences"], torch.float64),
+        "subproblems": tuple(words["subproblems"]),
+        "losses": {split: from_lists(losses, dtype) for split, losses in words["losses"].items()},
+        "metrics": {
+            split: {name: from_lists(values, torch.float64) for name, values in metrics.items()}
+            for split, metrics in words["metrics"].items()
+        },
+        "scale": None if words["scale"] is None else from_lists(words["scale"], torch.float64),
+        "ideal": None if words.get("ideal") is None else tuple(words["ideal"]),
+        "reference": None if words["reference"] is None else tuple(words["reference"]),
+        "parameters": under("parameters"),
+        "history": under("history"),
+        "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/"),
+    }

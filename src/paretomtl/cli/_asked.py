@@ -1,0 +1,133 @@
+"""What a run was asked for on the command line, kept in its folder so that another run can be asked for the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from torch import Tensor
+
+from paretomtl import TensorBoard
+from paretomtl._files import read_json, write_text
+from paretomtl.cli._common import (
+    INTERRUPTED,
+    find_method,
+    find_optimizer,
+    find_problem,
+    print_front,
+    print_json,
+)
+from paretomtl.cli._show import summary
+from paretomtl.front import Front
+from paretomtl.training import fit
+
+_FILE = "asked.json"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of ``paretomtl run`` that decide how a problem is trained; all but the preferences."""
+
+    problem: str
+    with_: Sequence[str]
+    method: str
+    set_: Sequence[str]
+    epochs: int | None
+    batch_size: int | None
+    optimizer: str | None
+    learning_rate: float | None
+    weight_decay: float | None
+    seed: int
+    strategy: str
+    device: str | None
+    precision: str
+    weigh_every: int
+    workers: int | None
+    clip_norm: float | None
+    compile: bool
+    keep: str
+
+    @classmethod
+    def of(cls, run: Path) -> Asked:
+        """What a run was asked for; an error for one that was not started on the command line."""
+        path = run / _FILE
+        if not path.exists():
+            raise FileNotFoundError(
+                f"'RUN' must be a run of the command line. '{run}' has no {_FILE}; in Python, use pm.fit(problem, "
+                "preferences=front.around(k))."
+            )
+        try:
+            return cls(**read_json(path))
+        except TypeError as error:
+            raise ValueError(f"'{path}' must hold the options of a run. It is damaged: {error}.") from None
+
+    def train(
+        self,
+        preferences: int | Tensor | None,
+        *,
+        only: list[int] | None,
+        out: Path | None,
+        resume: bool,
+        checkpoint_seconds: float,
+        progress: str,
+        tensorboard: Path | None,
+    ) -> tuple[Front, Path]:
+        """Train as asked for; the front, and the folder of the run."""
+        found = find_problem(self.problem, self.with_)
+        method = find_method(self.method, self.set_, found)
+        folder = out or Path("runs") / f"{found.name}-{method.name.replace(':', '-')}-{self.seed}"
+        callbacks: list[Any] = [] if tensorboard is None else [TensorBoard(tensorboard)]
+        front = fit(
+            found,
+            method,
+            preferences,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            optimizer=find_optimizer(self.optimizer, self.learning_rate, self.weight_decay),
+            strategy=self.strategy,  # type: ignore[arg-type]
+            device=self.device,
+            precision=self.precision,
+            weigh_every=self.weigh_every,
+            workers=self.workers,
+            clip_norm=self.clip_norm,
+            compile=self.compile,
+            keep=self.keep,
+            only=only,
+            out=folder,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            progress=progress,  # type: ignore[arg-type]
+            callbacks=callbacks,
+        )
+        write_text(folder / _FILE, json.dumps(dataclasses.asdict(self), indent=2))
+        return front, folder
+
+
+def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
+    """Show what was trained; leave with the code for interruptions where it was stopped."""
+    facts = summary(front, front.shown_split, folder)
+    if as_json:
+        print_json(facts)
+    else:
+        console = Console()
+        print_front(console, front, front.shown_split)
+        for line in _lines(facts):
+            console.print(line, highlight=False, soft_wrap=True)
+    if not front.complete:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    volume = facts["hypervolume"]
+    first = f"Losses on {facts['split']}; {facts['seconds']:.1f} s; {facts['strategy']}."
+    if volume is not None:
+        first += f" Hypervolume {volume:.4g} at {tuple(round(r, 3) for r in facts['reference'])}."
+    stopped = "" if facts["complete"] else "Stopped early; --resume goes on. "
+    return [first, f"{stopped}Stored in {facts['folder']}; see it again with: paretomtl show {facts['folder']}"]

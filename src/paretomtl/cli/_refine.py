@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from paretomtl.cli._asked import Asked, print_result
+from paretomtl.cli._common import clean_errors
+from paretomtl.front import Front
+
+
+@clean_errors
+def refine(
+    run: Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)],
+    around: Annotated[int, typer.Option(help="The subproblem whose trade-off you liked.", show_default=False)],
+    count: Annotated[int, typer.Option(help="How many preferences to try around it.")] = 5,
+    angle: Annotated[
+        float | None,
+        typer.Option(help="How far they go, in degrees; half way to the nearest other solution if left out."),
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="As in the run if left out.")] = None,
+    seed: Annotated[int | None, typer.Option(help="As in the run if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The new run's folder; RUN-around-K if left out.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")] = False,
+    propose: Annotated[bool, typer.Option("--propose", help="Print the preferences, and train nothing.")] = False,
+    progress: Annotated[str, typer.Option(help="auto, rich, plain or quiet.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Look closer at a trade-off: train preferences around a solution, as the run was trained.
+
+    The new preferences lie around the direction of that solution's losses, or around its importances, up to half way to
+    the nearest other solution.
+    """
+    front = Front.load(run)
+    rows = front.around(around, count, angle=angle)
+    console = Console(stderr=True)
+    console.print(f"{front.reading.capitalize()}s around subproblem {around} of {run}:", highlight=False, markup=False)
+    for row in rows.tolist():
+        console.print("  " + "  ".join(f"{value:.4f}" for value in row), highlight=False)
+    if propose:
+        return
+    asked = Asked.of(run)
+    asked = dataclasses.replace(
+        asked, epochs=asked.epochs if epochs is None else epochs, seed=asked.seed if seed is None else seed
+    )
+    found, folder = asked.train(
+        rows,
+        only=None,
+        out=out or run.with_name(f"{run.name}-around-{around}"),
+        resume=resume,
+        checkpoint_seconds=30.0,
+        progress=progress,
+        tensorboard=None,
+    )
+    print_result(found, folder, as_json=as_json)

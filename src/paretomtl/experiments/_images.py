@@ -13,6 +13,7 @@ from torch.optim.lr_scheduler import MultiStepLR
 
 from paretomtl.experiments._indicators import spread_within
 from paretomtl.experiments._store import Row, numbers
+from paretomtl.experiments._study import method_in_words
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, resolve_method
 from paretomtl.problems import LeNet, Problem, Recipe, ResNet18
@@ -100,7 +101,7 @@ class ImageCell:
             "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
             "network": self.network,
             "inputs": f"0 to {255 * RECIPES[self.recipe].scale:g}",
-            "method": resolve_method(named),
+            "method": method_in_words(resolve_method(named)),
             "preferences": self.preferences,
             "epochs": self.epochs,
             "batch": recipe.batch_size,

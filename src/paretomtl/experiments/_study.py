@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from paretomtl.experiments._store import Row
+from paretomtl.methods import Method
 
 Size: TypeAlias = Literal["full", "quick", "smoke"]
 """How much of a study to run: all of it, minutes on two cores, or seconds that only show that everything works."""
@@ -69,6 +71,13 @@ class Study:
     facts: Callable[[Sequence[Row]], list[tuple[str, str]]]
     sizes: tuple[Size, ...] = ("full", "quick", "smoke")
     shares: tuple[str, ...] = ()
+
+
+def method_in_words(method: Method) -> str:
+    """A configured method with the options that are on, so that an option that is new, and off, changes nothing."""
+    fields = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}  # type: ignore[arg-type]
+    said = [f"{name}={value!r}" for name, value in fields.items() if value is not None and value is not False]
+    return f"{type(method).__name__}({', '.join(said)})"
 
 
 def judge(holds: bool, partly: bool = False) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import time
 import urllib.error
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from paretomtl._extras import version_of
 from paretomtl._files import sweep, whole_file
-from paretomtl.problems._idx import Source, md5_of
+from paretomtl.problems._published import Published
 
 _TRIES = 3  # at each mirror
 _PAUSE = 1.0  # seconds before the second try, twice that before the third
@@ -29,22 +28,22 @@ class _UselessError(Exception):
     """The address has not what is wanted, and will not get better by asking again."""
 
 
-def download(source: Source, folder: Path, *, tell: Callable[[str], None] = lambda text: None) -> None:
+def download(source: Published, folder: Path, *, tell: Callable[[str], None] = lambda text: None) -> None:
     """Bring the files of a set into a folder; those that are there, and are the published ones, stay."""
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder, seconds=ABANDONED)
     for file, md5 in source.md5.items():
         path = folder / file
-        if not path.is_file() or md5_of(path) != md5:
+        if not path.is_file() or source.md5_of(path) != md5:
             _from_any_mirror(source, path, md5, tell)
 
 
-def _from_any_mirror(source: Source, path: Path, md5: str, tell: Callable[[str], None]) -> None:
+def _from_any_mirror(source: Published, path: Path, md5: str, tell: Callable[[str], None]) -> None:
     reasons = []
     for mirror in source.mirrors:
         address = mirror + path.name
         tell(f"Downloading {address}")
-        reason = _from_mirror(address, path, md5)
+        reason = _from_mirror(address, path, md5, source)
         if reason is None:
             return
         tell(f"That failed: {reason}")
@@ -56,14 +55,14 @@ def _from_any_mirror(source: Source, path: Path, md5: str, tell: Callable[[str],
     )
 
 
-def _from_mirror(address: str, path: Path, md5: str) -> str | None:
+def _from_mirror(address: str, path: Path, md5: str, source: Published) -> str | None:
     """Download from one address, starting over where it breaks off; the reason where it cannot be done."""
     reason = ""
     for attempt in range(_TRIES):
         time.sleep(_PAUSE * attempt)
         try:
             with whole_file(path) as file:
-                digest, received = hashlib.md5(usedforsecurity=False), 0
+                digest, received = source.digest(), 0
                 for block in _blocks(address):
                     file.write(block)
                     digest.update(block)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from paretomtl.problems._published import Published
 
 Bytes = NDArray[np.uint8]
 
@@ -21,28 +21,16 @@ _MAGIC = {1: 0x00000801, 3: 0x00000803}  # unsigned bytes of one dimension, of t
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(Published):
     """A published set of images in the four gzipped files of MNIST's format.
 
     Attributes:
-        name: what people call it.
-        folder: where its files lie under a folder that holds several sets, unless they lie in it directly.
-        md5: the published checksum of each file.
-        mirrors: addresses that have the files, most reliable first.
         classes: what the labels mean, in few letters.
         sizes: how many images each split has, by the prefix of its files.
     """
 
-    name: str
-    folder: str
-    md5: Mapping[str, str]
-    mirrors: tuple[str, ...]
     classes: tuple[str, ...]
     sizes: Mapping[str, int]
-
-    def folder_in(self, folder: Path) -> Path:
-        """Where under a folder the files of this set lie."""
-        return folder / self.folder if (folder / self.folder).is_dir() else folder
 
 
 _SIZES = {"train": 60_000, "t10k": 10_000}
@@ -120,22 +108,12 @@ def check_file(path: Path, md5: str, source: Source) -> None:
             f"'source' (--from) must be a folder with the files of {source.name}: {', '.join(source.md5)}, directly or "
             f"in '{source.folder}'. There is no '{path}'."
         )
-    found = md5_of(path)
+    found = source.md5_of(path)
     if found == md5:
         return
     other = next((each.name for each in SOURCES.values() if found in each.md5.values()), None)
     hint = f"which is {other}'s" if other else f"in {path.stat().st_size:,} bytes: it is truncated or was altered"
     raise ValueError(f"'{path}' must be the published file of {source.name}, md5 {md5}. Got md5 {found}, {hint}.")
-
-
-def md5_of(path: Path) -> str:
-    """The md5 of a file's bytes, by which these files have always been published."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, _md5).hexdigest()
-
-
-def _md5() -> Any:
-    return hashlib.md5(usedforsecurity=False)
 
 
 def read_idx(path: Path, shape: tuple[int, ...]) -> Bytes:

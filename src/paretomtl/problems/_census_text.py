@@ -1,0 +1,264 @@
+"""The two text files of Census-Income (KDD): found, unpacked and read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretomtl.problems._census_layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS, UNKNOWN
+
+_OPEN: Mapping[str, Callable[[Path], Any]] = {
+    "": lambda path: path.open("rb"),
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+_NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
+_LARGEST = float(np.finfo(np.float32).max)
+_TEXT = bytes([*b"\t\n\r", *range(32, 127), *range(128, 256)])
+_BLOCK, _LONGEST = 1 << 20, 1 << 16  # bytes that are read at a time, of a line
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of one file.
+
+    Attributes:
+        codes: ``[n, 29]``, for each of ``CATEGORIES`` the place of the record's category in the sorted names of all,
+            or ``UNKNOWN``.
+        numbers: ``[n, 9]``, the values of ``NUMBERS``.
+        labels: ``[n, 3]``, 0 or 1 for each of ``TARGETS``.
+        categories: the sorted names of all categories of each column.
+    """
+
+    codes: NDArray[np.uint8]
+    numbers: NDArray[np.float32]
+    labels: NDArray[np.uint8]
+    categories: tuple[tuple[str, ...], ...]
+
+
+def find_text(folder: Path, name: str) -> Path:
+    """The file of this name in a folder, plain or packed, directly or in a folder of the set's own."""
+    there = CENSUS.folder_in(folder)
+    for suffix in _OPEN:
+        if (path := there / f"{name}{suffix}").is_file():
+            return path
+    raise FileNotFoundError(
+        f"'source' (--from) must be a folder with the files of {CENSUS.name}: census-income.data and "
+        f"census-income.test, plain or as .gz, .bz2 or .xz, directly or in '{CENSUS.folder}'. There is no '{name}' in "
+        f"'{there}'."
+    )
+
+
+def read_records(
+    path: Path,
+    *,
+    md5: str | None = None,
+    categories: Sequence[Sequence[str]] | None = None,
+    unknown: str = "error",
+) -> Records:
+    """Read one of the files, a block at a time.
+
+    Args:
+        path: plain text, or packed as .gz, .bz2 or .xz.
+        md5: what the text must have; None takes any.
+        categories: those of the training file, for each of ``CATEGORIES``. None takes them from this file.
+        unknown: what a category that is not among them is: an "error", or "ignore": code ``UNKNOWN``.
+    """
+    tables = _tables(categories, unknown)
+    digest, size = hashlib.md5(usedforsecurity=False), 0
+    parts: list[tuple[NDArray[Any], ...]] = []
+    line = 1
+    for block in _blocks(path):
+        digest.update(block)
+        size += len(block)
+        _check_text(path, block, line)
+        lines = block.removesuffix(b"\n").split(b"\n")
+        kept = [(line + i, text) for i, text in enumerate(lines) if text.strip()]
+        line += len(lines)
+        if kept:
+            parts.append(_arrays(path, kept, tables))
+    if md5 is not None and digest.hexdigest() != md5:
+        raise ValueError(
+            f"'{path}' must be the published text of {CENSUS.name}, md5 {md5}. Got md5 {digest.hexdigest()}, in "
+            f"{size:,} bytes: it is truncated or was altered. Files of your own are read with verify=False."
+        )
+    if not parts:
+        raise ValueError(f"'{path}' must hold records. It has none.")
+    codes, numbers, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    names = [list(tables[name].names) for name in CATEGORIES]
+    for i, found in enumerate(names):  # places in order of appearance become places in sorted order
+        order = sorted(range(len(found)), key=found.__getitem__)
+        places = np.full(UNKNOWN + 1, UNKNOWN, dtype=np.uint8)
+        places[order] = np.arange(len(order))
+        codes[:, i] = places[codes[:, i]]
+    return Records(codes, numbers, labels, tuple(tuple(sorted(found)) for found in names))
+
+
+class _BadValueError(Exception):
+    """A value that must not be there, as it stands in the file, and the rule that it breaks."""
+
+    def __init__(self, raw: bytes, rule: str, hint: str = "") -> None:
+        super().__init__()
+        self.raw, self.rule, self.hint = raw, rule, hint
+
+
+class _Table(dict[bytes, float]):
+    """What each value of a column is read as; new ones are read when they first come, and then looked up."""
+
+    names: Mapping[str, int]
+
+    def __missing__(self, raw: bytes) -> float:
+        self[raw] = value = self.read(raw)
+        return value
+
+    def read(self, raw: bytes) -> float:
+        raise NotImplementedError
+
+
+class _Numbers(_Table):
+    def read(self, raw: bytes) -> float:
+        found = raw.strip()
+        value = float(found) if _NUMBER.fullmatch(found) else float("inf")
+        if abs(value) > _LARGEST:
+            raise _BadValueError(raw, "a number")
+        return value
+
+
+class _Targets(_Table):
+    def __init__(self, names: Mapping[str, int]) -> None:
+        super().__init__()
+        self.names = names
+
+    def read(self, raw: bytes) -> float:
+        found = raw.decode().strip().removesuffix(".")
+        if found not in self.names:
+            shown = "- 50000. or 50000+." if "50000+" in self.names else f"one of {', '.join(self.names)}"
+            raise _BadValueError(raw, shown)
+        return self.names[found]
+
+
+class _New(_Table):
+    """Categories are numbered as they come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, int] = {}
+
+    def read(self, raw: bytes) -> float:
+        found = raw.decode().strip()
+        if found not in self.names and len(self.names) == UNKNOWN:
+            raise _BadValueError(raw, f"at most {UNKNOWN} categories", ", which is one more")
+        return self.names.setdefault(found, len(self.names))
+
+
+class _Known(_Table):
+    """Categories are those of the training file."""
+
+    def __init__(self, names: Sequence[str], unknown: str) -> None:
+        super().__init__()
+        self.names = {name: place for place, name in enumerate(names)}
+        self._ignore = unknown == "ignore"
+
+    def read(self, raw: bytes) -> float:
+        found = raw.decode().strip()
+        if found in self.names or self._ignore:
+            return self.names.get(found, UNKNOWN)
+        raise _BadValueError(raw, "a category of the training file", '; unknown="ignore" takes it for none of them')
+
+
+def _tables(categories: Sequence[Sequence[str]] | None, unknown: str) -> dict[str, _Table]:
+    if unknown not in ("error", "ignore"):
+        raise ValueError(f'\'unknown\' must be "error" or "ignore". Got {unknown!r} instead.')
+    tables: dict[str, _Table] = {name: _Numbers() for name in NUMBERS}
+    tables |= {name: _Targets(values) for name, values in TARGETS.items()}
+    if categories is None:
+        return tables | {name: _New() for name in CATEGORIES}
+    return tables | {name: _Known(known, unknown) for name, known in zip(CATEGORIES, categories, strict=True)}
+
+
+def _arrays(path: Path, lines: list[tuple[int, bytes]], tables: Mapping[str, _Table]) -> tuple[NDArray[Any], ...]:
+    """Codes, numbers and labels of some lines, which come with their places in the file."""
+    rows = [text.split(b",") for _, text in lines]
+    for (line, text), row in zip(lines, rows, strict=True):
+        if len(row) != len(COLUMNS):
+            rule = f"{len(COLUMNS)} fields, separated by commas, in every record"
+            _refuse(path, rule, line, f"{len(row)}: {_shown(text)}")
+    columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
+
+    def read(name: str, table: _Table) -> Iterator[float]:
+        try:
+            yield from map(table.__getitem__, columns[name])
+        except _BadValueError as error:
+            line = lines[columns[name].index(error.raw)][0]
+            _refuse(path, f"{error.rule} for '{name}'", line, f"{_shown(error.raw.strip())}{error.hint}")
+
+    for _ in read(
+        "instance_weight", _Numbers()
+    ):  # is looked at, and not kept: other values show that fields are out of place
+        pass
+
+    def array(names: Sequence[str], dtype: Any) -> NDArray[Any]:
+        values = chain.from_iterable(read(name, tables[name]) for name in names)
+        return np.ascontiguousarray(np.fromiter(values, dtype, len(rows) * len(names)).reshape(len(names), -1).T)
+
+    return array(CATEGORIES, np.uint8), array(NUMBERS, np.float32), array(tuple(TARGETS), np.uint8)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The text in blocks of whole lines."""
+    with _OPEN.get(path.suffix, _OPEN[""])(path) as file:
+        while True:
+            try:
+                block: bytes = file.read(_BLOCK)
+                end: bytes = b"" if block.endswith(b"\n") else file.readline(_LONGEST)
+            except (EOFError, zlib.error, lzma.LZMAError) as error:
+                _refuse_packed(path, error)
+            except OSError as error:  # what is not told by the system is told by gzip and bz2
+                if error.errno is not None:
+                    raise
+                _refuse_packed(path, error)
+            if len(end) == _LONGEST and not end.endswith(b"\n"):
+                raise ValueError(f"'{path}' must be text in lines. One has more than {_LONGEST:,} bytes.")
+            if not block:
+                return
+            yield block + end
+
+
+def _check_text(path: Path, block: bytes, line: int) -> None:
+    """Refuse bytes that are no text; the block begins with this line."""
+    odd = block.translate(None, delete=_TEXT)
+    place = block.index(odd[:1]) if odd else None
+    if place is None and not block.isascii():
+        try:
+            block.decode()
+        except UnicodeDecodeError as error:
+            place = error.start
+    if place is not None:
+        found = repr(block[place : place + 8])[1:]
+        _refuse(path, "text (UTF-8) alone", line + block.count(b"\n", 0, place), f"the bytes {found}")
+
+
+def _refuse(path: Path, rule: str, line: int, found: str) -> NoReturn:
+    raise ValueError(f"'{path}' must have {rule}. Line {line:,} has {found}.") from None
+
+
+def _refuse_packed(path: Path, error: Exception) -> NoReturn:
+    raise ValueError(f"'{path}' must be a whole {path.suffix} file. It is damaged: {error}.") from None
+
+
+def _shown(raw: bytes) -> str:
+    text = raw.decode().strip()
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")

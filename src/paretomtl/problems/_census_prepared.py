@@ -1,0 +1,174 @@
+"""Census-Income (KDD) on disk: one file of category codes, numbers and labels, with a published checksum."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretomtl._files import check_writable, sweep
+from paretomtl.problems._arrays import checksum, read_arrays, write_arrays
+from paretomtl.problems._census_layout import CATEGORIES, CENSUS, NUMBERS, UNKNOWN
+from paretomtl.problems._census_text import find_text, read_records
+from paretomtl.problems._download import ABANDONED, download
+from paretomtl.problems._prepared import data_folder
+
+VERSION = 1
+"""Of the encoding and of the file; another one makes other arrays."""
+
+PUBLISHED_CENSUS = "e1e98e36dca1fde0a47e04caebf7562a7e30f5da4448f750b107f7fee671c2f2"
+"""The SHA-256 of :meth:`paretomtl.problems.Census.checksum` for the published files."""
+
+
+@dataclass(frozen=True)
+class Census:
+    """The records of Census-Income (KDD), small: features are made of codes and numbers when they are asked for.
+
+    Attributes:
+        train_codes: ``[n, 29]``, unsigned bytes: the place of each record's category among those of its column, or 255
+            for one that the training file does not have.
+        train_numbers: ``[n, 9]``, float32, as they stand in the file.
+        train_labels: ``[n, 3]``, 0 or 1: income above 50,000, a college degree, never married.
+        test_codes: as those of the training records.
+        test_numbers: as those of the training records.
+        test_labels: as those of the training records.
+        categories: the names of all categories, column by column, sorted in each.
+        sizes: ``[29]``, how many categories each column has.
+    """
+
+    train_codes: NDArray[np.uint8]
+    train_numbers: NDArray[np.float32]
+    train_labels: NDArray[np.uint8]
+    test_codes: NDArray[np.uint8]
+    test_numbers: NDArray[np.float32]
+    test_labels: NDArray[np.uint8]
+    categories: NDArray[np.str_]
+    sizes: NDArray[np.int64]
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of them, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def checksum(self) -> str:
+        """The SHA-256 of everything: name, kind, shape and bytes of each array, in their order."""
+        return checksum(self.arrays)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What each feature is: ``"age"``, or ``"race=White"`` for a place of a one-hot vector."""
+        columns = np.repeat(CATEGORIES, self.sizes)
+        return (*NUMBERS, *(f"{column}={name}" for column, name in zip(columns, self.categories, strict=True)))
+
+    def features(
+        self, codes: NDArray[np.uint8], numbers: NDArray[np.float32], like: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Features ``[n, 482]``: numbers with mean 0 and standard deviation 1, then one-hot vectors.
+
+        Args:
+            codes: of some records.
+            numbers: of the same records.
+            like: the numbers of the records that mean and deviation are taken of: those that are trained on.
+        """
+        mean, deviation = like.mean(0, dtype=np.float64), like.std(0, dtype=np.float64)
+        found = np.zeros((len(codes), len(NUMBERS) + len(self.categories)), dtype=np.float32)
+        found[:, : len(NUMBERS)] = (numbers - mean) / np.where(deviation > 0.0, deviation, 1.0)
+        start = len(NUMBERS)
+        for column, size in zip(codes.T, self.sizes, strict=True):
+            known = np.flatnonzero(column != UNKNOWN)
+            found[known, start + column[known].astype(np.int64)] = 1.0
+            start += int(size)
+        return found
+
+
+def census_file(cache: str | Path | None, verify: bool) -> Path:
+    """Where the records are kept: the published ones, or those of files of one's own."""
+    return (data_folder() if cache is None else Path(cache).expanduser()) / f"census{'' if verify else '-own'}.npz"
+
+
+def prepare_census(
+    source: str | Path | None = None,
+    cache: str | Path | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+    *,
+    verify: bool = True,
+    unknown: str = "error",
+) -> Census:
+    """Read the files of Census-Income (KDD) once (paper, supplement), and keep them; what is there is only read.
+
+    Args:
+        source: a folder with ``census-income.data`` and ``census-income.test``, plain or as .gz, .bz2 or .xz, directly
+            or in ``census-income-kdd``. None downloads them into ``cache``.
+        cache: where the records are kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
+        tell: is told what happens.
+        verify: whether the text must be the published one, by its checksum. False reads files of one's own in the same
+            layout, always anew, and keeps them apart from the published ones.
+        unknown: a category that only the test file has is an "error", or, with "ignore", a one-hot vector of zeros.
+            The published files have none.
+    """
+    path = census_file(cache, verify)
+    if not verify and source is None:
+        raise ValueError("'source' must be a folder with files of your own where 'verify' is False. Got None instead.")
+    if verify and path.exists():
+        try:
+            census = load_census(cache)
+        except ValueError as error:
+            tell(f"Making it again: {error}")
+        else:
+            tell(f"There already: {path}")
+            return census
+    check_writable("cache", path.parent)
+    sweep(path.parent, seconds=ABANDONED)
+    if source is None:
+        download(CENSUS, path.parent / CENSUS.folder, tell=tell)
+    began = time.perf_counter()
+    census = read_census(path.parent if source is None else Path(source).expanduser(), verify=verify, unknown=unknown)
+    if verify:
+        _check_published(census, "The records")
+    write_arrays(path, census.arrays, version=VERSION, name="census")
+    tell(f"Made in {time.perf_counter() - began:.1f} s: {path}")
+    return census
+
+
+def read_census(folder: Path, *, verify: bool = True, unknown: str = "error") -> Census:
+    """Both files of a folder; categories are those of the training file."""
+    names = [file.removesuffix(".gz") for file in CENSUS.md5]
+    paths = [find_text(folder, name) for name in names]
+    md5 = list(CENSUS.md5.values()) if verify else [None, None]
+    train = read_records(paths[0], md5=md5[0])
+    test = read_records(paths[1], md5=md5[1], categories=train.categories, unknown=unknown)
+    return Census(
+        train.codes,
+        train.numbers,
+        train.labels,
+        test.codes,
+        test.numbers,
+        test.labels,
+        categories=np.array([name for names in train.categories for name in names]),
+        sizes=np.array([len(names) for names in train.categories], dtype=np.int64),
+    )
+
+
+def load_census(cache: str | Path | None = None, *, verify: bool = True) -> Census:
+    """What :func:`prepare_census` stored; an error for a file that is missing, damaged, or of something else."""
+    path = census_file(cache, verify)
+    if verify:
+        command = f"paretomtl data prepare census{'' if cache is None else f' --cache {cache}'}"
+    else:
+        command = "paretomtl.problems.prepare_census(FOLDER, verify=False)"
+    census = Census(**read_arrays(path, command, version=VERSION, name="census"))
+    if verify:
+        _check_published(census, f"'{path}'")
+    return census
+
+
+def _check_published(census: Census, what: str) -> None:
+    """Everybody has the same records, or none."""
+    found = census.checksum()
+    if found != PUBLISHED_CENSUS:
+        raise ValueError(f"{what} must have the published SHA-256 {PUBLISHED_CENSUS} of census. Got {found} instead.")

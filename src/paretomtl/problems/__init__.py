@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 
+from paretomtl.problems._binary import area_under_curve, binary_accuracy, binary_cross_entropies
 from paretomtl.problems._canvases import Canvases
+from paretomtl.problems._census import census
+from paretomtl.problems._census_prepared import Census, load_census, prepare_census
 from paretomtl.problems._lenet import LeNet, accuracy, cross_entropies
 from paretomtl.problems._multi_digits import multi_digits
 from paretomtl.problems._multi_mnist import (
@@ -25,6 +28,7 @@ from paretomtl.problems._problem import (
 from paretomtl.problems._quadratic import quadratic
 from paretomtl.problems._resnet import ResNet18
 from paretomtl.problems._synthetic import synthetic
+from paretomtl.problems._tabular import MLP, MixtureOfExperts
 from paretomtl.problems._truth import Truth
 
 PROBLEMS: dict[str, Callable[..., Problem]] = {
@@ -36,15 +40,19 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "multi-fashion-mnist": multi_fashion_mnist,
     "multi-mnist-3": multi_mnist_3,
     "multi-fashion-3": multi_fashion_3,
+    "census": census,
 }
 """The built-in problems by name."""
 
 __all__ = [
+    "MLP",
     "PROBLEMS",
     "Canvases",
+    "Census",
     "Data",
     "LeNet",
     "Metric",
+    "MixtureOfExperts",
     "OptimizerFactory",
     "PlannedSchedulerFactory",
     "Problem",
@@ -53,7 +61,12 @@ __all__ = [
     "SchedulerFactory",
     "Truth",
     "accuracy",
+    "area_under_curve",
+    "binary_accuracy",
+    "binary_cross_entropies",
+    "census",
     "cross_entropies",
+    "load_census",
     "multi_digits",
     "multi_fashion",
     "multi_fashion_3",
@@ -61,6 +74,7 @@ __all__ = [
     "multi_mnist",
     "multi_mnist_3",
     "prepare_canvases",
+    "prepare_census",
     "quadratic",
     "synthetic",
 ]

@@ -47,7 +47,7 @@ class Census:
     test_codes: NDArray[np.uint8]
     test_numbers: NDArray[np.float32]
     test_labels: NDArray[np.uint8]
-    categories: NDArray[np.str_]
+    categories: NDArray[Any]
     sizes: NDArray[np.int64]
 
     @property
@@ -61,7 +61,7 @@ class Census:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What each feature is: ``"age"``, or ``"race=White"`` for a place of a one-hot vector."""
+        """The name of each feature, such as ``"age"``, or ``"race=White"`` for a place of a one-hot vector."""
         columns = np.repeat(CATEGORIES, self.sizes)
         return (*NUMBERS, *(f"{column}={name}" for column, name in zip(columns, self.categories, strict=True)))
 

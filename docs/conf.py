@@ -50,6 +50,7 @@ PAGES = {
     "shards": tables.shards_table,
     "checksums": tables.checksum_table,
     "files": tables.file_table,
+    "census": tables.census_table,
 }
 for name, make in PAGES.items():
     (HERE / "_generated" / f"{name}.md").write_text(make(), encoding="utf-8")

@@ -9,6 +9,8 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from paretomtl.experiments import load_rows
+from paretomtl.problems._census_layout import CENSUS
+from paretomtl.problems._census_prepared import PUBLISHED_CENSUS
 from paretomtl.problems._idx import SOURCES
 from paretomtl.problems._prepared import PUBLISHED
 
@@ -246,6 +248,12 @@ def file_table() -> str:
     """The published files that canvases are made of."""
     lines = [[each.name, f"`{file}`", f"`{md5}`"] for each in SOURCES.values() for file, md5 in each.md5.items()]
     return table(["set", "file", "md5"], lines)
+
+
+def census_table() -> str:
+    """The published text of Census-Income (KDD), and what is made of it."""
+    lines = [[f"`{file.removesuffix('.gz')}`, unpacked", f"md5 `{md5}`"] for file, md5 in CENSUS.md5.items()]
+    return table(["what", "checksum"], [*lines, ["the arrays of `census.npz`", f"SHA-256 `{PUBLISHED_CENSUS}`"]])
 
 
 def _operations(row: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paretomtl.experiments import _image_claims, _image_studies, _more_claims, _synthetic
+from paretomtl.experiments import _image_claims, _image_studies, _many, _more_claims, _synthetic
 from paretomtl.experiments._study import Study
 
 STUDIES = {
@@ -11,6 +11,12 @@ STUDIES = {
         _synthetic.cells,
         _synthetic.claims,
         _synthetic.facts,
+    ),
+    "many-tasks": Study(
+        "The synthetic problem with 2 to 10 objectives, and 5 to 100 preference vectors: what is covered.",
+        _many.cells,
+        _many.claims,
+        _many.facts,
     ),
     "images-lenet": Study(
         "LeNet on the three sets of image pairs: seven methods, the paper's settings and the strong recipe.",

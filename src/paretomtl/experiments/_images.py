@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import MultiStepLR
 
-from paretomtl.experiments._indicators import spread_within
-from paretomtl.experiments._store import Row, numbers
+from paretomtl.experiments._solutions import solutions
+from paretomtl.experiments._store import Row
 from paretomtl.experiments._study import method_in_words
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, resolve_method
@@ -94,7 +94,8 @@ class ImageCell:
 
     @property
     def settings(self) -> str:
-        recipe = RECIPES[self.recipe].make(_MADE_UP if self.samples == 0 else self.samples or 120_000)
+        whole = 100_000 if self.keep == "best" else 120_000
+        recipe = RECIPES[self.recipe].make(_MADE_UP if self.samples == 0 else self.samples or whole)
         named = recipe.methods.get(self.method, self.method) if isinstance(self.method, str) else self.method
         said = {
             "canvases": f"{self.problem} {PUBLISHED[self.problem][:12]}",
@@ -105,7 +106,7 @@ class ImageCell:
             "preferences": self.preferences,
             "epochs": self.epochs,
             "batch": recipe.batch_size,
-            "optimizer": _words(recipe, self.epochs),
+            "optimizer": optimizer_in_words(recipe, self.epochs),
             "keep": self.keep,
             "precision": self.precision,
         }
@@ -142,7 +143,6 @@ class ImageCell:
         return problem_of(self.problem, splits, recipe, lambda: make(tasks=tasks, scale=recipe.scale))
 
     def _row(self, front: Front, stage: str) -> Row:
-        directed, reference = front.reading == "direction", [2.0] * len(front.tasks)
         return {
             "part": self.part,
             "stage": stage,
@@ -151,33 +151,14 @@ class ImageCell:
             "method": front.method,
             "note": self.note,
             "recipe": self.recipe,
-            "preferences": len(front),
             "epochs": self.epochs,
-            "seed": front.seed,
-            "tasks": list(front.tasks),
-            "reading": front.reading,
-            "hypervolume": None,
-            "reference": reference,
             "error_hypervolume": None,
-            "spread": round(spread_within(front.losses["test"].tolist(), reference), 5),
-            "nondominated": int(front.nondominated("test").sum()),
-            "in_region": front.region_hits("train") if directed else None,
-            "in_region_test": front.region_hits("test") if directed else None,
-            "vectors": numbers(front.preferences),
-            "losses": numbers(front.losses["test"]),
-            "train_losses": numbers(front.losses["train"]),
-            "metrics": {name: numbers(values) for name, values in front.metrics["test"].items()},
-            "train_metrics": {name: numbers(values) for name, values in front.metrics["train"].items()},
-            "weights": numbers(front.history["weights"], 4),
-            "kept_epochs": list(front.epochs),
-            "status": list(front.status),
-            "strategy": front.strategy,
-            "seconds": round(front.seconds, 2),
+            **solutions(front, [2.0] * len(front.tasks)),
             "seeds_at_once": self.seeds,
         }
 
 
-def _words(recipe: Recipe, epochs: int) -> str:
+def optimizer_in_words(recipe: Recipe, epochs: int) -> str:
     """An optimizer and its schedule in words: what it is, and its learning rates over the epochs."""
     weight = nn.Parameter(torch.zeros(1))
     assert recipe.optimizer is not None

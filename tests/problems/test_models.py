@@ -29,6 +29,16 @@ def test_any_number_of_heads_and_images_in_bytes(model: type[torch.nn.Module], t
     torch.testing.assert_close(scaled(images), network(images / 255))
 
 
+def test_residual_networks_of_any_heads_and_sizes() -> None:
+    """Colours, heads of given sizes, images that are not square; a narrow one has the same layers."""
+    for height, width in ((48, 48), (48, 64), (7, 9)):
+        outputs = ResNet18((2, 5, 1), channels=3, width=4).eval()(torch.zeros(2, 3, height, width))
+        assert [tuple(y.shape) for y in outputs] == [(2, 2), (2, 5), (2, 1)]
+    heads = 513 * (2 + 5 + 1)
+    assert sum(p.numel() for p in ResNet18((2, 5, 1), 3).parameters()) == 11_689_512 - 513 * 1000 + heads
+    assert list(ResNet18(width=4).state_dict()) == list(ResNet18().state_dict())
+
+
 def test_a_front_of_residual_networks_as_a_stack() -> None:
     g = torch.Generator().manual_seed(0)
     data = (torch.randint(256, (8, 1, 36, 36), generator=g, dtype=torch.uint8), torch.randint(10, (8, 2), generator=g))
@@ -42,3 +52,9 @@ def test_bad_numbers_are_named() -> None:
         ResNet18(0)
     with pytest.raises(ValueError, match="'channels' must be"):
         ResNet18(channels=0)
+    with pytest.raises(ValueError, match="'width' must be"):
+        ResNet18(width=0)
+    with pytest.raises(ValueError, match="'tasks' must be"):
+        ResNet18((2, 0))
+    with pytest.raises(ValueError, match=r"'len\(tasks\)' must be"):
+        ResNet18(())

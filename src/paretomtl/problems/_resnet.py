@@ -1,43 +1,63 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
 from torch.nn import functional
 
 from paretomtl.core._shapes import check_count
 
-_STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))  # channels and first stride of each
+_STAGES = ((1, 1), (2, 2), (4, 2), (8, 2))  # channels, in those of the first, and first stride of each
+_CLASSES = 10
 
 
 class ResNet18(nn.Module):
-    """ResNet-18 (He et al. 2016) with one head of ten classes a task, for images of 36 by 36 (paper, supplement).
+    """ResNet-18 (He et al. 2016) with one linear head a task, for images of any size (paper, supplement).
 
     A stem of 7 by 7 with stride 2 and a max pooling, four stages of two blocks each, and the mean over all places.
-    Images may be of any integer or floating-point kind: they are cast to the precision of the parameters.
+    Images ``[n, channels, height, width]`` may be of any integer or floating-point kind: they are cast to the precision
+    of the parameters. The outputs are a tuple with ``[n, size]`` for each head.
 
     Args:
-        tasks: the number of heads.
+        tasks: the number of heads, of ten classes each; or the size of each head, such as ``(2, 5, 1)``.
         channels: of the images.
         scale: multiplies the images.
+        width: the channels of the first stage; the others have twice, four and eight times as many. The published
+            network has 64.
 
     Example:
         >>> import torch
         >>> [head.shape for head in ResNet18(tasks=3).eval()(torch.zeros(4, 1, 36, 36))]
         [torch.Size([4, 10]), torch.Size([4, 10]), torch.Size([4, 10])]
+        >>> [head.shape for head in ResNet18((2, 5, 1), channels=3).eval()(torch.zeros(4, 3, 48, 64))]
+        [torch.Size([4, 2]), torch.Size([4, 5]), torch.Size([4, 1])]
     """
 
-    def __init__(self, tasks: int = 2, channels: int = 1, scale: float = 1.0) -> None:
+    def __init__(self, tasks: int | Sequence[int] = 2, channels: int = 1, scale: float = 1.0, width: int = 64) -> None:
         super().__init__()
-        check_count("tasks", tasks)
+        sizes = self._sizes(tasks)
         check_count("channels", channels)
+        check_count("width", width)
         self.scale = scale
-        self.stem = nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
+        self.stem = nn.Conv2d(channels, width, 7, stride=2, padding=3, bias=False)
         blocks: list[nn.Module] = []
-        width = 64
-        for wide, stride in _STAGES:
-            blocks += [_Block(width, wide, stride), _Block(wide, wide, 1)]
-            width = wide
-        self.trunk = nn.Sequential(nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1), *blocks)
-        self.heads = nn.ModuleList([nn.Linear(width, 10) for _ in range(tasks)])
+        before = width
+        for times, stride in _STAGES:
+            blocks += [_Block(before, times * width, stride), _Block(times * width, times * width, 1)]
+            before = times * width
+        self.trunk = nn.Sequential(nn.BatchNorm2d(width), nn.ReLU(), nn.MaxPool2d(3, 2, 1), *blocks)
+        self.heads = nn.ModuleList([nn.Linear(before, size) for size in sizes])
+
+    @staticmethod
+    def _sizes(tasks: int | Sequence[int]) -> list[int]:
+        """The size of each head."""
+        if not isinstance(tasks, Sequence):
+            check_count("tasks", tasks)
+            return [_CLASSES] * tasks
+        check_count("len(tasks)", len(tasks))
+        for size in tasks:
+            check_count("tasks", size)
+        return list(tasks)
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
         images = images.to(self.stem.weight.dtype)

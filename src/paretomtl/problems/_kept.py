@@ -1,0 +1,34 @@
+"""What is made once and kept in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from paretomtl._files import check_writable, sweep
+from paretomtl.problems._download import ABANDONED
+
+Made = TypeVar("Made")
+
+
+def kept(path: Path, load: Callable[[], Made], make: Callable[[], Made], tell: Callable[[str], None]) -> Made:
+    """What a file holds already, or what is made now and written to it.
+
+    Args:
+        path: the file.
+        load: reads it; a ValueError says that it has to be made again.
+        make: makes and writes it.
+        tell: is told what happens.
+    """
+    if path.exists():
+        try:
+            found = load()
+        except ValueError as error:
+            tell(f"Making it again: {error}")
+        else:
+            tell(f"There already, delete it to read other files: {path}")
+            return found
+    check_writable("cache", path.parent)
+    sweep(path.parent, seconds=ABANDONED)
+    return make()

@@ -6,6 +6,7 @@ from paretomtl.problems._binary import area_under_curve, binary_accuracy, binary
 from paretomtl.problems._canvases import Canvases
 from paretomtl.problems._census import census
 from paretomtl.problems._census_prepared import Census, load_census, prepare_census
+from paretomtl.problems._faces import Faces
 from paretomtl.problems._lenet import LeNet, accuracy, cross_entropies
 from paretomtl.problems._multi_digits import multi_digits
 from paretomtl.problems._multi_mnist import (
@@ -30,6 +31,7 @@ from paretomtl.problems._resnet import ResNet18
 from paretomtl.problems._synthetic import synthetic
 from paretomtl.problems._tabular import MLP, MixtureOfExperts
 from paretomtl.problems._truth import Truth
+from paretomtl.problems._utkface import face_losses, load_utkface, prepare_utkface, utkface
 
 PROBLEMS: dict[str, Callable[..., Problem]] = {
     "synthetic": synthetic,
@@ -41,6 +43,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "multi-mnist-3": multi_mnist_3,
     "multi-fashion-3": multi_fashion_3,
     "census": census,
+    "utkface": utkface,
 }
 """The built-in problems by name."""
 
@@ -50,6 +53,7 @@ __all__ = [
     "Canvases",
     "Census",
     "Data",
+    "Faces",
     "LeNet",
     "Metric",
     "MixtureOfExperts",
@@ -66,7 +70,9 @@ __all__ = [
     "binary_cross_entropies",
     "census",
     "cross_entropies",
+    "face_losses",
     "load_census",
+    "load_utkface",
     "multi_digits",
     "multi_fashion",
     "multi_fashion_3",
@@ -75,6 +81,8 @@ __all__ = [
     "multi_mnist_3",
     "prepare_canvases",
     "prepare_census",
+    "prepare_utkface",
     "quadratic",
     "synthetic",
+    "utkface",
 ]

@@ -29,10 +29,10 @@ class ImageRecipe:
     make: Callable[[int], Recipe]
 
 
-def configured(samples: int) -> dict[str, ParetoMTL | MGDA]:
+def configured(samples: int, batch_size: int = _BATCH) -> dict[str, ParetoMTL | MGDA]:
     """The methods as the paper's code has them: at most two epochs of the initial phase, weights that sum to m."""
     return {
-        "pareto-mtl": ParetoMTL(rescale=True, initial_steps=_INITIAL_EPOCHS * -(-samples // _BATCH)),
+        "pareto-mtl": ParetoMTL(rescale=True, initial_steps=_INITIAL_EPOCHS * -(-samples // batch_size)),
         "mgda": MGDA(rescale=True),
     }
 
@@ -48,6 +48,17 @@ def warm_cosine(optimizer: torch.optim.Optimizer, steps: int) -> LambdaLR:
         return min(1.0, rise) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / max(1, steps))))
 
     return LambdaLR(optimizer, factor)
+
+
+def residual(samples: int, *, epochs: int = 20, batch_size: int = _BATCH) -> Recipe:
+    """ResNet-18 as the paper's code trains it: Adam, whose learning rate falls to a tenth halfway; 20 epochs there."""
+    return Recipe(
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=lambda parameters: torch.optim.Adam(parameters, lr=1e-3),
+        scheduler=lambda optimizer, planned: MultiStepLR(optimizer, [max(1, planned // 2)], gamma=0.1),
+        methods=configured(samples, batch_size),
+    )
 
 
 def _strong(samples: int) -> Recipe:

@@ -1,0 +1,86 @@
+"""Rotations of cameras: matrices, unit quaternions (w, x, y, z) with w not negative, and angles."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-3
+"""How far the scalar products of a rotation's columns may be from those of an orthonormal basis: poses are rounded."""
+
+
+def check_rotation(matrix: Floats, place: str) -> None:
+    """Refuse a matrix ``[3, 3]`` that is no rotation; ``place`` says where it is from."""
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{place}: a rotation must be of finite numbers. Got {matrix.tolist()} instead.")
+    error = np.abs(matrix.T @ matrix - np.eye(3)).max()
+    if error > TOLERANCE:
+        raise ValueError(
+            f"{place}: a rotation must have orthonormal columns, up to {TOLERANCE:g}. Got {matrix.tolist()}, which is "
+            f"off by {error:.2g}."
+        )
+    if np.linalg.det(matrix) < 0:
+        raise ValueError(f"{place}: a rotation must have the determinant 1. Got -1: {matrix.tolist()} is a reflection.")
+
+
+def quaternions_of(matrices: ArrayLike) -> Floats:
+    r"""The unit quaternions ``[..., 4]`` of rotations ``[..., 3, 3]``, with w not negative.
+
+    The entries of :math:`4 q q^\top` are linear in those of the matrix; q is its dominant eigenvector. That is exact
+    for every angle, and for a matrix that was rounded it is the quaternion of the nearest rotation (Bar-Itzhack 2000).
+
+    Example:
+        >>> quaternions_of([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]).round(4).tolist()
+        [0.7071, 0.0, 0.0, 0.7071]
+    """
+    r = np.asarray(matrices, dtype=np.float64)
+    outer = np.empty((*r.shape[:-2], 4, 4))
+    signs = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=np.float64)  # of w, x, y, z
+    outer[..., range(4), range(4)] = 1.0 + np.diagonal(r, axis1=-2, axis2=-1) @ signs.T
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        outer[..., 0, i + 1] = outer[..., i + 1, 0] = r[..., k, j] - r[..., j, k]
+        outer[..., i + 1, j + 1] = outer[..., j + 1, i + 1] = r[..., i, j] + r[..., j, i]
+    return upright(np.linalg.eigh(outer)[1][..., -1])
+
+
+def upright(quaternions: Floats) -> Floats:
+    """Of q and -q, which are the same rotation, the one whose first entry that is not zero is positive."""
+    first = np.take_along_axis(quaternions, (quaternions != 0).argmax(-1)[..., None], -1)
+    return np.where(first < 0, -quaternions, quaternions) + 0.0  # no negative zeros
+
+
+def matrices_of(quaternions: ArrayLike) -> Floats:
+    """The rotations ``[..., 3, 3]`` of unit quaternions ``[..., 4]``.
+
+    Example:
+        >>> matrices_of([0.0, 0.0, 0.0, 1.0]).tolist()
+        [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    w, x, y, z = np.moveaxis(np.asarray(quaternions, dtype=np.float64), -1, 0)
+    rows = [
+        [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+    return np.stack([np.stack(row, -1) for row in rows], -2)
+
+
+def matrix_of_angles(roll: float, pitch: float, yaw: float) -> Floats:
+    """The rotation ``[3, 3]`` of ApolloScape's angles in radians: about x by roll, then y by pitch, then z by yaw.
+
+    Example:
+        >>> (matrix_of_angles(0.0, 0.0, np.pi / 2) @ [1.0, 0.0, 0.0]).round(4).tolist()
+        [0.0, 1.0, 0.0]
+    """
+    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
+    about_x = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
+    about_y = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
+    about_z = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
+    return np.asarray(about_z @ about_y @ about_x, dtype=np.float64)
+
+
+def mean_quaternion(quaternions: Floats) -> Floats:
+    """The rotation that is nearest to all of ``[n, 4]``, whatever their signs (Markley et al. 2007)."""
+    return upright(np.linalg.eigh(quaternions.T @ quaternions)[1][:, -1])

@@ -7,7 +7,9 @@ from paretomtl.problems._canvases import Canvases
 from paretomtl.problems._census import census
 from paretomtl.problems._census_prepared import Census, load_census, prepare_census
 from paretomtl.problems._faces import Faces
+from paretomtl.problems._frames import Frames
 from paretomtl.problems._lenet import LeNet, accuracy, cross_entropies
+from paretomtl.problems._localization import load_localization, localization, prepare_localization
 from paretomtl.problems._multi_digits import multi_digits
 from paretomtl.problems._multi_mnist import (
     multi_fashion,
@@ -16,6 +18,7 @@ from paretomtl.problems._multi_mnist import (
     multi_mnist,
     multi_mnist_3,
 )
+from paretomtl.problems._posenet import PoseNet, pose_losses
 from paretomtl.problems._prepared import prepare_canvases
 from paretomtl.problems._problem import (
     Data,
@@ -44,6 +47,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "multi-fashion-3": multi_fashion_3,
     "census": census,
     "utkface": utkface,
+    "localization": localization,
 }
 """The built-in problems by name."""
 
@@ -54,11 +58,13 @@ __all__ = [
     "Census",
     "Data",
     "Faces",
+    "Frames",
     "LeNet",
     "Metric",
     "MixtureOfExperts",
     "OptimizerFactory",
     "PlannedSchedulerFactory",
+    "PoseNet",
     "Problem",
     "Recipe",
     "ResNet18",
@@ -72,15 +78,19 @@ __all__ = [
     "cross_entropies",
     "face_losses",
     "load_census",
+    "load_localization",
     "load_utkface",
+    "localization",
     "multi_digits",
     "multi_fashion",
     "multi_fashion_3",
     "multi_fashion_mnist",
     "multi_mnist",
     "multi_mnist_3",
+    "pose_losses",
     "prepare_canvases",
     "prepare_census",
+    "prepare_localization",
     "prepare_utkface",
     "quadratic",
     "synthetic",

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from paretomtl.problems import Frames
 from problems.sources import REAL
 
 DATE = "20170116174525125"
@@ -67,3 +68,20 @@ def write_road(folder: Path, moments: int, cameras: Sequence[str] = ("Camera_1",
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("\n".join(lines) + "\n")
     return folder
+
+
+def some_frames(records: list[int], moments: list[int], listed: list[int] | None = None, size: int = 2) -> Frames:
+    """Frames on a circle, which look ahead, and have colours that tell where they are."""
+    n = len(records)
+    turns = np.linspace(0, 2, n)
+    zeros = np.zeros(n)
+    colours = 127 + 120 * np.stack([np.cos(turns), np.sin(turns), np.cos(2 * turns)], -1)
+    return Frames(
+        np.broadcast_to(colours[:, :, None, None], (n, 3, size, size)).astype(np.uint8),
+        np.stack([np.cos(turns), np.sin(turns), zeros], -1),
+        np.stack([np.cos(turns / 2), zeros, zeros, np.sin(turns / 2)], -1),
+        np.array(records),
+        np.array(moments),
+        np.array(listed or [0] * n, dtype=np.uint8),
+        np.array([f"frame-{i:06d}" for i in range(n)]),
+    )

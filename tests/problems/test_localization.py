@@ -8,36 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 import paretomtl as pm
 from paretomtl.problems import Frames, PoseNet, load_localization, prepare_localization
 from paretomtl.problems import _frame_sheets as frame_sheets
 from paretomtl.problems._apolloscape import parse_pose
 from paretomtl.problems._poses import matrices_of, matrix_of_angles, quaternions_of
-from problems.pictures import picture, real_folder, write_picture, write_road, write_sheets
+from problems.pictures import picture, real_folder, some_frames, write_picture, write_road, write_sheets
 
 pytest.importorskip("PIL", reason="Pillow is not installed: pip install 'paretomtl[images]'")
 
 COUNT = 30
-
-
-def some_frames(records: list[int], moments: list[int], listed: list[int] | None = None, size: int = 2) -> Frames:
-    """Frames on a circle, which look ahead, and have colours that tell where they are."""
-    n = len(records)
-    turns = np.linspace(0, 2, n)
-    zeros = np.zeros(n)
-    colours = 127 + 120 * np.stack([np.cos(turns), np.sin(turns), np.cos(2 * turns)], -1)
-    return Frames(
-        np.broadcast_to(colours[:, :, None, None], (n, 3, size, size)).astype(np.uint8),
-        np.stack([np.cos(turns), np.sin(turns), zeros], -1),
-        np.stack([np.cos(turns / 2), zeros, zeros, np.sin(turns / 2)], -1),
-        np.array(records),
-        np.array(moments),
-        np.array(listed or [0] * n, dtype=np.uint8),
-        np.array([f"frame-{i:06d}" for i in range(n)]),
-    )
 
 
 @pytest.fixture
@@ -245,37 +226,6 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "empty" / "pose" / "Record001" / "Camera_1.txt").write_text("\n")
     with pytest.raises(ValueError, match=r"pose' must hold poses. Its 1 files have none"):
         prepare_localization(tmp_path / "empty", tmp_path)
-
-
-@given(st.lists(st.integers(5, 60), min_size=1, max_size=4), st.integers(1, 2), st.integers(2, 6), st.integers(0, 3))
-def test_splits_are_blocks_with_gaps(lengths: list[int], cameras: int, block: int, gap: int) -> None:
-    """Whole blocks test and validate; no frame of training is near one of them; both cameras go together."""
-    places = [(r, m) for r, length in enumerate(lengths) for _ in range(cameras) for m in range(length)]
-    frames = some_frames([r for r, _ in places], [m for _, m in places])
-    blocks = sum(-(-length // block) for length in lengths)
-    try:
-        parts = frames.split(True, block, gap)
-    except ValueError:
-        assert blocks < 5 or gap * 2 >= block
-        return
-    held = {split: {places[i] for i in part.tolist()} for split, part in parts.items()}
-    whole = {split: {places[i] for i in part.tolist()} for split, part in frames.split(False, block, gap).items()}
-    assert held["test"] == whole["test"]
-    assert held["train"] <= whole["train"]
-    numbered = [(r, b) for r, length in enumerate(lengths) for b in range(-(-length // block))]
-    for split, which in (("test", 4), ("val", 2)):
-        chosen = set(numbered[which::5])
-        assert held[split] == {(r, m) for r, m in places if (r, m // block) in chosen}
-    away = held["test"] | held["val"]
-    for r, m in places:
-        near = any((r, m + shift) in away for shift in range(-gap, gap + 1))
-        assert ((r, m) in held["train"]) == (not near)
-    assert sum(map(len, parts.values())) <= len(places)
-
-
-def test_too_few_frames_are_named() -> None:
-    with pytest.raises(ValueError, match=r"Got 30 frames in 1 blocks, and none for 'test'"):
-        some_frames([0] * 30, list(range(30))).split(False)
 
 
 @pytest.fixture

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from paretomtl.experiments import _image_claims, _image_studies, _many, _more_claims, _synthetic
+from paretomtl.experiments import (
+    _image_claims,
+    _image_studies,
+    _many,
+    _more_claims,
+    _synthetic,
+    _task_claims,
+    _task_studies,
+)
 from paretomtl.experiments._study import Study
 
 STUDIES = {
@@ -63,6 +71,30 @@ STUDIES = {
         _image_studies.acceptance,
         _more_claims.no_claims,
         _more_claims.acceptance_facts,
+    ),
+    "census": Study(
+        "Census income, three tasks: 5 and 25 preferences, random search, two networks, scaled losses.",
+        _task_studies.census,
+        _task_claims.census_claims,
+        _task_claims.census_facts,
+    ),
+    "faces": Study(
+        "Gender, race and age of faces: the paper's four vectors and all methods of its table.",
+        _task_studies.faces,
+        _task_claims.table_claims,
+        _task_claims.table_facts,
+    ),
+    "localization": Study(
+        "Position and orientation of a camera: the paper's table, on a stand-in for its data.",
+        _task_studies.localization,
+        _task_claims.table_claims,
+        _task_claims.table_facts,
+    ),
+    "three-digits": Study(
+        "Three digits on a canvas: 5, 15 and 25 preferences beside weights.",
+        _task_studies.three_digits,
+        _more_claims.no_claims,
+        _task_claims.census_facts,
     ),
 }
 """What ``paretomtl reproduce`` can run."""

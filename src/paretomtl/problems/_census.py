@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -56,13 +56,24 @@ def census(
     """
     data = load_census(folder, verify=verify)
     trained, held_out = _parts(len(data.train_labels), validation)
+    splits = {
+        "train": _tensors(data, "train", trained, trained),
+        "test": _tensors(data, "test", slice(None), trained),
+    }
+    if validation:
+        splits["val"] = _tensors(data, "train", held_out, trained)
+    return records_of(splits, model or (lambda: MLP(len(data.feature_names), len(TASKS))))
+
+
+def records_of(splits: Mapping[str, tuple[Tensor, Tensor]], model: Callable[[], nn.Module]) -> Problem:
+    """The problem of features ``[n, d]`` and labels ``[n, 3]`` by split."""
     return Problem(
-        model=model or (lambda: MLP(len(data.feature_names), len(TASKS))),
+        model=model,
         losses=binary_cross_entropies,
         tasks=TASKS,
-        train=_tensors(data, "train", trained, trained),
-        val=_tensors(data, "train", held_out, trained) if validation else None,
-        test=_tensors(data, "test", slice(None), trained),
+        train=splits["train"],
+        val=splits.get("val"),
+        test=splits["test"],
         metrics={
             f"{task} {name}": metric(i)
             for name, metric in (("accuracy", binary_accuracy), ("auc", area_under_curve))
@@ -76,7 +87,7 @@ def census(
             optimizer=lambda parameters: torch.optim.AdamW(parameters, lr=1e-3),
             scheduler=warm_cosine,
             schedule="step",
-            methods=configured(len(data.train_labels[trained])),
+            methods=configured(len(splits["train"][1])),
         ),
     )
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -78,8 +78,19 @@ def localization(
     splits = {name: _tensors(frames, part) for name, part in parts.items()}
     positions = frames.positions[parts["train"]] - frames.origin
     center, spread = positions.mean(0).tolist(), np.maximum(positions.std(0), _STILL).tolist()
+    reference = _mean_pose_losses(frames, float(beta))
+    return poses_of(splits, model or (lambda: PoseNet(center, spread)), reference, beta)
+
+
+def poses_of(
+    splits: Mapping[str, tuple[Tensor, Tensor, Tensor]],
+    model: Callable[[], nn.Module],
+    reference: Sequence[float],
+    beta: float = 1.0,
+) -> Problem:
+    """The problem of images, positions ``[n, 3]`` and unit quaternions ``[n, 4]`` by split."""
     return Problem(
-        model=model or (lambda: PoseNet(center, spread)),
+        model=model,
         losses=functools.partial(pose_losses, beta=float(beta)),
         tasks=["translation", "rotation"],
         train=splits["train"],
@@ -96,8 +107,8 @@ def localization(
             ),
         },
         name="localization",
-        reference=_mean_pose_losses(frames, float(beta)),
-        recipe=residual(len(parts["train"]), epochs=_EPOCHS, batch_size=_BATCH),
+        reference=reference,
+        recipe=residual(len(splits["train"][0]), epochs=_EPOCHS, batch_size=_BATCH),
     )
 
 

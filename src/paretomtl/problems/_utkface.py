@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -74,8 +74,13 @@ def utkface(
     images, labels = torch.from_numpy(faces.images), torch.from_numpy(faces.labels).long()
     parts = split_faces(len(faces), validation)
     splits = {name: (images[part], labels[part]) for name, part in parts.items()}
+    return faces_of(splits, model or (lambda: ResNet18((len(GENDERS), len(RACES), 1), channels=3, scale=1 / 255)))
+
+
+def faces_of(splits: Mapping[str, tuple[Tensor, Tensor]], model: Callable[[], nn.Module]) -> Problem:
+    """The problem of images ``[n, 3, side, side]`` and labels ``[n, 3]`` by split."""
     return Problem(
-        model=model or (lambda: ResNet18((len(GENDERS), len(RACES), 1), channels=3, scale=1 / 255)),
+        model=model,
         losses=face_losses,
         tasks=["gender", "race", "age"],
         train=splits["train"],
@@ -88,7 +93,7 @@ def utkface(
         },
         name="utkface",
         reference=[1.0, 2.0, 20.0],
-        recipe=residual(len(parts["train"])),
+        recipe=residual(len(splits["train"][1])),
     )
 
 

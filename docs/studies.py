@@ -8,7 +8,7 @@ from typing import Any
 
 from tables import ROOT, provenance, table
 
-from paretomtl.experiments import STUDIES, common_reference, load_rows, stored_study, summaries, verdict
+from paretomtl.experiments import STUDIES, common_reference, diverged, load_rows, stored_study, summaries, verdict
 from paretomtl.experiments._image_claims import LABELS, TITLES
 from paretomtl.experiments._image_claims import lines as image_lines
 from paretomtl.experiments._image_studies import LONG, PAPER, STRONG
@@ -24,9 +24,20 @@ def study_tables(name: str) -> str:
         return f"*Not run yet:* `paretomtl reproduce {name}`."
     study = STUDIES[name]
     found = stored_study(name, study, path.parent)
-    claims = [[c.claim, c.where, c.measured, f"**{c.verdict}**"] for c in study.claims(found.rows)]
+    if not found.rows:
+        return "\n".join(_still_missing(found.missing))
+    try:
+        claims = [[c.claim, c.where, c.measured, f"**{c.verdict}**"] for c in study.claims(found.rows)]
+        facts = study.facts(found.rows)
+    except ValueError as error:  # what claims speak of may not be there yet
+        if not found.missing:
+            raise
+        return "\n".join(
+            [f"*Not judged yet:* {error}", "", *_still_missing(found.missing), provenance(path, found.rows[0])]
+        )
     parts = [table(["the paper's claim", "where", "measured", "verdict"], claims), ""] if claims else []
-    facts = study.facts(found.rows)
+    broken = diverged(found.rows)
+    parts += [f"**{broken}**", ""] if broken else []
     parts += ["**Measured besides**", "", table(["what", "figure"], facts), ""] if facts else []
     return "\n".join([*parts, *_still_missing(found.missing), provenance(path, found.rows[0])])
 
@@ -40,10 +51,11 @@ def _still_missing(cells: Sequence[str]) -> list[str]:
 def image_tables() -> str:
     """The three sets with both recipes, one table each."""
     path = RESULTS / "images-lenet.json"
-    rows = load_rows(path)
-    parts = []
+    stored = stored_study("images-lenet", STUDIES["images-lenet"], path.parent)
+    rows, parts = stored.rows, []
     for problem, title in TITLES.items():
-        parts += [f"### {title}", ""]
+        if any(row["problem"] == problem for row in rows):
+            parts += [f"### {title}", ""]
         for part in (PAPER, STRONG, LONG):
             found = image_lines(rows, problem, part)
             if not found:
@@ -69,8 +81,7 @@ def image_tables() -> str:
                 table([*header, "spread", "in region", "seconds"], lines),
                 "",
             ]
-    missing = stored_study("images-lenet", STUDIES["images-lenet"], path.parent).missing
-    return "\n".join([*parts, *_still_missing(missing), provenance(path, rows[0])])
+    return "\n".join([*parts, *_still_missing(stored.missing), provenance(path, rows[0])])
 
 
 def recipe_table() -> str:

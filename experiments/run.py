@@ -30,9 +30,7 @@ def main() -> None:
     arguments = parser.parse_args()
     began = time.monotonic()
     for name in arguments.names:
-        left = None if arguments.seconds is None else arguments.seconds - (time.monotonic() - began)
-        if left is not None and left <= 0:
-            break
+        left = None if arguments.seconds is None else max(0.0, arguments.seconds - (time.monotonic() - began))
         found = run_study(
             name,
             STUDIES[name],

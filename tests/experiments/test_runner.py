@@ -69,7 +69,7 @@ def test_a_run_that_stops_half_way_keeps_what_was_whole(tmp_path: Path) -> None:
 
 
 def test_no_cell_begins_that_would_end_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock advances by ten seconds at each look; the first cell is always trained, so that every go gets on."""
+    """The clock advances by ten seconds at each look; what is stored tells how long a cell may take."""
     log, said, now = [], [], [0.0]
 
     def clock() -> float:
@@ -78,11 +78,27 @@ def test_no_cell_begins_that_would_end_too_late(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr("paretomtl.experiments._runner.time.monotonic", clock)
     four = study(*[Counted(name, log) for name in "abcd"])
-    found = run_study("s", four, tmp_path, seconds=5.0, tell=said.append)
+    found = run_study("s", four, tmp_path, seconds=15.0, tell=said.append)
     assert log == ["a"]
     assert found.missing == ["b", "c", "d"]
     assert said[-1].startswith("Stopping after")
     assert run_study("s", four, tmp_path, seconds=75.0).missing == ["d"]
+    rewrite(tmp_path / "s.json", lambda rows: [{**row, "seconds": 80.0} for row in rows])
+    assert run_study("s", four, tmp_path, seconds=75.0).missing == ["d"]
+    assert run_study("s", four, tmp_path, seconds=95.0).missing == []
+
+
+def test_what_another_process_stores_meanwhile_is_kept(tmp_path: Path) -> None:
+    log: list[str] = []
+
+    class Meanwhile(Counted):
+        def run(self, data: Path | None) -> list[Row]:
+            run_study("s", study(Counted("a", log), Counted("b", log), Counted("c", log)), tmp_path, only="c")
+            return super().run(data)
+
+    found = run_study("s", study(Meanwhile("a", log), Counted("b", log), Counted("c", log)), tmp_path, only="a")
+    assert sorted({row["cell"] for row in found.rows}) == ["a", "c"]
+    assert found.missing == ["b"]
 
 
 def test_a_missing_row_is_named_and_its_cell_trained_again(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,13 +27,22 @@ def test_final_rows_without_a_note_are_meant_unless_something_else_is_said() -> 
         pick(ROWS, method="mgda")
 
 
-def test_two_means_differ_beyond_twice_the_standard_error() -> None:
-    """Standard errors of 0.1 each: their difference has one of 0.141, so that 0.28 decides."""
+def test_two_means_differ_where_welchs_test_says_so() -> None:
+    """Two seeds each with standard errors of 0.1: t has 2 degrees of freedom, so that 4.303 times 0.141 decides."""
     ours = [1.0 - 0.1, 1.0 + 0.1]
-    for gap, sure in ((0.27, False), (0.29, True), (-0.29, True)):
+    for gap, sure in ((0.60, False), (0.62, True), (-0.62, True)):
         found = difference([value + gap for value in ours], ours)
         assert found == (pytest.approx(gap), sure)
     assert difference([5.0], [1.0, 1.1]) == (pytest.approx(3.95), False)
+    assert difference([1.0, 1.0], [2.0, 2.0]) == (-1.0, True)
+    assert difference([1.0, 1.0], [1.0, 1.0]) == (0.0, False)
+
+
+def test_seeds_alone_seldom_differ() -> None:
+    """Five against five seeds of the same distribution: at most about one in twenty."""
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(4000, 2, 5, generator=generator).tolist()
+    assert 0.02 < mean([float(difference(*pair)[1]) for pair in drawn]) < 0.06
 
 
 def test_numbers_as_text() -> None:

@@ -83,6 +83,7 @@ class Asked:
         method = find_method(self.method, self.set_, found)
         folder = out or Path("runs") / f"{found.name}-{method.name.replace(':', '-')}-{self.seed}"
         callbacks: list[Any] = [] if tensorboard is None else [TensorBoard(tensorboard)]
+        callbacks.append(lambda report: self._keep(folder))  # at the end of an epoch: a run may be killed
         front = fit(
             found,
             method,
@@ -106,8 +107,12 @@ class Asked:
             progress=progress,  # type: ignore[arg-type]
             callbacks=callbacks,
         )
-        write_text(folder / _FILE, json.dumps(dataclasses.asdict(self), indent=2))
+        self._keep(folder)
         return front, folder
+
+    def _keep(self, folder: Path) -> None:
+        if not (folder / _FILE).exists():
+            write_text(folder / _FILE, json.dumps(dataclasses.asdict(self), indent=2))
 
 
 def print_result(front: Front, folder: Path, *, as_json: bool) -> None:

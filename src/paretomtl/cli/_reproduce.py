@@ -11,7 +11,7 @@ from rich.table import Table
 
 from paretomtl._files import check_writable
 from paretomtl.cli._common import clean_errors
-from paretomtl.experiments import STUDIES, Progress, Size, Study, results_file, run_study, stored_study
+from paretomtl.experiments import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
 from paretomtl.report import DRAWINGS
 
 VERDICT_STYLE = {"reproduced": "green", "partly": "yellow", "not measured": "dim"}
@@ -21,7 +21,7 @@ EVERYTHING = "all"
 @clean_errors
 def reproduce(
     name: Annotated[str, typer.Argument(help=f"The study: {', '.join(STUDIES)}; or {EVERYTHING}.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="Where rows and figures are; out/NAME if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where rows and figures are; out/reproduce if left out.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small run: minutes on two cores.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A tiny run that only shows that everything works.")] = False,
     draw: Annotated[bool, typer.Option("--draw", help="Train nothing: claims and figures of what is stored.")] = False,
@@ -45,7 +45,7 @@ def reproduce(
     size: Size = "smoke" if smoke else "quick" if quick else "full"
     found = {}
     for each in STUDIES if name == EVERYTHING else (name,):
-        folder = out or Path("out") / each
+        folder = out or Path("out") / "reproduce"
         check_writable("--out", folder)
         began = time.perf_counter()
         if draw:
@@ -79,6 +79,8 @@ def _told(
         console.print(_claims_table(claims))
     if facts:
         console.print(_facts_table(facts))
+    if (broken := diverged(progress.rows)) is not None:
+        remarks.append(broken)
     if size != "full":
         remarks.append(f"A {size} run: too short for its verdicts to mean anything.")
     if progress.missing:
@@ -107,7 +109,7 @@ def _claims_table(claims: list[Any]) -> Table:
     table.add_column("measured", ratio=5)
     table.add_column("verdict", width=12)
     for claim in claims:
-        style = VERDICT_STYLE.get(claim.verdict, "red")
+        style = VERDICT_STYLE.get(claim.verdict.removeprefix("so far "), "red")
         table.add_row(f"{claim.claim} [dim]({claim.where})[/]", claim.measured, f"[{style}]{claim.verdict}[/]")
     return table
 

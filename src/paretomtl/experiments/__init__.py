@@ -4,7 +4,7 @@ from paretomtl.experiments._compare import Summary, common_reference, compare, s
 from paretomtl.experiments._runner import Progress, results_file, run_study, stored_study
 from paretomtl.experiments._store import Row, environment, load_rows, numbers, save_rows
 from paretomtl.experiments._studies import STUDIES
-from paretomtl.experiments._study import Cell, Claim, Size, Study
+from paretomtl.experiments._study import Cell, Claim, Size, Study, diverged
 
 __all__ = [
     "STUDIES",
@@ -17,6 +17,7 @@ __all__ = [
     "Summary",
     "common_reference",
     "compare",
+    "diverged",
     "environment",
     "load_rows",
     "numbers",

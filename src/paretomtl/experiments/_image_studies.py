@@ -34,7 +34,11 @@ def images_lenet(size: Size) -> list[ImageCell]:
 
 
 def images_resnet(size: Size) -> list[ImageCell]:
-    """ResNet-18 on all sets: stopped early on the first, to the end on the others (supplement, section 6)."""
+    """ResNet-18 on all sets: stopped early on the first, to the end on the others (supplement, section 6).
+
+    The end is after 12 epochs, where the paper's code takes 20; both let the learning rate fall to a tenth halfway.
+    Early is after 4, at the full rate, for all methods alike.
+    """
     study = [
         ImageCell(
             EARLY if name == SETS[0] else END,
@@ -45,7 +49,6 @@ def images_resnet(size: Size) -> list[ImageCell]:
             epochs=4 if name == SETS[0] else 12,
             seeds=2,
             network="ResNet-18",
-            keep="best" if name == SETS[0] else "last",
             precision="bfloat16",
         )
         for name in SETS

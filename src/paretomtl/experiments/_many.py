@@ -13,15 +13,15 @@ from paretomtl import preferences
 from paretomtl._extras import require
 from paretomtl.experiments._statistics import column, mean, plus_minus
 from paretomtl.experiments._store import Row, numbers
-from paretomtl.experiments._study import Claim, Size, method_in_words
+from paretomtl.experiments._study import Claim, Size
 from paretomtl.front import Front
-from paretomtl.methods import ParetoMTL
+from paretomtl.methods import ParetoMTL, in_words
 from paretomtl.problems import Truth, synthetic
 from paretomtl.training import fit_seeds
 
 TASKS = (2, 3, 4, 6, 10)
 COUNTS = (5, 15, 25, 50, 100)
-_FRONT = 2000  # points of the true front that are to be covered, about
+_FRONT = 20_000  # points of the true front that are to be covered, about; IGD+ depends on how dense they are
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ManyCell:
     @property
     def settings(self) -> str:
         return (
-            f"tasks={self.tasks}; preferences={self.count}; method={method_in_words(self.method)}; steps={self.steps}; "
+            f"tasks={self.tasks}; preferences={self.count}; method={in_words(self.method)}; steps={self.steps}; "
             "optimizer=SGD, rate 1"
         )
 
@@ -62,6 +62,7 @@ class ManyCell:
 
     def run(self, data: Path | None = None) -> list[Row]:
         """Two rows per seed: before and after the constraints are dropped. There are no ``data``."""
+        require("moocore", "indicators")  # rather now than after training
         problem = synthetic(tasks=self.tasks)
         fronts = fit_seeds(
             problem,

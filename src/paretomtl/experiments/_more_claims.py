@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 
-from paretomtl.experiments._image_claims import LABELS, TITLES, accuracies, best_accuracies
+from paretomtl.experiments._image_claims import LABELS, TITLES, accuracies, best_accuracies, own_accuracies
 from paretomtl.experiments._image_studies import EARLY, END, SETS
 from paretomtl.experiments._statistics import column, difference, has, mean, order, pick, plus_minus
 from paretomtl.experiments._store import Row
@@ -35,15 +36,18 @@ def resnet_claims(rows: Sequence[Row]) -> list[Claim]:
     for problem in _trained(rows):
         part = EARLY if problem == SETS[0] else END
         mine = pick(rows, problem=problem, part=part, method="pareto-mtl")
-        spreads.append((problem, [_box(row["train_losses"]) for row in mine], [order(r, "train_losses") for r in mine]))
+        ratios = [_ratio(row["train_losses"]) for row in mine]
+        spreads.append((problem, ratios, [order(row, "train_losses") for row in mine]))
+    wide = [mean(ratios) > 2 and mean(orders) > 0.9 for _, ratios, orders in spreads]
     early, end = [p for p in _trained(rows) if p == SETS[0]], [p for p in _trained(rows) if p != SETS[0]]
     return [
         measured_claim(
             "supplement 6, figure 13",
             "Pareto MTL has widely distributed solutions on the training losses",
-            "diagonal of the box around the training losses, and rank correlation with the preferences",
-            [f"{TITLES[name]} {mean(boxes):.2g}, {mean(orders):.2f}" for name, boxes, orders in spreads],
-            judge(all(mean(orders) > 0.9 for _, _, orders in spreads), any(mean(o) > 0.9 for _, _, o in spreads)),
+            "largest over smallest training loss, the lesser of both tasks, and rank correlation with the preferences",
+            [f"{TITLES[name]} {mean(ratios):.1f}, {mean(orders):.2f}" for name, ratios, orders in spreads],
+            judge(all(wide), any(wide)),
+            whole=len(spreads) == len(SETS),
         ),
         _against_single(
             rows, early, "train_metrics", -1, "with early stop, single task beats Pareto MTL on training accuracy"
@@ -60,6 +64,7 @@ def resnet_claims(rows: Sequence[Row]) -> list[Claim]:
                 for values in [_all_accuracies(rows, p)]
             ],
             judge(all(statistics.median(_all_accuracies(rows, p)) > 0.99 for p in end)),
+            whole=len(end) == 2,
         ),
     ]
 
@@ -81,18 +86,21 @@ def resnet_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _against_single(rows: Sequence[Row], problems: Sequence[str], field: str, sign: int, claim: str) -> Claim:
-    """The best accuracy of Pareto MTL in each task beside that of the network for this task alone."""
-    said, holds = [], []
+    """The accuracy of the solution that favours a task beside that of the network for this task alone."""
+    said, holds, sure = [], [], []
     for problem in problems:
         ours, theirs = (
-            list(zip(*(best_accuracies(row, field) for row in rows if _is(row, problem, method)), strict=True))
+            list(zip(*(own_accuracies(row, field) for row in rows if _is(row, problem, method)), strict=True))
             for method in ("pareto-mtl", "single-task")
         )
-        gaps = [mean(mine) - mean(alone) for mine, alone in zip(ours, theirs, strict=True)]
-        holds += [sign * gap > 0 for gap in gaps]
-        said.append(f"{TITLES[problem]} {gaps[0]:+.4f} and {gaps[1]:+.4f}")
-    what = "best accuracy of Pareto MTL above that of the network for the task alone, first and second task"
-    return measured_claim("supplement 6, figure 13", claim, what, said, judge(all(holds), any(holds)))
+        gaps = [difference(mine, alone) for mine, alone in zip(ours, theirs, strict=True)]
+        holds += [sign * gap > 0 for gap, _ in gaps]
+        sure += [clear for _, clear in gaps]
+        said.append(f"{TITLES[problem]} " + " and ".join(f"{gap:+.4f}{'*' if clear else ''}" for gap, clear in gaps))
+    what = "accuracy of the solution that favours a task above that of the network for it (* more than seeds explain)"
+    where, wanted = "supplement 6, figure 13", 1 if "early stop" in claim else 2
+    verdict = judge(all(holds) and all(sure), any(holds))
+    return measured_claim(where, claim, what, said, verdict, whole=len(said) == wanted)
 
 
 def init_claims(rows: Sequence[Row]) -> list[Claim]:
@@ -149,7 +157,7 @@ def preference_claims(rows: Sequence[Row]) -> list[Claim]:
     ratio = {name: mean(column(part, "spread")) / max(mean(own), 1e-12) for name, part in random.items()}
     better = [mean(column(part, "hypervolume")) > mean(column(even, "hypervolume")) for part in random.values()]
     close = {name: pick(rows, note=name) for name in ("5 close", "5 narrow")}
-    middle = {name: [sum(row["losses"][2]) for row in part] for name, part in {"5 even": even, **close}.items()}
+    middle = {name: [_sum(row["losses"][2]) for row in part] for name, part in {"5 even": even, **close}.items()}
     gap, sure = difference(middle["5 close"], middle["5 even"])
     return [
         Claim(
@@ -191,7 +199,7 @@ def preference_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 def weight_claims(rows: Sequence[Row]) -> list[Claim]:
     """Supplement, section 3."""
     own, *others = (_first_shares(rows, method) for method in ("pareto-mtl", "mgda", "gradnorm"))
-    balanced = [shares[0] for shares in others]
+    balanced = [mean(shares) for shares in others]
     low, high = own[0], own[-1]
     return [
         Claim(
@@ -205,7 +213,9 @@ def weight_claims(rows: Sequence[Row]) -> list[Claim]:
             "supplement 3, figure 10",
             "MOO-MTL and GradNorm always try to balance the tasks",
             f"mean share of the first task's weight: {balanced[0]:.2f} for MOO-MTL, {balanced[1]:.2f} for GradNorm",
-            judge(all(0.4 < share < 0.6 for share in balanced)),
+            judge(
+                all(0.4 < share < 0.6 for shares in others for share in shares), all(0.4 < s < 0.6 for s in balanced)
+            ),
         ),
     ]
 
@@ -231,6 +241,8 @@ def _first_shares(rows: Sequence[Row], method: str) -> list[float]:
 
 
 def _share(weights: Sequence[float]) -> float:
+    if None in weights:
+        return math.nan
     return abs(weights[0]) / max(sum(abs(weight) for weight in weights), 1e-12)
 
 
@@ -263,9 +275,14 @@ def _all_accuracies(rows: Sequence[Row], problem: str) -> list[float]:
     return [value for row in mine for point in accuracies(row, "train_metrics") for value in point]
 
 
-def _box(points: Sequence[Sequence[float]]) -> float:
-    sides = [max(values) - min(values) for values in zip(*points, strict=True)]
-    return float(sum(side**2 for side in sides) ** 0.5)
+def _ratio(points: Sequence[Sequence[float]]) -> float:
+    """The largest over the smallest loss in a task, of the task where that is less."""
+    finite = [point for point in points if None not in point]
+    return min(max(values) / max(min(values), 1e-12) for values in zip(*finite, strict=True)) if finite else 0.0
+
+
+def _sum(point: Sequence[float]) -> float:
+    return math.nan if None in point else sum(point)
 
 
 def _volume_and_spread(rows: Sequence[Row]) -> str:

@@ -70,7 +70,7 @@ def run_study(
         study: what to run.
         folder: where the rows are.
         size: how much of it.
-        seconds: begin no cell that would end later than this, judged by the slowest cell so far.
+        seconds: begin no cell that would end later than this, judged by the slowest one that is stored or was trained.
         only: train the cells alone whose name contains this.
         data: where data sets are kept.
         again: train cells anew whose rows come from other settings; those rows are moved to ``NAME-old.json``.
@@ -87,22 +87,23 @@ def run_study(
     for version in sorted({row["versions"]["paretomtl"] for row in rows} - {environment()["versions"]["paretomtl"]}):
         tell(f"Rows of version {version} are kept: their settings are the same.")
     rows = _taken_over(study, cells, rows, folder, tell)
-    began, slowest, trained = time.monotonic(), 0.0, 0
+    began, trained = time.monotonic(), 0
+    slowest = max((float(row.get("seconds") or 0.0) for row in rows), default=0.0)  # of those that are stored
     for cell in cells:
         if not _lacking(cell, rows) or (only is not None and only not in cell.name):
             continue
         spent = time.monotonic() - began
-        if seconds is not None and trained and spent + slowest > seconds:
-            tell(f"Stopping after {spent:.0f} s: the next cell may take {slowest:.0f} s more.")
+        if seconds is not None and spent + slowest > seconds:
+            tell(f"Stopping after {spent:.0f} s: the next cell may take {slowest:.0f} s.")
             break
         tell(cell.name)
         started = time.monotonic()
         made = [{"cell": cell.name, **row, "settings": cell.settings, **environment()} for row in cell.run(data)]
         slowest = max(slowest, time.monotonic() - started)
         trained += 1
-        rows = _in_order(cells, [row for row in rows if row["cell"] != cell.name] + made)
+        rows = _with_others(path, cells, [row for row in rows if row["cell"] != cell.name] + made)
         save_rows(path, name, command, rows)
-    rows = fill_indicators(rows)
+    rows = fill_indicators(_with_others(path, cells, rows))
     save_rows(path, name, command, rows)
     return Progress(rows, [cell.name for cell in cells if _lacking(cell, rows)], trained)
 
@@ -166,6 +167,13 @@ def _taken_over(
                 rows += [{**row, "cell": cell.name} for row in wanted.values()]
                 tell(f"{cell.name}: taken over from {other}")
     return _in_order(cells, rows)
+
+
+def _with_others(path: Path, cells: Sequence[Cell], rows: list[Row]) -> list[Row]:
+    """With the rows of cells that another process has stored meanwhile."""
+    known, mine = {cell.name: cell for cell in cells}, {row["cell"] for row in rows}
+    there = load_rows(path) if path.exists() else []
+    return _in_order(cells, rows + [row for row in there if _belongs(row, known) and row["cell"] not in mine])
 
 
 def _lacking(cell: Cell, rows: Sequence[Row], *, any_name: bool = False) -> list[tuple[int, str]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import hashlib
 import json
 import math
 import os
@@ -35,7 +37,18 @@ def environment() -> Row:
         hardware = f"{torch.cuda.get_device_name()}; {hardware}"
     versions = {name: version_of(name) for name in ("paretomtl", "torch", "numpy", "moocore")}
     versions["python"] = platform.python_version()
+    versions["code"] = _code()
     return {"date": datetime.date.today().isoformat(), "hardware": hardware, "versions": versions}
+
+
+@functools.cache
+def _code() -> str:
+    """A checksum of this library's source: it may run where it is not installed, and between two versions."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for path in sorted((*root.rglob("*.py"), *root.rglob("*.cu"))):
+        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def save_rows(path: Path, name: str, command: str, rows: Sequence[Row]) -> None:

@@ -31,6 +31,7 @@ STUDIES = {
         _image_studies.images_lenet,
         _image_claims.lenet_claims,
         _image_claims.lenet_facts,
+        shares=("ablation-init", "ablation-release", "preferences", "weights"),
     ),
     "images-resnet": Study(
         "ResNet-18 on the three sets: what is optimized, and what is left of it on the test split.",

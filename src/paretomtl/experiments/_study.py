@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from paretomtl.experiments._store import Row
-from paretomtl.methods import Method
 
 Size: TypeAlias = Literal["full", "quick", "smoke"]
 """How much of a study to run: all of it, minutes on two cores, or seconds that only show that everything works."""
@@ -73,20 +71,22 @@ class Study:
     shares: tuple[str, ...] = ()
 
 
-def method_in_words(method: Method) -> str:
-    """A configured method with the options that are on, so that an option that is new, and off, changes nothing."""
-    fields = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}  # type: ignore[arg-type]
-    said = [f"{name}={value!r}" for name, value in fields.items() if value is not None and value is not False]
-    return f"{type(method).__name__}({', '.join(said)})"
-
-
 def judge(holds: bool, partly: bool = False) -> str:
     """The verdict on a claim."""
     return "reproduced" if holds else "partly" if partly else "not reproduced"
 
 
-def measured_claim(where: str, claim: str, what: str, said: Sequence[str], verdict: str) -> Claim:
-    """A claim with what was measured, part by part; without any part, it is not judged."""
+def measured_claim(
+    where: str, claim: str, what: str, said: Sequence[str], verdict: str, *, whole: bool = True
+) -> Claim:
+    """A claim with what was measured, part by part; without any part it is not judged, and without some only so far."""
     if not said:
         return Claim(where, claim, "no rows are stored for it yet", "not measured")
-    return Claim(where, claim, f"{what}: {'; '.join(said)}", verdict)
+    return Claim(where, claim, f"{what}: {'; '.join(said)}", verdict if whole else f"so far {verdict}")
+
+
+def diverged(rows: Sequence[Row]) -> str | None:
+    """A remark on models that stopped at a loss that was not finite, if there are any; they are in all numbers."""
+    words = [word for row in rows for word in row.get("status", [])]
+    count = words.count("non-finite")
+    return f"{count} of {len(words)} models stopped at a loss that was not finite." if count else None

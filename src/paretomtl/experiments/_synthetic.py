@@ -12,9 +12,9 @@ from torch import Tensor
 from paretomtl import preferences
 from paretomtl._extras import require
 from paretomtl.experiments._store import Row, numbers
-from paretomtl.experiments._study import Claim, Size, judge, method_in_words
+from paretomtl.experiments._study import Claim, Size, judge
 from paretomtl.front import Front
-from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch
+from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch, in_words
 from paretomtl.problems import Truth, synthetic
 from paretomtl.training import fit_seeds
 
@@ -65,7 +65,7 @@ class SyntheticCell:
             "tasks": self.tasks,
             "ratio": self.ratio,
             "half": self.half,
-            "method": method_in_words(self.method),
+            "method": in_words(self.method),
             "preferences": rows,
             "steps": self.epochs,
             "optimizer": f"SGD, rate {self.learning_rate:g}",

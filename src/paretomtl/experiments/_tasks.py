@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from paretomtl.experiments._images import optimizer_in_words
 from paretomtl.experiments._solutions import solutions
 from paretomtl.experiments._store import Row
-from paretomtl.experiments._study import method_in_words
 from paretomtl.front import Front
-from paretomtl.methods import Method, ParetoMTL, resolve_method
+from paretomtl.methods import Method, ParetoMTL, in_words, resolve_method
 from paretomtl.problems import MLP, PROBLEMS, LeNet, MixtureOfExperts, PoseNet, Problem, ResNet18
 from paretomtl.problems._census import records_of
 from paretomtl.problems._image_recipes import IMAGE_RECIPES
@@ -104,7 +103,7 @@ class TaskCell:
             "problem": f"{self.problem}, recipe {RECIPE_VERSION}",
             "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
             "network": self.network,
-            "method": method_in_words(resolve_method(self.method)),
+            "method": in_words(resolve_method(self.method)),
             "changes": ", ".join(f"{name}={value!r}" for name, value in sorted(self.changes.items())) or "none",
             "preferences": self.preferences,
             "epochs": self.epochs or "of the recipe",
@@ -160,7 +159,7 @@ class TaskCell:
             "network": self.network,
             "method": front.method,
             "note": self.note,
-            "recipe": f"{method_in_words(method)}; {optimizer_in_words(problem.recipe, epochs)}",
+            "recipe": f"{in_words(method)}; {optimizer_in_words(problem.recipe, epochs)}",
             "epochs": epochs,
             **solutions(front, problem.reference),
             "better": dict(front.better),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paretomtl.methods._gradnorm import GradNorm
 from paretomtl.methods._linear import Linear, RandomSearch, SingleTask
-from paretomtl.methods._method import Method, Reading, State, Step, Weigher, slice_state
+from paretomtl.methods._method import Method, Reading, State, Step, Weigher, in_words, slice_state
 from paretomtl.methods._mgda import MGDA
 from paretomtl.methods._pareto_mtl import ParetoMTL, Status
 from paretomtl.methods._registry import METHODS, resolve_method
@@ -27,6 +27,7 @@ __all__ = [
     "TorchJD",
     "Uncertainty",
     "Weigher",
+    "in_words",
     "resolve_method",
     "slice_state",
 ]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -179,6 +180,21 @@ class Method(ABC):
             total: how many optimizer steps are planned; 0 when that is not known.
         """
         return Weigher(self, torch.as_tensor(preferences, dtype=torch.float64), index, total)
+
+
+def in_words(method: Method) -> str:
+    """A configured method with the options that are on, so that an option that is new, and off, changes nothing.
+
+    Example:
+        >>> from paretomtl.methods import ParetoMTL
+        >>> in_words(ParetoMTL(initial_steps=0))
+        'ParetoMTL(initial_steps=0, epsilon=0.1, release_steps=0)'
+    """
+    if not dataclasses.is_dataclass(method):
+        return repr(method)
+    fields = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}
+    said = [f"{name}={value!r}" for name, value in fields.items() if value is not None and value is not False]
+    return f"{type(method).__name__}({', '.join(said)})"
 
 
 class Weigher:

@@ -13,7 +13,7 @@ from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.methods._balance import BALANCING, balance, init_balance
 from paretomtl.methods._method import Method, Reading, Seen, State, Step
 from paretomtl.methods._pareto_mtl_kernel import weigh_by_kernel
-from paretomtl.methods._scale import Scale, above_ideal, check_scale, given_factors, is_range, points_of
+from paretomtl.methods._scale import Scale, above_ideal, as_scale, given_factors, is_range
 
 _ROUNDING = 1e-12  # weights that sum to less than this are what is left of a sum of opposite rows
 
@@ -98,7 +98,7 @@ class ParetoMTL(Method):
         check_not_negative("release_steps", self.release_steps)
         if not 0.0 <= self.epsilon < 1.0:
             raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {self.epsilon} instead.")
-        check_scale(self.scale)
+        object.__setattr__(self, "scale", as_scale(self.scale))
         if self.scale_steps is not None:
             check_count("scale_steps", self.scale_steps)
             if self.scale not in BALANCING:
@@ -134,7 +134,8 @@ class ParetoMTL(Method):
         together: Tensor | None = None  # whether tasks are still trained together
         if isinstance(self.scale, str) and self.scale in BALANCING:
             balanced, factors, kept = balance(self.scale, step, state)
-            together = torch.as_tensor(step.number < self._scale_steps(step.total), device=losses.device)
+            number = torch.zeros_like(state["since"][:1]) + step.number  # a number or a tensor: nothing is copied
+            together = (number < self._scale_steps(step.total)).expand(len(losses))[:, None]
             scale = torch.where(together, factors, scale)
             state = {**state, **{name: torch.where(together, new, state[name]) for name, new in kept.items()}}
         elif self.scale is not None:
@@ -163,7 +164,7 @@ class ParetoMTL(Method):
         phase = found.phase
         if together is not None:
             weights = torch.where(together, balanced, weights)
-            phase = torch.where(together, state["phase"], phase)
+            phase = torch.where(together[:, 0], state["phase"], phase)
 
         feasible = (found.values <= FEASIBLE_TOLERANCE).all(-1)
         critical = feasible & (found.dual.status == Solve.ZERO.value)
@@ -227,7 +228,7 @@ class ParetoMTL(Method):
 
     @property
     def ideal(self) -> tuple[float, ...] | None:
-        return points_of(self.scale)[0] if is_range(self.scale) else None
+        return self.scale[0] if is_range(self.scale) else None
 
     def violation(self, state: State, losses: Tensor) -> Tensor:
         c = torch.where(state["scale"] > 0, state["scale"], 1.0)

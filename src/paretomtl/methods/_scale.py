@@ -14,34 +14,31 @@ Point: TypeAlias = tuple[float, ...]
 Scale: TypeAlias = Literal["first", "running", "gradnorm", "uncertainty"] | Point | tuple[Point, Point]
 
 
-def check_scale(scale: Any) -> None:
-    """An error for what is no scale."""
-    if scale is None:
-        return
-    if isinstance(scale, str) or not isinstance(scale, tuple):
-        if scale not in ("first", *BALANCING):
-            raise ValueError(
-                f"'scale' must be one of {['first', *BALANCING]}, one factor per task, an ideal and a worst point, or "
-                f"None. Got {scale!r} instead."
-            )
-    elif is_range(scale):
-        ideal, worst = scale
+def as_scale(scale: Any) -> Any:
+    """A scale with tuples in place of lists and tensors; an error for what is none."""
+    if scale is None or scale in ("first", *BALANCING):
+        return scale
+    found = scale.tolist() if isinstance(scale, Tensor) else scale
+    if isinstance(found, str) or not isinstance(found, (tuple, list)):
+        raise ValueError(
+            f"'scale' must be one of {['first', *BALANCING]}, one factor per task, an ideal and a worst point, or "
+            f"None. Got {scale!r} instead."
+        )
+    found = tuple(tuple(part) if isinstance(part, (tuple, list)) else part for part in found)
+    if is_range(found):
+        ideal, worst = found
         if len(ideal) != len(worst) or not all(-math.inf < a < b < math.inf for a, b in zip(ideal, worst, strict=True)):
             raise ValueError(
                 f"'scale' must be an ideal point and a worst one, which is larger in every task. Got {scale} instead."
             )
-    elif not all(isinstance(c, (int, float)) and 0 < c < math.inf for c in scale):
+    elif not all(isinstance(c, (int, float)) and 0 < c < math.inf for c in found):
         raise ValueError(f"'scale' must be positive and finite. Got {scale} instead.")
+    return found
 
 
 def is_range(scale: Any) -> TypeGuard[tuple[Point, Point]]:
     """Whether a scale is given by an ideal and a worst point."""
-    return isinstance(scale, tuple) and len(scale) == 2 and all(isinstance(part, (tuple, list)) for part in scale)
-
-
-def points_of(scale: tuple[Point, Point]) -> tuple[Point, Point]:
-    """The ideal and the worst point."""
-    return tuple(scale[0]), tuple(scale[1])
+    return isinstance(scale, tuple) and len(scale) == 2 and all(isinstance(part, tuple) for part in scale)
 
 
 def given_factors(scale: Any, tasks: int) -> Tensor:

@@ -75,7 +75,7 @@ def try_apart(plan: Plan, modules: Sequence[nn.Module], state: State, train: Bat
             schedule=plan.schedule,
             workers=workers,
         )
-        if found.why is None or workers == 1 or not found.why.startswith("OutOfMemoryError"):
+        if found.why is None or workers == 1 or "out of memory" not in found.why.lower():
             break
         workers //= 2
     why = found.why

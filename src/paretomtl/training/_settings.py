@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from paretomtl._extras import version_of
 from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import check_count, check_not_negative
-from paretomtl.methods import Method, resolve_method
+from paretomtl.methods import Method, in_words, resolve_method
 from paretomtl.problems import OptimizerFactory, PlannedSchedulerFactory, Problem, SchedulerFactory
 from paretomtl.training._models import named_tensors
 from paretomtl.training._step import Group
@@ -59,6 +59,11 @@ class Settings:
     def scheduler_for(self, steps: int) -> SchedulerFactory | None:
         """What makes schedulers, told how many times they are going to step in a run of so many steps."""
         make, total = self.scheduler, steps if self.schedule == "step" else self.epochs
+        if make is not None and total == 0 and make is self.problem.recipe.scheduler:
+            raise ValueError(
+                "'scheduler' must be given for data without a length: the recipe's asks how many steps are planned. "
+                "Got None instead."
+            )
         return None if make is None else lambda optimizer: make(optimizer, total)
 
     def config(self, modules: Sequence[nn.Module], group: Group, samples: int | None) -> dict[str, Any]:
@@ -76,7 +81,7 @@ class Settings:
             "samples": samples,
             "data": _fingerprint(self.problem.train),
             "parameters": hashlib.sha256(json.dumps(shapes).encode()).hexdigest()[:16],
-            "method": repr(self.method),
+            "method": in_words(self.method),
             "preferences": self.vectors[0].tolist(),
             "subproblems": self.subproblems,
             "seed": self.seeds[0],

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from paretomtl.cli._app import app
 from paretomtl.problems import _prepared
+from problems.pictures import write_faces, write_road
 from problems.sources import REAL, real_folder, use_small_sources
 
 runner = CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"})
@@ -128,7 +129,7 @@ def test_what_is_not_prepared_says_how_to(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["multi-faces"], "multi-fashion-mnist, multi-mnist-3, multi-fashion-3. Got 'multi-faces' instead"),
+        (["multi-faces"], "multi-fashion-3, census, utkface, localization. Got 'multi-faces' instead"),
         (["multi-mnist", "--from", "nowhere"], "'source' (--from) must be a folder with the files of MNIST"),
         (["multi-mnist", "--seed", "-1"], "'seed' must be a whole number that is not negative. Got -1"),
         (["multi-mnist", "--cache", "/proc/nowhere"], "'cache' must be a folder that can be written"),
@@ -180,3 +181,41 @@ def test_help_explains() -> None:
     text = call("data", "prepare", "--help")
     assert "--from" in text
     assert "--json" in text
+
+
+def test_faces_are_prepared_and_trained_on_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARETOMTL_DATA", str(tmp_path / "data"))
+    write_faces(tmp_path / "faces", [(20 + i, i % 2, i % 5) for i in range(12)])
+    text = call("data", "prepare", "utkface", "--from", str(tmp_path / "faces"), "--side", "16")
+    assert "utkface, 12 faces, 16 by 16" in text
+    assert "Train on it with: paretomtl run utkface --with side=16" in text
+    quick = ("--epochs", "1", "--method", "linear", "--preferences", "1", "--device", "cpu", "--progress", "quiet")
+    facts = json.loads(call("run", "utkface", "--with", "side=16", *quick, "--out", str(tmp_path / "run"), "--json"))
+    assert facts["tasks"] == ["gender", "race", "age"]
+    (tmp_path / "faces" / "noname.jpg").write_bytes(b"")
+    other = ("data", "prepare", "utkface", "--from", str(tmp_path / "faces"), "--side", "8")
+    assert "noname.jpg" in call(*other, code=2)
+    assert "12 faces, 8 by 8" in call(*other, "--skip-broken")
+
+
+def test_frames_are_prepared_and_sizes_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARETOMTL_DATA", str(tmp_path / "data"))
+    road = write_road(tmp_path / "road", 8)
+    asked = ["data", "prepare", "localization", "--from", str(road), "--size", "8x12", "--json"]
+    facts = json.loads(runner.invoke(app, asked).stdout)
+    assert facts["frames"] == 16
+    assert facts["file"] == str(tmp_path / "data" / "localization-8x12.npz")
+    assert facts["published"] is None
+    text = call("data", "prepare", "localization", "--size", "8", code=2)
+    assert "'--size' must be height and width in pixels, such as 48x64. Got '8' instead" in " ".join(text.split())
+    assert "localization" in call("data", "prepare", "localization", "--size", "4x4", code=2)
+
+
+def test_the_real_census_is_prepared_and_made_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = REAL / "census-income-kdd"
+    if not folder.is_dir():
+        pytest.skip("needs the published files of census-income-kdd in ../shared/data beside the repository")
+    text = call("data", "prepare", "census", "--from", str(folder), "--cache", str(tmp_path))
+    assert "census, 199,523 training and 99,762 test records, 482 features" in text
+    assert "(as published)" in text
+    assert f"Train on it with: PARETOMTL_DATA={tmp_path} paretomtl run census" in text

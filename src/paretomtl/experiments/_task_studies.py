@@ -101,6 +101,6 @@ def _sized(study: list[TaskCell], size: Size, *, samples: int, epochs: int) -> l
     found = []
     for cell in study:
         rows = cell.preferences
-        few = rows if rows is None else min(rows, 4) if isinstance(rows, int) else rows[:6]
+        few = rows if rows is None else min(rows, 3 + rows // 10) if isinstance(rows, int) else rows[:6]
         found.append(replace(cell, samples=0, seeds=min(cell.seeds, 2), preferences=few, **common))
     return found

@@ -1,0 +1,107 @@
+"""Studies with three tasks and more: every cell runs on made-up samples, and claims are judged by rows alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+import paretomtl as pm
+from paretomtl.experiments import STUDIES, Row, run_study
+from paretomtl.experiments._task_claims import PAPER_TABLES, SHOWN, census_claims, dominated_share, table_claims
+from paretomtl.experiments._task_studies import EXPERTS, SHARED
+
+NAMES = ("census", "faces", "localization", "three-digits", "many-tasks")
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    folder = tmp_path_factory.mktemp("smoke")
+    return {name: run_study(name, STUDIES[name], folder, size="smoke").rows for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_smoke_run_is_whole_and_says_what_was_run(smoke: dict[str, list[Row]], name: str) -> None:
+    rows, cells = smoke[name], STUDIES[name].cells("smoke")
+    assert len(rows) == sum(cell.seeds * len(cell.stages) for cell in cells)
+    json.dumps(rows, allow_nan=False)
+    for row in rows:
+        assert row.keys() >= {"problem", "method", "recipe", "preferences", "epochs", "seed", "losses", "status"}
+        assert row.keys() >= {"seconds", "date", "hardware", "versions", "settings", "in_region"}
+    assert all(claim.measured and claim.verdict for claim in STUDIES[name].claims(rows))
+    assert STUDIES[name].facts(rows)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", ["full", "quick", "smoke"])
+def test_cells_are_told_apart_by_name_and_by_settings(name: str, size: Any) -> None:
+    cells = STUDIES[name].cells(size)
+    assert len({cell.name for cell in cells}) == len(cells)
+    assert len({cell.settings for cell in cells}) == len(cells)
+
+
+def test_the_papers_vectors_are_trained() -> None:
+    """Four for faces, the first of them balanced; three for localization; and the grid of its table."""
+    pareto = STUDIES["faces"].cells("full")[0]
+    third, half = 3**-0.5, 2**-0.5
+    expected = torch.tensor([[third] * 3, [0, half, half], [half, 0, half], [half, half, 0]])
+    torch.testing.assert_close(torch.tensor(pareto.preferences), expected, rtol=0, atol=1e-5)
+    cells = STUDIES["localization"].cells("full")
+    (grid,) = [cell for cell in cells if cell.method == "linear"]
+    assert grid.preferences == ((0.25, 0.75), (0.5, 0.5), (0.75, 0.25))
+    assert len(cells[0].preferences) == 3
+
+
+def test_dominated_share() -> None:
+    points = [[1.0, 1.0], [0.0, 2.0], [3.0, 3.0]]
+    assert dominated_share(points, [[1.0, 1.0]]) == pytest.approx(1 / 3)  # an equal point does not dominate
+    assert dominated_share(points, [[0.0, 0.0]]) == 1.0
+    assert dominated_share(points, [[9.0, 9.0]]) == 0.0
+
+
+def census_row(method: str, note: str, volume: float, losses: Any, seed: int, part: str) -> Row:
+    fields = {"part": part, "stage": "final", "note": note, "method": method, "seed": seed}
+    return {**fields, "hypervolume": volume + 0.001 * seed, "losses": losses}
+
+
+@pytest.mark.parametrize(
+    ("gain", "good", "expected"),
+    [(0.1, 0.1, ["reproduced"] * 2), (-0.1, 0.9, ["not reproduced"] * 2)],
+)
+def test_claims_on_census(gain: float, good: float, expected: list[str]) -> None:
+    rows = []
+    for part in (SHARED, EXPERTS):
+        for seed in range(3):
+            rows += [
+                census_row("pareto-mtl", "5 random", 0.2, [[0.5] * 3], seed, part),
+                census_row("pareto-mtl", "25 random", 0.2 + gain, [[good] * 3], seed, part),
+                census_row("random-search", "", 0.2, [[0.4] * 3, [0.3] * 3], seed, part),
+            ]
+    assert [claim.verdict for claim in census_claims(rows)] == expected * 2
+    assert {claim.verdict for claim in census_claims([])} == {"not measured"}
+
+
+def test_claims_on_tables_name_the_task_whose_vector_does_not_favour_it() -> None:
+    def rows(values: list[list[float]]) -> list[Row]:
+        metrics = dict(zip(SHOWN["localization"], (list(column) for column in zip(*values, strict=True)), strict=True))
+        common = {"stage": "final", "part": SHARED, "note": "", "method": "pareto-mtl", "problem": "localization"}
+        vectors = pm.preferences.even(3, 2).tolist()
+        better = dict.fromkeys(metrics, "lower")
+        row = {**common, "tasks": ["translation", "rotation"], "vectors": vectors, "metrics": metrics, "better": better}
+        return [{**row, "seed": seed} for seed in range(2)]
+
+    # From (1, 0), which allows metres and favours degrees, to (0, 1).
+    (claim,) = table_claims(rows([[0.4, 3.0], [0.3, 4.0], [0.2, 5.0]]))
+    assert claim.verdict == "reproduced"
+    (claim,) = table_claims(rows([[0.4, 3.0], [0.1, 4.0], [0.2, 5.0]]))
+    assert claim.verdict == "partly"
+    assert "translation: translation error 0.2, best of all vectors 0.1" in claim.measured
+    (claim,) = table_claims(rows([[0.1, 5.0], [0.3, 4.0], [0.4, 3.0]]))
+    assert claim.verdict == "not reproduced"
+
+
+def test_the_papers_tables_have_a_number_for_each_task() -> None:
+    for problem, table in PAPER_TABLES.items():
+        assert all(len(numbers) == len(SHOWN[problem]) for numbers in table.values())

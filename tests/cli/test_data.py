@@ -208,7 +208,7 @@ def test_frames_are_prepared_and_sizes_are_checked(tmp_path: Path, monkeypatch: 
     assert facts["published"] is None
     text = call("data", "prepare", "localization", "--size", "8", code=2)
     assert "'--size' must be height and width in pixels, such as 48x64. Got '8' instead" in " ".join(text.split())
-    assert "localization" in call("data", "prepare", "localization", "--size", "4x4", code=2)
+    assert "must be a folder with frames and poses" in call("data", "prepare", "localization", "--size", "4x4", code=2)
 
 
 def test_the_real_census_is_prepared_and_made_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from paretomtl.cli._app import app
 from paretomtl.cli._common import find_method, find_problem
-from paretomtl.methods import METHODS
+from paretomtl.methods import METHODS, in_words
 
 PROBLEM = """
 import torch
@@ -120,7 +120,7 @@ def test_every_option_reaches_the_library(here: Path) -> None:
         "--out", "x", "--tensorboard", "tb",
     )  # fmt: skip
     config = json.loads((here / "x" / "config.json").read_text())
-    assert config["method"] == repr(pm.ParetoMTL(epsilon=0.3, rescale=True))
+    assert config["method"] == in_words(pm.ParetoMTL(epsilon=0.3, rescale=True))
     assert config["optimizer"].startswith("SGD")
     assert "'weight_decay': 0.1" in config["optimizer"]
     assert "learning rates [0.02]" in config["optimizer"]

@@ -24,7 +24,7 @@ from paretomtl.experiments._more_claims import (
 )
 
 STORED = Path(__file__).parents[2] / "experiments" / "results"
-IMAGES = [name for name in STUDIES if name != "synthetic"]
+IMAGES = ["images-lenet", "images-resnet", "ablation-init", "ablation-release", "preferences", "weights", "acceptance"]
 
 
 @pytest.fixture(scope="module")

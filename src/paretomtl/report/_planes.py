@@ -42,8 +42,10 @@ class Space:
         return [(point[0], point[1]) for point in self.values(row) if None not in point]
 
     def values(self, row: Row) -> list[list[Any]]:
-        """The solutions as they are stored: None for what is not finite."""
-        return accuracies(row, self.field) if self.rising else row[self.field]
+        """The solutions with None for what is not finite."""
+        if not self.rising:
+            return list(row[self.field])
+        return [[value if value == value else None for value in point] for point in accuracies(row, self.field)]
 
     def badness(self, value: float) -> float:
         """How far a value is from the best that could be."""

@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 from paretomtl.experiments import Row
 from paretomtl.experiments._image_claims import TITLES
 from paretomtl.experiments._image_studies import LONG, METHODS, PAPER, SETS, STRONG
-from paretomtl.experiments._statistics import has, mean
-from paretomtl.report._panels import SMALL, caption, chosen, draw_figures, grid, label_of, legend, name_lines
+from paretomtl.experiments._statistics import has
+from paretomtl.report._panels import (
+    SMALL,
+    caption,
+    chosen,
+    draw_figures,
+    draw_strip,
+    grid,
+    label_of,
+    legend,
+    name_lines,
+)
 from paretomtl.report._planes import (
     NUMBERS,
     TEST_ACCURACY,
@@ -23,7 +33,6 @@ from paretomtl.report._planes import (
     draw_plane,
     layer,
 )
-from paretomtl.report._style import COLOURS, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,17 +74,7 @@ def _hypervolumes(rows: Sequence[Row]) -> Figure | None:
     figure, panels = _recipes_and_sets(measured, height=0.34 * len(methods) + 1.1, below=0.3)
     for i, (axis, part, mine) in enumerate(panels):
         for height, method in enumerate(methods):
-            values = [row["hypervolume"] for row in chosen(mine, method=method)]
-            apart = [height + 0.1 * (k - (len(values) - 1) / 2) for k in range(len(values))]
-            style: dict[str, Any] = {
-                "color": COLOURS[method],
-                "marker": MARKERS[method],
-                "edgecolor": "white",
-                "linewidth": 0.4,
-            }
-            axis.scatter(values, apart, s=48 if method == "single-task" else 24, zorder=3, **style)
-            if values:
-                axis.plot([mean(values)] * 2, [height - 0.36, height + 0.36], color="black", linewidth=1.3, zorder=2)
+            draw_strip(axis, height, method, [row["hypervolume"] for row in chosen(mine, method=method)])
         name_lines(axis, [label_of(method) for method in methods])
         axis.set_xlabel(f"hypervolume of the test losses at ({', '.join(f'{v:g}' for v in mine[0]['reference'])})")
         caption(axis, i, f"{TITLES[mine[0]['problem']]}, {part}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from paretomtl._extras import require
 from paretomtl.experiments import Row
 from paretomtl.experiments._image_claims import LABELS
-from paretomtl.experiments._statistics import pick
-from paretomtl.report._style import paper_style, save_figure
+from paretomtl.experiments._statistics import mean, pick
+from paretomtl.report._style import COLOURS, MARKERS, paper_style, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,14 @@ def chosen(rows: Sequence[Row], **fields: Any) -> list[Row]:
 
 
 def grid(
-    lines: int, columns: int, panels: int | None = None, *, width: float = 3.5, height: float = 3.7, below: float = 0.9
+    lines: int,
+    columns: int,
+    panels: int | None = None,
+    *,
+    width: float = 3.5,
+    height: float = 3.7,
+    below: float = 0.9,
+    **options: Any,
 ) -> tuple[Figure, list[Axes]]:
     """A figure with as many panels, line by line; the rest of the grid stays empty.
 
@@ -54,10 +61,13 @@ def grid(
         width: of a panel with all that is written beside it, in inches.
         height: of a panel with its caption.
         below: room for the legend.
+        options: of every panel, as its projection.
     """
     pyplot = require("matplotlib.pyplot", "figures")
     size = (width * columns, height * lines + below)
-    figure, axes = pyplot.subplots(lines, columns, figsize=size, layout="constrained", squeeze=False)
+    figure, axes = pyplot.subplots(
+        lines, columns, figsize=size, layout="constrained", squeeze=False, subplot_kw=options
+    )
     figure.get_layout_engine().set(h_pad=0.12, w_pad=0.08)
     every = list(axes.flat)
     for axis in every[len(every) if panels is None else panels :]:
@@ -65,11 +75,14 @@ def grid(
     return figure, every[:panels]
 
 
-def caption(axis: Axes, number: int, *lines: str) -> None:
-    """Words below a panel and the name of its horizontal axis, lettered as in the paper; empty lines are left out."""
+def caption(axis: Axes, number: int, *lines: str, drop: float = 36) -> None:
+    """Words below a panel and the name of its horizontal axis, lettered as in the paper; empty lines are left out.
+
+    They begin so many points below the panel.
+    """
     text = f"({'abcdefghijklmnopqrstuvwxyz'[number]}) " + "\n".join(filter(None, lines))
     style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 10.5, "annotation_clip": False}
-    axis.annotate(text, (0.5, 0), (0, -36), xycoords="axes fraction", textcoords="offset points", **style)
+    axis.annotate(text, (0.5, 0), (0, -drop), xycoords="axes fraction", textcoords="offset points", **style)
 
 
 def name_lines(axis: Axes, names: Sequence[str]) -> None:
@@ -78,6 +91,20 @@ def name_lines(axis: Axes, names: Sequence[str]) -> None:
     axis.set_ylim(-0.6, len(names) - 0.4)
     axis.grid(axis="y", color="0.9", linewidth=0.6)
     axis.tick_params(axis="y", length=0)
+
+
+def draw_strip(axis: Axes, height: int, method: str, values: Sequence[float], **style: Any) -> None:
+    """A number of every seed as a point, their mean as a bar, at one of the heights of :func:`name_lines`."""
+    apart = [height + 0.1 * (k - (len(values) - 1) / 2) for k in range(len(values))]
+    marks: dict[str, Any] = {
+        "color": COLOURS[method],
+        "marker": MARKERS[method],
+        "edgecolor": "white",
+        "linewidth": 0.4,
+    }
+    axis.scatter(values, apart, s=48 if method == "single-task" else 24, zorder=3, **{**marks, **style})
+    if values:
+        axis.plot([mean(values)] * 2, [height - 0.36, height + 0.36], color="black", linewidth=1.3, zorder=2)
 
 
 def legend(figure: Figure, note: str = "", *, columns: int = 7) -> None:

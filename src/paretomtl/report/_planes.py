@@ -16,8 +16,8 @@ from paretomtl.report._style import COLOURS, MARKERS, RAY
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Point = tuple[float, float]
-Limits = tuple[tuple[float, float], tuple[float, float]]
+Point = tuple[float, ...]
+Limits = tuple[tuple[float, float], ...]
 NUMBERS = "Numbers: the preference vectors from (1, 0) to (0, 1), which favours the first task."
 _USELESS = 0.5  # an accuracy below which a solution does not widen a panel
 _FURTHER = 1.5  # times as bad as Pareto MTL: as far as other methods widen a panel
@@ -39,7 +39,7 @@ class Space:
 
     def points(self, row: Row) -> list[Point]:
         """The solutions of a row, in the order of its preference vectors, without those that are not finite."""
-        return [(point[0], point[1]) for point in self.values(row) if None not in point]
+        return [tuple(point) for point in self.values(row) if None not in point]
 
     def values(self, row: Row) -> list[list[Any]]:
         """The solutions with None for what is not finite."""
@@ -68,6 +68,7 @@ class Layer:
         joined: a line through the solutions of the first seed, which are numbered.
         hollow: points that are white inside, and a dashed line.
         others: whether to show the other seeds.
+        numbered: whether joined solutions have numbers, where there is room for them.
     """
 
     rows: Sequence[Row]
@@ -77,6 +78,7 @@ class Layer:
     joined: bool = False
     hollow: bool = False
     others: bool = False
+    numbered: bool = True
 
     def shown(self, space: Space) -> list[Point]:
         """All points that are drawn, if the panel is large enough."""
@@ -104,7 +106,6 @@ def draw_plane(
         limits: from where to where each task is shown; those of :func:`plane_limits` if left out.
     """
     filled = [each for each in layers if each.rows]
-    lines = _alone(space, alone)
     limits = limits or plane_limits(space, filled, alone)
     axis.set(xlim=limits[0], ylim=limits[1])
     axis.set_box_aspect(1)
@@ -113,17 +114,17 @@ def draw_plane(
     axis.set_ylabel(f"{space.words}, {tasks[1].replace('-', ' ')}")
     for each in filled:
         _draw_layer(axis, space, each)
-    for task, (values, line) in enumerate(zip(lines, (axis.axvline, axis.axhline), strict=True)):
+    for task, (values, line) in enumerate(zip(_alone(space, alone, 2), (axis.axvline, axis.axhline), strict=True)):
         for value in values:
             label = label_of("single-task") if task == 0 else None
             line(value, color=COLOURS["single-task"], linewidth=1, linestyle=":", zorder=1, label=label)
     if not space.rising:
         _draw_rays(axis, filled, limits)
-    return _outside(space, filled, limits)
+    return outside(space, filled, limits)
 
 
 def plane_limits(space: Space, layers: Sequence[Layer], alone: Sequence[Row] = (), *, origin: bool = True) -> Limits:
-    """From where to where each task is shown.
+    """From where to where each task is shown, of two or more.
 
     A plane is as large as the solutions of the joined layers ask for, which are those of Pareto MTL: a method that
     leaves a task untrained would squeeze all the others.
@@ -134,14 +135,16 @@ def plane_limits(space: Space, layers: Sequence[Layer], alone: Sequence[Row] = (
         alone: rows of separate networks.
         origin: whether losses begin at zero.
     """
-    filled, lines = [each for each in layers if each.rows], _alone(space, alone)
+    filled = [each for each in layers if each.rows]
+    count = len(next((row["tasks"] for row in [*(each.rows[0] for each in filled), *alone]), (0, 0)))
+    lines = _alone(space, alone, count)
     every = [point for each in filled for point in each.shown(space)]
     good = _useful(space, every, filled) or every
     joined = [point for each in filled if each.joined for point in space.points(each.rows[0])]
     useful = _useful(space, joined, filled)
     main = useful if 2 * len(useful) > len(joined) else joined or good
     found = []
-    for task in range(2):
+    for task in range(count):
         far = _FURTHER * max((space.badness(point[task]) for point in main), default=0.0)
         values = [*(point[task] for point in main), *lines[task]]
         values += [point[task] for point in good if space.badness(point[task]) <= far]
@@ -151,13 +154,13 @@ def plane_limits(space: Space, layers: Sequence[Layer], alone: Sequence[Row] = (
         else:
             margin = 0.08 * (high - low) or 0.05
             found.append((low - margin, high + margin))
-    return found[0], found[1]
+    return tuple(found)
 
 
 def _useful(space: Space, points: Sequence[Point], layers: Sequence[Layer]) -> list[Point]:
-    """The points that are good enough in both tasks to widen a panel: losses below the reference."""
+    """The points that are good enough in every task to widen a panel: losses below the reference."""
     reference = layers[0].rows[0]["reference"] if layers else []
-    poor = [_USELESS] * 2 if space.rising else reference
+    poor = [_USELESS] * len(reference) if space.rising else reference
     return [point for point in points if all(space.badness(v) < p for v, p in zip(point, poor, strict=True))]
 
 
@@ -215,7 +218,7 @@ def _draw_layer(axis: Axes, space: Space, each: Layer) -> None:
         "linestyle": "--" if each.hollow else "-",
         "zorder": 3.5,
     }
-    numbered = len(each.rows[0]["vectors"]) <= _NUMBERED
+    numbered = each.numbered and len(each.rows[0]["vectors"]) <= _NUMBERED
     axis.plot([], [], **line, **marks, markeredgewidth=0.6, label=each.label)
     axis.plot(*_columns(points), **line)
     for i, (x, y) in enumerate(space.values(each.rows[0])):
@@ -230,17 +233,18 @@ def _draw_layer(axis: Axes, space: Space, each: Layer) -> None:
                       zorder=height + 0.005)  # fmt: skip
 
 
-def _alone(space: Space, rows: Sequence[Row]) -> list[list[float]]:
+def _alone(space: Space, rows: Sequence[Row], count: int) -> list[list[float]]:
     """For each task what the first row of separate networks reaches in it, if there is one."""
-    found: list[list[float]] = [[], []]
+    found: list[list[float]] = [[] for _ in range(count)]
     for row in rows[:1]:
-        for task in range(2):
+        for task in range(count):
             finite = [point[task] for point in space.values(row) if point[task] is not None]
             found[task] = [min(finite, key=space.badness)] if finite else []
     return found
 
 
-def _outside(space: Space, layers: Sequence[Layer], limits: Limits) -> str:
+def outside(space: Space, layers: Sequence[Layer], limits: Limits) -> str:
+    """Words on the solutions that lie outside of the limits, empty if there are none."""
     said = []
     for each in layers:
         inside = [

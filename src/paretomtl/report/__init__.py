@@ -11,6 +11,7 @@ from paretomtl.report._more_images import (
 )
 from paretomtl.report._sheet import draw_sheet
 from paretomtl.report._synthetic import draw_synthetic
+from paretomtl.report._tables import draw_faces, draw_localization
 from paretomtl.report._tasks import draw_census, draw_three_digits
 
 DRAWINGS = {
@@ -23,6 +24,8 @@ DRAWINGS = {
     "weights": draw_weights,
     "acceptance": draw_acceptance,
     "census": draw_census,
+    "faces": draw_faces,
+    "localization": draw_localization,
     "three-digits": draw_three_digits,
 }
 """What draws the figures of a study, by its name."""

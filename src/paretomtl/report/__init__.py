@@ -2,6 +2,7 @@
 
 from paretomtl.report._comparison import draw_comparison
 from paretomtl.report._images import draw_images_lenet, draw_images_resnet
+from paretomtl.report._many import draw_many_tasks
 from paretomtl.report._more_images import (
     draw_ablation_init,
     draw_ablation_release,
@@ -16,6 +17,7 @@ from paretomtl.report._tasks import draw_census, draw_three_digits
 
 DRAWINGS = {
     "synthetic": draw_synthetic,
+    "many-tasks": draw_many_tasks,
     "images-lenet": draw_images_lenet,
     "images-resnet": draw_images_resnet,
     "ablation-init": draw_ablation_init,

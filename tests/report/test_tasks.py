@@ -195,16 +195,23 @@ def test_localization_shows_means_and_seeds(unsaved: dict[str, Any], tmp_path: P
 
 
 def test_many_tasks_are_means_over_seeds(unsaved: dict[str, Any], tmp_path: Path) -> None:
-    def row(stage: str, count: int, seed: int, value: float, hits: int) -> Row:
-        fields = {"igd_plus": value, "igd_plus_on_rays": 0.05, "regions_met": count // 2, "in_region": hits}
-        return {"stage": stage, "tasks": 3, "preferences": count, "seed": seed, **fields}
-
-    stored = [row("final", count, seed, (1 + 2 * seed) / count, 1) for count in (50, 10) for seed in (0, 1)]
-    stored += [row("snapshot", 10, 0, 0.4, 4), row("snapshot", 10, 1, 0.6, 6)]
+    stored = [_many("final", count, seed, (1 + 2 * seed) / count, 1) for count in (50, 10) for seed in (0, 1)]
+    stored += [_many("snapshot", 10, 0, 0.4, 4), _many("snapshot", 10, 1, 0.6, 6)]
     DRAWINGS["many-tasks"](stored, tmp_path)
     left, right = ([line.get_xydata().tolist() for line in axis.lines] for axis in unsaved["many-tasks"].axes)
     assert left[:3] == [[[10, 0.2], [50, 0.04]], [[10, 0.5]], [[10, 0.05], [50, 0.05]]]
     assert right == [[[10, 0.5], [50, 0.5]], [[10, 0.5]]]
+
+
+def test_gathered_vectors_have_panels_of_their_own(unsaved: dict[str, Any], tmp_path: Path) -> None:
+    even = [_many("final", 10, 0, 0.2, 1), _many("final", 10, 0, 0.1, 1) | {"tasks": 2}]
+    DRAWINGS["many-tasks"]([*even, _many("final", 10, 0, 0.9, 1) | {"gathered": 0.5}], tmp_path)
+    panels = unsaved["many-tasks"].axes
+    assert len(panels) == 4
+    drawn = [{line.get_ydata()[0]: line.get_color() for line in axis.lines if len(line.get_ydata())} for axis in panels]
+    assert 0.9 not in drawn[0]
+    assert drawn[2][0.9] == drawn[0][0.2] != drawn[0][0.1], "the same colour for as many objectives"
+    assert panels[0].get_ylim() == panels[2].get_ylim()
 
 
 _SCALED = ("scaled by running", "scaled by gradnorm", "scaled by uncertainty")
@@ -249,6 +256,11 @@ def _made_up(row: Row, cell: Any, numbers: random.Random) -> Row:
         "losses": some(tasks),
         "metrics": {metric: [line[0] for line in some(1)] for metric in row["metrics"]},
     }
+
+
+def _many(stage: str, count: int, seed: int, value: float, hits: int) -> Row:
+    fields = {"igd_plus": value, "igd_plus_on_rays": 0.05, "regions_met": count // 2, "in_region": hits}
+    return {"stage": stage, "tasks": 3, "preferences": count, "seed": seed, **fields}
 
 
 def _broken(row: Row, gone: Callable[[int], bool]) -> Row:

@@ -22,6 +22,8 @@ _MARKERS = ("o", "s", "^", "D", "v")
 _SOLID: dict[str, Any] = {"linestyle": "-", "linewidth": 1.4}
 _DASHED: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 1.0}
 _DOTTED: dict[str, Any] = {"linestyle": (0, (1, 1.6)), "linewidth": 1.1}
+_DISTANCES = ("(solid), before the release (dashed), and of the", "points of the front nearest to the rays (dotted)")
+_SHARES = ("the front meets (dotted), and of solutions in", "their own region before the release (solid)")
 
 
 def draw_many_tasks(rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -30,35 +32,68 @@ def draw_many_tasks(rows: Sequence[Row], folder: Path) -> list[Path]:
 
 
 def _many_tasks(rows: Sequence[Row]) -> Figure | None:
-    if not rows:
+    """A line of panels for even vectors, and one for gathered ones, on the same scales."""
+    ways = sorted({_gathered(row) for row in rows})
+    if not ways:
         return None
-    ticker = require("matplotlib.ticker", "figures")
-    figure, axes = grid(1, 2, width=4.4, height=4.3, below=0.9)
-    for i, tasks in enumerate(sorted({row["tasks"] for row in rows})):
-        mine = [row for row in rows if row["tasks"] == tasks]
-        colour: dict[str, Any] = {"color": _COLOURS[i % len(_COLOURS)]}
-        marks = {**colour, "marker": _MARKERS[i % len(_MARKERS)], "markersize": 4.5}
-        _line(axes[0], mine, lambda row: row["igd_plus"], stage=_FINAL, **_SOLID, **marks)
-        _line(axes[0], mine, lambda row: row["igd_plus"], stage=_BEFORE, **_DASHED, **colour)
-        _line(axes[0], mine, lambda row: row["igd_plus_on_rays"], **_DOTTED, **colour)
-        hollow = {**marks, "markerfacecolor": "white"}
-        _line(axes[1], mine, lambda row: row["regions_met"] / row["preferences"], **_DOTTED, **colour)
-        _line(axes[1], mine, lambda row: row["in_region"] / row["preferences"], stage=_BEFORE, **_SOLID, **hollow)
-        axes[0].plot([], [], label=f"{tasks} objectives", linewidth=1.4, **marks)
+    figure, axes = grid(len(ways), 2, width=4.4, height=4.3, below=0.9)
+    looks = {tasks: i for i, tasks in enumerate(sorted({row["tasks"] for row in rows}))}
     counts = sorted({row["preferences"] for row in rows})
-    for axis in axes:
-        _name_counts(axis, counts)
-    axes[0].set_yscale("log", subs=[])
-    axes[0].set_ylabel("IGD+")
-    axes[0].yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-    axes[0].yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
-    axes[1].set(ylabel="share", ylim=(0, 1.05))
-    caption(axes[0], 0, "IGD+ of the solutions at the end (solid), before",
-            "the release (dashed), and of the points of the front", "nearest to the rays (dotted)")  # fmt: skip
-    caption(axes[1], 1, "share of the regions that the front meets", "(dotted), and of solutions in their own region",
-            "before the release (solid)")  # fmt: skip
+    for i, gathered in enumerate(ways):
+        mine = [row for row in rows if _gathered(row) == gathered]
+        left, right = axes[2 * i : 2 * i + 2]
+        for tasks, look in looks.items():
+            _draw_objectives(left, right, [row for row in mine if row["tasks"] == tasks], look)
+        vectors = "gathered vectors" if gathered else "even vectors"
+        caption(left, 2 * i, f"{vectors}: IGD+ of the solutions at the end", *_DISTANCES)
+        caption(right, 2 * i + 1, f"{vectors}: share of the regions that", *_SHARES)
+    _scale(axes, counts)
+    for tasks, look in looks.items():
+        axes[0].plot([], [], label=f"{tasks} objectives", linewidth=1.4, **_marks(look))
     legend(figure, "Means over seeds.", columns=5)
     return figure
+
+
+def _gathered(row: Row) -> float:
+    """How far the vectors of a row are drawn towards the middle."""
+    return float(row.get("gathered", 0))
+
+
+def _marks(look: int) -> dict[str, Any]:
+    return {"color": _COLOURS[look % len(_COLOURS)], "marker": _MARKERS[look % len(_MARKERS)], "markersize": 4.5}
+
+
+def _draw_objectives(left: Axes, right: Axes, rows: Sequence[Row], look: int) -> None:
+    """The lines of one number of objectives: IGD+ and shares."""
+    marks = _marks(look)
+    colour = {"color": marks["color"]}
+    _line(left, rows, lambda row: row["igd_plus"], stage=_FINAL, **_SOLID, **marks)
+    _line(left, rows, lambda row: row["igd_plus"], stage=_BEFORE, **_DASHED, **colour)
+    _line(left, rows, lambda row: row["igd_plus_on_rays"], **_DOTTED, **colour)
+    hollow = {**marks, "markerfacecolor": "white"}
+    _line(right, rows, lambda row: row["regions_met"] / row["preferences"], **_DOTTED, **colour)
+    _line(right, rows, lambda row: row["in_region"] / row["preferences"], stage=_BEFORE, **_SOLID, **hollow)
+
+
+def _scale(axes: Sequence[Axes], counts: Sequence[int]) -> None:
+    """All panels of a column alike."""
+    ticker = require("matplotlib.ticker", "figures")
+    for axis in axes:
+        axis.set_xscale("log")
+        axis.set_xticks(counts, [str(count) for count in counts])
+        axis.set_xticks([], minor=True)
+        axis.set_xlim(counts[0] / 1.15, counts[-1] * 1.15)
+        axis.set_xlabel("preference vectors")
+    for axis in axes[::2]:
+        axis.set_yscale("log", subs=[])
+        axis.set_ylabel("IGD+")
+        axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+    ends = [axis.get_ylim() for axis in axes[::2]]
+    for axis in axes[::2]:
+        axis.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
+    for axis in axes[1::2]:
+        axis.set(ylabel="share", ylim=(0, 1.05))
 
 
 def _line(
@@ -73,11 +108,3 @@ def _line(
     counts = sorted(found)
     if counts:
         axis.plot(counts, [mean(found[count]) for count in counts], **style)
-
-
-def _name_counts(axis: Axes, counts: Sequence[int]) -> None:
-    axis.set_xscale("log")
-    axis.set_xticks(counts, [str(count) for count in counts])
-    axis.set_xticks([], minor=True)
-    axis.set_xlim(counts[0] / 1.15, counts[-1] * 1.15)
-    axis.set_xlabel("preference vectors")

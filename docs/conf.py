@@ -38,6 +38,8 @@ PAGES = {
     **{name: functools.partial(studies.study_tables, name) for name in studies.STUDIES},
     "images": studies.image_tables,
     "recipes": studies.recipe_table,
+    **{f"paper-{problem}": functools.partial(studies.paper_table, problem) for problem in studies.PAPER_TABLES},
+    "dual": tables.dual_table,
     "benchmarks": tables.benchmark_tables,
     "digits": studies.digits_table,
     "step": tables.step_tables,

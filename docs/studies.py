@@ -13,6 +13,7 @@ from paretomtl.experiments._image_claims import LABELS, TITLES
 from paretomtl.experiments._image_claims import lines as image_lines
 from paretomtl.experiments._image_studies import LONG, PAPER, STRONG
 from paretomtl.experiments._statistics import rank_correlation
+from paretomtl.experiments._task_claims import PAPER_TABLES, SHOWN
 
 RESULTS = ROOT / "experiments" / "results"
 
@@ -82,6 +83,12 @@ def image_tables() -> str:
                 "",
             ]
     return "\n".join([*parts, *_still_missing(stored.missing), provenance(path, rows[0])])
+
+
+def paper_table(problem: str) -> str:
+    """The table of the paper, on its own data."""
+    header = ["in the paper, on other data", *SHOWN[problem]]
+    return table(header, [[name, *numbers] for name, numbers in PAPER_TABLES[problem].items()])
 
 
 def recipe_table() -> str:

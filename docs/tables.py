@@ -223,6 +223,22 @@ def every_table() -> str:
     return "\n".join([shown, "", provenance(path, rows[0])])
 
 
+def dual_table() -> str:
+    """The dual beside the step that it serves."""
+    path = ROOT / "benchmarks" / "results" / "dual-cpu.json"
+    if not path.exists():
+        return "*Not measured yet:* `python benchmarks/dual.py`."
+    rows = load_rows(path)
+    counts = sorted({row["preferences"] for row in rows})
+    lines = []
+    for tasks in sorted({row["tasks"] for row in rows}):
+        by = {row["preferences"]: row for row in rows if row["tasks"] == tasks}
+        shares = [f"{by[count]['weigh_milliseconds']:.2f} ms, {by[count]['share']:.1%}" for count in counts]
+        lines.append([tasks, f"{by[counts[0]]['step_milliseconds']:.0f} ms", *shares])
+    header = ["tasks", "one step", *[f"dual, K = {count}" for count in counts]]
+    return "\n".join([table(header, lines), "", provenance(path, rows[0])])
+
+
 def shards_table() -> str:
     """Shares of the models on each core."""
     path = ROOT / "benchmarks" / "results" / "shards.json"

@@ -16,7 +16,7 @@ from paretomtl.experiments._store import Row, numbers
 from paretomtl.experiments._study import Claim, Size
 from paretomtl.front import Front
 from paretomtl.methods import ParetoMTL, in_words
-from paretomtl.problems import Truth, synthetic
+from paretomtl.problems import synthetic
 from paretomtl.training import fit_seeds
 
 TASKS = (2, 3, 4, 6, 10)
@@ -26,19 +26,26 @@ _FRONT = 20_000  # points of the true front that are to be covered, about; IGD+ 
 
 @dataclass(frozen=True)
 class ManyCell:
-    """Even vectors for so many objectives; the constraints are dropped for the last quarter of the steps.
+    """So many vectors for so many objectives; the constraints are dropped for the last quarter of the steps.
 
     Attributes:
         tasks: the number of objectives.
         count: the number of vectors.
         seeds: how many.
         steps: of gradient descent, half of them for the initial phase at most.
+        gathered: how far even vectors are drawn towards the diagonal, see :func:`paretomtl.preferences.biased`.
     """
 
     tasks: int
     count: int
     seeds: int = 3
     steps: int = 400
+    gathered: float = 0.0
+
+    @property
+    def vectors(self) -> Tensor:
+        """The preference vectors."""
+        return preferences.biased(self.count, [1.0] * self.tasks, concentration=self.gathered)
 
     @property
     def method(self) -> ParetoMTL:
@@ -47,12 +54,13 @@ class ManyCell:
 
     @property
     def name(self) -> str:
-        return f"{self.tasks} objectives / {self.count} vectors"
+        return f"{self.tasks} objectives / {self.count} vectors{' / gathered' if self.gathered else ''}"
 
     @property
     def settings(self) -> str:
+        how = f", gathered by {self.gathered:g}" if self.gathered else ""
         return (
-            f"tasks={self.tasks}; preferences={self.count}; method={in_words(self.method)}; steps={self.steps}; "
+            f"tasks={self.tasks}; preferences={self.count}{how}; method={in_words(self.method)}; steps={self.steps}; "
             "optimizer=SGD, rate 1"
         )
 
@@ -67,7 +75,7 @@ class ManyCell:
         fronts = fit_seeds(
             problem,
             self.method,
-            self.count,
+            self.vectors,
             epochs=self.steps,
             seeds=range(self.seeds),
             optimizer=lambda parameters: torch.optim.SGD(parameters, lr=1.0),
@@ -76,7 +84,7 @@ class ManyCell:
         )
         assert problem.truth is not None
         points = problem.truth.front(_FRONT)
-        met, best = _possible(problem.truth, self.count, self.tasks, points)
+        met, best = _possible(self.vectors, points)
         rows = []
         for front in fronts:
             assert front.snapshot is not None
@@ -92,6 +100,7 @@ class ManyCell:
             "recipe": "until feasible, then released",
             "tasks": self.tasks,
             "preferences": self.count,
+            "gathered": self.gathered,
             "epochs": self.steps,
             "seed": front.seed,
             "igd_plus": round(front.igd_plus(points), 5),
@@ -105,9 +114,8 @@ class ManyCell:
         }
 
 
-def _possible(truth: Truth, count: int, tasks: int, points: Tensor) -> tuple[int, float]:
+def _possible(vectors: Tensor, points: Tensor) -> tuple[int, float]:
     """How many regions the true front meets, and the IGD+ of the points of it that are nearest to the rays."""
-    vectors = preferences.even(count, tasks)
     cosines = torch.nn.functional.normalize(points, dim=-1) @ vectors.T
     nearest = points[cosines.argmax(0)]
     moocore = require("moocore", "indicators")
@@ -115,9 +123,10 @@ def _possible(truth: Truth, count: int, tasks: int, points: Tensor) -> tuple[int
 
 
 def cells(size: Size = "full") -> list[ManyCell]:
-    """Every number of objectives with every number of vectors; some of them; or a few steps of some."""
+    """Every number of objectives with every number of vectors, even and gathered; some of them; a few steps of some."""
     if size == "full":
-        return [ManyCell(tasks, count) for tasks in TASKS for count in COUNTS]
+        even = [ManyCell(tasks, count) for tasks in TASKS for count in COUNTS]
+        return even + [ManyCell(tasks, count, gathered=0.5) for tasks in TASKS[1:] for count in COUNTS]
     seeds, steps = (2, 400) if size == "quick" else (1, 20)
     return [ManyCell(tasks, count, seeds, steps) for tasks in (2, 3, 6) for count in (5, 15)]
 
@@ -130,13 +139,15 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Coverage against the number of vectors, for each number of objectives."""
     found = []
-    for tasks in sorted({row["tasks"] for row in rows}):
+    for tasks, gathered in sorted({(row["tasks"], row["gathered"]) for row in rows}):
         for count in sorted({row["preferences"] for row in rows if row["tasks"] == tasks}):
-            mine = [row for row in rows if (row["tasks"], row["preferences"]) == (tasks, count)]
+            mine = [r for r in rows if (r["tasks"], r["preferences"], r["gathered"]) == (tasks, count, gathered)]
             final, before = ([row for row in mine if row["stage"] == stage] for stage in ("final", "snapshot"))
+            if not mine:
+                continue
             found.append(
                 (
-                    f"{tasks} objectives, {count} vectors",
+                    f"{tasks} objectives, {count} vectors{', gathered' if gathered else ''}",
                     f"IGD+ {plus_minus(column(final, 'igd_plus'))}, {mean(column(before, 'igd_plus')):.3f} before "
                     f"the release, {final[0]['igd_plus_on_rays']:.3f} for the points of the front nearest to "
                     f"the rays; the front meets {final[0]['regions_met']} of {count} regions, "

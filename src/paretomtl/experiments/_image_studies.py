@@ -58,7 +58,7 @@ def images_resnet(size: Size) -> list[ImageCell]:
         return study
     study = [replace(cell, precision="float32", epochs=1, seeds=1) for cell in study]
     if size == "quick":
-        return [replace(cell, samples=512, preferences=cell.preferences and 2) for cell in study]
+        return [replace(cell, samples=256, preferences=cell.preferences and 2) for cell in study]
     return [replace(cell, samples=0, preferences=cell.preferences and 2, strategy="sequential") for cell in study]
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl._files import check_writable, sweep
+from paretomtl._files import check_writable
 from paretomtl.problems._arrays import checksum, read_arrays, write_arrays
 from paretomtl.problems._census_layout import CATEGORIES, CENSUS, NUMBERS, UNKNOWN
 from paretomtl.problems._census_text import find_text, read_records
-from paretomtl.problems._download import ABANDONED, download
+from paretomtl.problems._download import download
+from paretomtl.problems._kept import kept
 from paretomtl.problems._prepared import data_folder
 
 VERSION = 1
@@ -114,25 +115,23 @@ def prepare_census(
     path = census_file(cache, verify)
     if not verify and source is None:
         raise ValueError("'source' must be a folder with files of your own where 'verify' is False. Got None instead.")
-    if verify and path.exists():
-        try:
-            census = load_census(cache)
-        except ValueError as error:
-            tell(f"Making it again: {error}")
-        else:
-            tell(f"There already: {path}")
-            return census
-    check_writable("cache", path.parent)
-    sweep(path.parent, seconds=ABANDONED)
-    if source is None:
-        download(CENSUS, path.parent / CENSUS.folder, tell=tell)
-    began = time.perf_counter()
-    census = read_census(path.parent if source is None else Path(source).expanduser(), verify=verify, unknown=unknown)
+
+    def make() -> Census:
+        if source is None:
+            download(CENSUS, path.parent / CENSUS.folder, tell=tell)
+        began = time.perf_counter()
+        folder = path.parent if source is None else Path(source).expanduser()
+        census = read_census(folder, verify=verify, unknown=unknown)
+        if verify:
+            _check_published(census, "The records")
+        write_arrays(path, census.arrays, version=VERSION, name="census")
+        tell(f"Made in {time.perf_counter() - began:.1f} s: {path}")
+        return census
+
     if verify:
-        _check_published(census, "The records")
-    write_arrays(path, census.arrays, version=VERSION, name="census")
-    tell(f"Made in {time.perf_counter() - began:.1f} s: {path}")
-    return census
+        return kept(path, lambda: load_census(cache), make, tell)
+    check_writable("cache", path.parent)
+    return make()
 
 
 def read_census(folder: Path, *, verify: bool = True, unknown: str = "error") -> Census:

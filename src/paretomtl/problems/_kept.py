@@ -12,7 +12,9 @@ from paretomtl.problems._download import ABANDONED
 Made = TypeVar("Made")
 
 
-def kept(path: Path, load: Callable[[], Made], make: Callable[[], Made], tell: Callable[[str], None]) -> Made:
+def kept(
+    path: Path, load: Callable[[], Made], make: Callable[[], Made], tell: Callable[[str], None], remark: str = ""
+) -> Made:
     """What a file holds already, or what is made now and written to it.
 
     Args:
@@ -20,6 +22,7 @@ def kept(path: Path, load: Callable[[], Made], make: Callable[[], Made], tell: C
         load: reads it; a ValueError says that it has to be made again.
         make: makes and writes it.
         tell: is told what happens.
+        remark: what to say of a file that is there.
     """
     if path.exists():
         try:
@@ -27,7 +30,7 @@ def kept(path: Path, load: Callable[[], Made], make: Callable[[], Made], tell: C
         except ValueError as error:
             tell(f"Making it again: {error}")
         else:
-            tell(f"There already, delete it to read other files: {path}")
+            tell(f"There already{remark}: {path}")
             return found
     check_writable("cache", path.parent)
     sweep(path.parent, seconds=ABANDONED)

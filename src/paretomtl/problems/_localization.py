@@ -165,7 +165,7 @@ def prepare_localization(
         tell(f"Read {len(frames):,} frames in {time.perf_counter() - began:.1f} s: {path}")
         return frames
 
-    return kept(path, lambda: load_localization(cache, size), make, tell)
+    return kept(path, lambda: load_localization(cache, size), make, tell, ", delete it to read other files")
 
 
 def _read(source: str | Path | None, size: Size) -> Frames:

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from paretomtl._files import check_writable, sweep
 from paretomtl.core._shapes import check_not_negative
 from paretomtl.problems._arrays import read_arrays, write_arrays
 from paretomtl.problems._canvases import MIXES, Canvases, generate_canvases
-from paretomtl.problems._download import ABANDONED, download
+from paretomtl.problems._download import download
 from paretomtl.problems._idx import SOURCES, read_source
+from paretomtl.problems._kept import kept
 
 VERSION = 1
 """Of the recipe and of the file; another one makes other canvases."""
@@ -65,28 +65,22 @@ def prepare_canvases(
         tell: is told what happens.
     """
     path = canvases_file(name, cache, seed)
-    if path.exists():
-        try:
-            canvases = load_canvases(name, cache, seed)
-        except ValueError as error:
-            tell(f"Making it again: {error}")
-        else:
-            tell(f"There already: {path}")
-            return canvases
-    check_writable("cache", path.parent)
-    sweep(path.parent, seconds=ABANDONED)
-    read = {}
-    for each in dict.fromkeys(MIXES[name]):
-        known = SOURCES[each]
-        if source is None:
-            download(known, path.parent / known.folder, tell=tell)
-        read[each] = read_source(known, path.parent if source is None else Path(source).expanduser())
-    began = time.perf_counter()
-    canvases = generate_canvases(name, seed, read)
-    _check_published(canvases.name, seed, canvases.checksum(), "The canvases")
-    write_arrays(path, canvases.arrays, version=VERSION, name=name, seed=seed)
-    tell(f"Made in {time.perf_counter() - began:.1f} s: {path}")
-    return canvases
+
+    def make() -> Canvases:
+        read = {}
+        for each in dict.fromkeys(MIXES[name]):
+            known = SOURCES[each]
+            if source is None:
+                download(known, path.parent / known.folder, tell=tell)
+            read[each] = read_source(known, path.parent if source is None else Path(source).expanduser())
+        began = time.perf_counter()
+        canvases = generate_canvases(name, seed, read)
+        _check_published(canvases.name, seed, canvases.checksum(), "The canvases")
+        write_arrays(path, canvases.arrays, version=VERSION, name=name, seed=seed)
+        tell(f"Made in {time.perf_counter() - began:.1f} s: {path}")
+        return canvases
+
+    return kept(path, lambda: load_canvases(name, cache, seed), make, tell)
 
 
 def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> Canvases:

@@ -166,7 +166,7 @@ def prepare_utkface(
         tell(f"Read {len(faces):,} faces in {time.perf_counter() - began:.1f} s: {path}")
         return faces
 
-    return kept(path, lambda: load_utkface(cache, side), make, tell)
+    return kept(path, lambda: load_utkface(cache, side), make, tell, ", delete it to read other files")
 
 
 def load_utkface(cache: str | Path | None = None, side: int = SIDE) -> Faces:

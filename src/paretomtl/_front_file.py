@@ -71,6 +71,7 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
 def _tensors(front: Front, prefix: str = "") -> dict[str, Tensor]:
     found = {f"{prefix}parameters/{name}": tensor for name, tensor in front.parameters.items()}
     found |= {f"{prefix}history/{name}": tensor for name, tensor in front.history.items()}
+    found |= {f"{prefix}measured/{name}": tensor for name, tensor in front.measured.items()}
     return found if front.snapshot is None else found | _tensors(front.snapshot, f"{prefix}snapshot/")
 
 
@@ -117,5 +118,6 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
         "reference": None if words["reference"] is None else tuple(words["reference"]),
         "parameters": under("parameters"),
         "history": under("history"),
+        "measured": under("measured"),
         "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/"),
     }

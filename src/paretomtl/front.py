@@ -53,6 +53,7 @@ class Front:
         complete: False where training was stopped early.
         strategy: how the models were trained, and why so.
         reference: the default of :meth:`hypervolume`.
+        measured: what the method measured on the way, by name, ``[K, ...]``; empty for most methods.
     """
 
     problem: str
@@ -78,6 +79,7 @@ class Front:
     strategy: str = ""
     reference: tuple[float, ...] | None = None
     ideal: tuple[float, ...] | None = None
+    measured: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.subproblems)

@@ -20,6 +20,7 @@ from paretomtl.methods import (
     Uncertainty,
     slice_state,
 )
+from paretomtl.methods._measure import Measure
 
 OPTIONS = {"rescale": True, "unit_rows": True, "scale": "first", "epsilon": 0.3, "initial_steps": 2, "release_steps": 2}
 BATCHED = [
@@ -33,6 +34,7 @@ BATCHED = [
     GradNorm(),
     Uncertainty(),
     Uncertainty(kinds="regression", normalize=False),
+    Measure(),
 ]
 TORCHJD = [TorchJD("UPGrad"), TorchJD("CAGrad", {"c": 0.5}), TorchJD("UW"), TorchJD("STCH", {"mu": 0.1})]
 RANDOM = [TorchJD("PCGrad"), TorchJD("GradVac")]  # visit the tasks in random order

@@ -162,6 +162,10 @@ class Method(ABC):
         """The factors ``[K, m]`` that this method multiplies the losses by before it decides; None for none."""
         return None
 
+    def measured(self, state: State) -> dict[str, Tensor]:
+        """What this method measured on the way, by name, tensors that lead with K; nothing for most."""
+        return {}
+
     @property
     def ideal(self) -> tuple[float, ...] | None:
         """The point that losses are counted from before this method decides; None for zero."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,6 +31,7 @@ class Stage:
     epochs: list[int]
     parameters: dict[str, Tensor]
     ideal: tuple[float, ...] | None = None
+    measured: dict[str, Tensor] = field(default_factory=dict)
 
     @classmethod
     def of(cls, method: Method, groups: Sequence[Group], scores: Mapping[str, Scores], epochs: list[int]) -> Stage:
@@ -47,6 +48,7 @@ class Stage:
             since=method.since(state),
             scale=None if scale is None else scale.cpu(),
             ideal=method.ideal,
+            measured={name: tensor.cpu() for name, tensor in method.measured(state).items()},
             epochs=epochs,
             parameters={name: t.cpu() for name, t in _joined([group.models.copy() for group in groups]).items()},
         )
@@ -63,6 +65,7 @@ class Stage:
             "since": None if self.since is None else self.since[rows],
             "scale": None if self.scale is None else self.scale[rows],
             "ideal": self.ideal,
+            "measured": {name: tensor[rows] for name, tensor in self.measured.items()},
             "epochs": self.epochs[rows],
             "parameters": {name: tensor[rows] for name, tensor in self.parameters.items()},
         }

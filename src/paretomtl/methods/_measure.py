@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from paretomtl.methods._linear import Linear, importances
+from paretomtl.methods._method import Seen, State, uniform
+
+NEGATIVE = -1e-3
+"""A cosine under this counts as negative; what is nearer to zero may be rounding."""
+
+
+@dataclass(frozen=True)
+class Plain(Linear):
+    """Fixed weights of which the largest is 1, in place of weights that sum to m: a task weighs as much in any row."""
+
+    name: ClassVar[str] = "plain"
+
+    def init(self, preferences: Tensor) -> State:
+        weights = importances(preferences)
+        return {"weights": weights / weights.amax(-1, keepdim=True)}
+
+
+@dataclass(frozen=True)
+class Measure(Plain):
+    r"""Equal weights, and on the way the cosines of the task gradients, from the Gramian C.
+
+    .. math:: \cos_{ij} = C_{ij} / \sqrt{C_{ii} C_{jj}}
+
+    For each third of the run, the state sums up the cosines of the steps in which both tasks have a gradient, counts
+    those steps and the ones with a negative cosine, and sums up losses and gradient norms of the steps in which a task
+    has labels. Where the number of steps is not known, all belongs to the first third.
+
+    Example:
+        >>> from paretomtl.methods import Step
+        >>> method = Measure()
+        >>> step = Step(torch.ones(1, 2), torch.tensor([[[4.0, -1.0], [-1.0, 1.0]]]), total=3)
+        >>> weights, state = method.weigh(step, method.init(method.spread(1, tasks=2)))
+        >>> method.measured(state)["cosines"][0, 0]
+        tensor([[ 1.0000, -0.5000],
+                [-0.5000,  1.0000]], dtype=torch.float64)
+    """
+
+    name: ClassVar[str] = "measure"
+    needs_gramian: ClassVar[bool] = True
+
+    def usual_count(self, tasks: int) -> int:
+        return 1
+
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        return uniform(count, tasks)
+
+    def init(self, preferences: Tensor) -> State:
+        state = super().init(preferences)
+        rows, tasks = preferences.shape
+        for name in ("cosines", "negative", "pairs"):
+            state[name] = torch.zeros(rows, 3, tasks, tasks, dtype=torch.float64)
+        for name in ("losses", "norms", "steps"):
+            state[name] = torch.zeros(rows, 3, tasks, dtype=torch.float64)
+        return state | {"first": torch.zeros(rows, tasks, dtype=torch.float64)}
+
+    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+        norms = step.gramian.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt()
+        unit = torch.where(norms > 0, 1.0 / norms, 0.0)  # scaled from both sides: a product of norms may overflow
+        cosines = (step.gramian * unit[..., :, None] * unit[..., None, :]).clamp(-1.0, 1.0)
+        there = (norms > 0).double()
+        third = step.number * 3 // max(step.total, 1)
+        now = (torch.arange(3, device=norms.device) == (third if step.total else 0)).double()
+        seen = {
+            "cosines": cosines,
+            "negative": (cosines < NEGATIVE).double(),
+            "pairs": there[..., :, None] * there[..., None, :],
+            "losses": step.losses,
+            "norms": norms,
+            "steps": step.present.double(),
+        }
+        after = {name: state[name] + now.reshape(3, *[1] * (new.ndim - 1)) * new[:, None] for name, new in seen.items()}
+        first = torch.where((state["steps"].sum(1) == 0) & step.present, step.losses, state["first"])
+        return state["weights"], {**state, **after, "first": first}
+
+    def measured(self, state: State) -> dict[str, Tensor]:
+        return {name: tensor for name, tensor in state.items() if name != "weights"}

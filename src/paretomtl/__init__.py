@@ -2,6 +2,7 @@
 
 from paretomtl import core, methods, preferences, problems
 from paretomtl._selection import Choice
+from paretomtl.diagnosis import Diagnosis, diagnose
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, TorchJD, Uncertainty, Weigher
 from paretomtl.problems import Metric, Problem, Recipe
@@ -10,6 +11,7 @@ from paretomtl.training import TensorBoard, backward, fit, fit_seeds
 __all__ = [
     "MGDA",
     "Choice",
+    "Diagnosis",
     "Front",
     "GradNorm",
     "Linear",
@@ -25,6 +27,7 @@ __all__ = [
     "Weigher",
     "backward",
     "core",
+    "diagnose",
     "fit",
     "fit_seeds",
     "methods",

@@ -9,6 +9,7 @@ import typer
 
 from paretomtl.cli._compare import compare
 from paretomtl.cli._data import data
+from paretomtl.cli._diagnose import diagnose
 from paretomtl.cli._list import list_names
 from paretomtl.cli._refine import refine
 from paretomtl.cli._reproduce import reproduce
@@ -23,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("diagnose")(diagnose)
 app.command("run")(run)
 app.command("compare")(compare)
 app.command("show")(show)

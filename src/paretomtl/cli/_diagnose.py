@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from paretomtl.cli._common import (
+    BatchSize,
+    Device,
+    OptimizerName,
+    OptimizerNumber,
+    Precision,
+    ProblemArgument,
+    ProblemSettings,
+    StrategyName,
+    clean_errors,
+    find_optimizer,
+    find_problem,
+    print_json,
+)
+from paretomtl.diagnosis import diagnose as measure
+
+
+@clean_errors
+def diagnose(
+    problem: ProblemArgument,
+    with_: ProblemSettings = None,
+    epochs: Annotated[int | None, typer.Option(help="How long; a tenth of the recipe's if left out.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many; with one, chance cannot be told from a difference.")] = 3,
+    split: Annotated[
+        str | None, typer.Option(help="Where losses are compared: train, val or test; val or train if left out.")
+    ] = None,
+    batch_size: BatchSize = None,
+    optimizer: OptimizerName = None,
+    learning_rate: OptimizerNumber = None,
+    weight_decay: OptimizerNumber = None,
+    strategy: StrategyName = "auto",
+    device: Device = None,
+    precision: Precision = "float32",
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Find out in a short run whether a front is worth it, and whether losses need scaling.
+
+    Trains one model with equal weights and a network for each task, for each seed.
+    """
+    found = find_problem(problem, with_ or [])
+    errors = Console(stderr=True)
+    diagnosis = measure(
+        found,
+        epochs=epochs,
+        seeds=seeds,
+        split=split,
+        batch_size=batch_size,
+        optimizer=find_optimizer(optimizer, learning_rate, weight_decay),
+        strategy=strategy,  # type: ignore[arg-type]
+        device=device,
+        precision=precision,
+        tell=lambda text: errors.print(f"[dim]{text}[/]", highlight=False),
+    )
+    if as_json:
+        print_json(diagnosis.numbers())
+        return
+    console = Console()
+    for line in [*diagnosis.tables(), "", *diagnosis.sentences(min(console.width, 80))]:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    verdict = diagnosis.verdict
+    if verdict.preferences is not None:
+        settings = "".join(f" --with {setting}" for setting in with_ or [])
+        scale = "" if verdict.scale is None else f" --set scale={verdict.scale}"
+        command = f"paretomtl run {problem}{settings} --preferences {verdict.preferences}{scale}"
+        console.print(f"Next: {command}", highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,133 @@
+"""The short runs behind a diagnosis: joint training with equal weights, and a network for each task."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl.core._shapes import check_count
+from paretomtl.diagnosis._diagnosis import Diagnosis
+from paretomtl.front import Front
+from paretomtl.methods._measure import Measure, Plain
+from paretomtl.problems import OptimizerFactory, Problem
+from paretomtl.training import Strategy, fit_seeds
+
+_STEPS = 1000  # for a problem without data, whose epochs are single steps
+_EPOCHS = 5  # for a problem without a recipe
+
+
+def diagnose(
+    problem: Problem,
+    *,
+    epochs: int | None = None,
+    seeds: int | Sequence[int] = 3,
+    split: str | None = None,
+    batch_size: int | None = None,
+    optimizer: OptimizerFactory | None = None,
+    strategy: Strategy = "auto",
+    device: torch.device | str | None = None,
+    precision: str = "float32",
+    tell: Callable[[str], None] | None = None,
+) -> Diagnosis:
+    """Measure in a short run whether a front is worth it, which preferences to try, and whether losses need scaling.
+
+    For each seed, one model is trained with equal weights, and one network for each task. From the first come the
+    cosines and norms of the task gradients; the difference of their losses is what joint training costs. The rules of
+    the verdict, and their limits, are in docs/diagnose.md.
+
+    Args:
+        problem: models, losses and data.
+        epochs: how long each model is trained; by default a tenth of the recipe's epochs, at least 1, or 5 without a
+            recipe; 1000 steps for a problem without data.
+        seeds: how many, or which ones.
+        split: where joint training and separate networks are compared: validation by default, training where there is
+            none; "test" only where it is asked for.
+        batch_size: this, ``optimizer``, ``strategy``, ``device`` and ``precision`` are as in :func:`paretomtl.fit`.
+        optimizer: the recipe's if left out.
+        strategy: how models are trained together.
+        device: the GPU if there is one.
+        precision: of parameters and data.
+        tell: called with a line before each run.
+
+    Example:
+        >>> import paretomtl as pm
+        >>> found = pm.diagnose(pm.problems.quadratic(), device="cpu")
+        >>> found.verdict.word, found.verdict.preferences
+        ('front', 5)
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
+    if isinstance(seeds, int):
+        check_count("seeds", seeds)
+        seeds = range(seeds)
+    split = split or ("train" if problem.val is None else "val")
+    if split not in ("train", "val", "test") or (split != "train" and getattr(problem, split) is None):
+        raise ValueError(f"'split' must be one that the problem has: train, val or test. Got {split!r} instead.")
+    epochs = usual_epochs(problem) if epochs is None else epochs
+    options: dict[str, Any] = {
+        "seeds": list(seeds),
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "optimizer": optimizer,
+        "strategy": strategy,
+        "device": device,
+        "precision": precision,
+    }
+    say = tell or (lambda text: None)
+    unit = "steps" if problem.train is None else "epochs"
+    tasks, began = len(problem.tasks), time.monotonic()
+    with warnings.catch_warnings():
+        # The verdict says both.
+        warnings.filterwarnings("ignore", "tasks .* had no labels in any batch")
+        warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")
+        say(f"joint training: {len(options['seeds'])} models, {epochs} {unit}")
+        joint = fit_seeds(problem, Measure(), 1, **options)
+        say(f"separate networks: {len(options['seeds']) * tasks} models, {epochs} {unit}")
+        alone = fit_seeds(problem, Plain(), torch.eye(tasks), **options)
+    measured = {name: torch.cat([front.measured[name] for front in joint]) for name in joint[0].measured}
+    first = _over_seeds(measured["first"], measured["steps"].sum(1) > 0)
+    fronts = [*joint, *alone]
+    return Diagnosis(
+        problem=problem.name,
+        tasks=tuple(problem.tasks),
+        epochs=epochs,
+        seeds=tuple(options["seeds"]),
+        split=split,
+        cosines=measured["cosines"].sum(0) / measured["pairs"].sum(0),
+        negative=measured["negative"].sum(0) / measured["pairs"].sum(0),
+        norms=measured["norms"].sum((0, 1)) / measured["steps"].sum((0, 1)),
+        first=first,
+        last=_joint(joint, "train").mean(0),
+        learnt=(first - _own(alone, "train").mean(0)) / first.abs(),
+        joint=_joint(joint, split),
+        alone=_own(alone, split),
+        models=sum(map(len, fronts)),
+        broken=sum(list(front.status).count("non-finite") for front in fronts),
+        seconds=time.monotonic() - began,
+        without_data=problem.train is None,
+    )
+
+
+def usual_epochs(problem: Problem) -> int:
+    """How long to train where nothing is said."""
+    if problem.train is None:
+        return _STEPS
+    return _EPOCHS if problem.recipe.epochs is None else max(1, round(problem.recipe.epochs / 10))
+
+
+def _joint(fronts: Sequence[Front], split: str) -> Tensor:
+    return torch.stack([front.losses[split][0].double() for front in fronts])
+
+
+def _own(fronts: Sequence[Front], split: str) -> Tensor:
+    """Of each network, the loss of its own task, ``[S, m]``."""
+    return torch.stack([front.losses[split].double().diagonal() for front in fronts])
+
+
+def _over_seeds(values: Tensor, known: Tensor) -> Tensor:
+    return torch.where(known, values, 0.0).sum(0) / known.sum(0)

@@ -1,0 +1,147 @@
+"""What a diagnosis measured, as numbers, as text and as JSON."""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl.diagnosis._rules import Verdict, judge
+from paretomtl.training import plain_numbers
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Diagnosis:
+    """What :func:`paretomtl.diagnose` measured, for m tasks and S seeds. Its text is what the command prints.
+
+    Attributes:
+        problem: its name.
+        tasks: their names.
+        epochs: how long each model was trained; steps for a problem without data.
+        seeds: of the starts.
+        split: whose losses ``joint`` and ``alone`` are.
+        cosines: mean cosines of the task gradients in each third of joint training, ``[3, m, m]``; NaN for none.
+        negative: the share of steps with a negative cosine, ``[3, m, m]``.
+        norms: mean norms of the task gradients, ``[m]``; NaN for a task without labels.
+        first: losses of the first batch with labels, ``[m]``.
+        last: losses on training after joint training, ``[m]``.
+        learnt: by which share of its first loss a network of its own lowered each task on training, ``[m]``.
+        joint: losses after joint training with equal weights, ``[S, m]``.
+        alone: losses of separate networks, each in its own task, ``[S, m]``.
+        models: how many were trained.
+        broken: how many of them had losses or gradients that were not finite.
+        seconds: how long it took.
+        without_data: whether the problem has no data, so that an epoch is a step.
+    """
+
+    problem: str
+    tasks: tuple[str, ...]
+    epochs: int
+    seeds: tuple[int, ...]
+    split: str
+    cosines: Tensor
+    negative: Tensor
+    norms: Tensor
+    first: Tensor
+    last: Tensor
+    learnt: Tensor
+    joint: Tensor
+    alone: Tensor
+    models: int
+    broken: int
+    seconds: float
+    without_data: bool = False
+
+    @functools.cached_property
+    def verdict(self) -> Verdict:
+        """What to do, by the rules in docs/diagnose.md."""
+        return judge(self)
+
+    @property
+    def late_cosines(self) -> Tensor:
+        """The cosines of the last third that has any, ``[m, m]``."""
+        late = self.cosines[0]
+        for third in self.cosines[1:]:
+            late = torch.where(third.isnan(), late, third)
+        return late
+
+    @property
+    def ratios(self) -> Tensor:
+        """Joint loss over that of a separate network, means over seeds, ``[m]``; NaN where that says nothing."""
+        joint, alone = self.joint.mean(0), self.alone.mean(0)
+        return torch.where((alone > 0) & (joint >= 0), joint / alone, torch.nan)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """All pairs of tasks, those whose gradients agree least first."""
+        m, late = len(self.tasks), self.late_cosines.nan_to_num(2.0)
+        return sorted(((i, j) for i in range(m) for j in range(i + 1, m)), key=lambda pair: float(late[pair]))
+
+    def numbers(self) -> dict[str, Any]:
+        """Everything as numbers, words and lists, for JSON; NaN as None."""
+        verdict = self.verdict
+        measured = {
+            name: plain_numbers(getattr(self, name))
+            for name in ("cosines", "negative", "norms", "first", "last", "learnt", "joint", "alone", "ratios")
+        }
+        return {
+            "problem": self.problem,
+            "tasks": list(self.tasks),
+            "epochs": self.epochs,
+            "seeds": list(self.seeds),
+            "split": self.split,
+            **measured,
+            "without_data": self.without_data,
+            "models": self.models,
+            "broken": self.broken,
+            "seconds": round(self.seconds, 3),
+            "verdict": verdict.word,
+            "text": verdict.text,
+            "preferences": verdict.preferences,
+            "scale": verdict.scale,
+            "notes": list(verdict.notes),
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.tables(), "", *self.sentences()])
+
+    def tables(self, most: int = 10) -> list[str]:
+        """The measurements as lines of at most 80 characters; of the pairs of tasks, the ``most`` that agree least."""
+        unit = "steps" if self.without_data else "epoch" if self.epochs == 1 else "epochs"
+        seeds = "1 seed" if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
+        lines = [f"{self.problem}: {seeds}, {self.epochs} {unit} each; joint and alone are losses on {self.split}"]
+        lines += ["", f"{'task':<18} {'first':>9} {'last':>9} {'gradient':>9} {'alone':>9} {'joint':>9} {'ratio':>7}"]
+        columns = [self.first, self.last, self.norms, self.alone.mean(0), self.joint.mean(0)]
+        for i, task in enumerate(self.tasks):
+            values = " ".join(f"{float(column[i]):9.3g}" for column in columns)
+            lines.append(f"{_short(task, 18):<18} {values} {_ratio(float(self.ratios[i])):>7}")
+        lines += ["", f"{'pair':<37} {'cosine, by thirds':<20} steps with a negative"]
+        for i, j in self.pairs[:most]:
+            name = f"{_short(self.tasks[i], 17)} / {_short(self.tasks[j], 17)}"
+            cosines = " ".join(_or_dash(float(value), "{:6.2f}", 6) for value in self.cosines[:, i, j])
+            shares = " ".join(_or_dash(100 * float(value), "{:3.0f} %", 5) for value in self.negative[:, i, j])
+            lines.append(f"{name:<37} {cosines} {shares:>21}")
+        if len(self.pairs) > most:
+            lines.append(f"and {len(self.pairs) - most} pairs that agree more")
+        return lines
+
+    def sentences(self, width: int = 80) -> list[str]:
+        """The verdict and the notes, wrapped."""
+        said = [f"Verdict: {self.verdict.word}. {self.verdict.text}", *self.verdict.notes]
+        return [line for text in said for line in textwrap.wrap(text, width)]
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _or_dash(value: float, form: str, width: int) -> str:
+    return f"{'-':>{width}}" if value != value else form.format(value)
+
+
+def _ratio(value: float) -> str:
+    return "-" if value != value else f"{value:.3g}" if value < 1000 else ">1000"

@@ -1,0 +1,205 @@
+"""What measurements mean: stated thresholds, and the verdict that follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from paretomtl._significance import difference, mean
+
+if TYPE_CHECKING:
+    from paretomtl.diagnosis._diagnosis import Diagnosis
+
+CONFLICT = -0.1
+"""Two tasks are in conflict where the mean cosine of the last third is at most this."""
+GAP = 0.05
+"""A difference of joint training from separate networks counts above this share of the separate networks' loss, ..."""
+NOTICEABLE = 0.01
+"""... and above this share of the loss at the start."""
+SCALES = 10.0
+"""Losses or gradient norms that differ by more than this factor want to be scaled."""
+LEARNT = 0.02
+"""A task that its own network lowers by less than this share of the loss at the start has not learnt."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do.
+
+    Attributes:
+        word: "front", "one-model", "helping", "conflict-only", "gap-only" or "unclear".
+        text: the same as a sentence, with its reason.
+        preferences: how many to begin with; None where a front is not recommended.
+        scale: what to give ``ParetoMTL(scale=...)``; None for no scaling.
+        notes: what else there is to know, a sentence each.
+    """
+
+    word: str
+    text: str
+    preferences: int | None
+    scale: str | None
+    notes: tuple[str, ...]
+
+
+def usual_preferences(tasks: int) -> int:
+    """How many preferences to begin with, by the number of tasks (docs/how-many.md)."""
+    return {2: 5, 3: 15, 4: 25}.get(tasks, 15)
+
+
+def judge(found: Diagnosis) -> Verdict:
+    """The verdict; the first rule that fits decides."""
+    scale, scale_note = _scaling(found)
+    conflicts, worse, better = conflicting(found), *gaps(found)
+    notes = [note for note in (scale_note, _seeds_note(found)) if note]
+    pairs = _listed([f"{found.tasks[i]} / {found.tasks[j]}" for i, j in conflicts])
+    losing, gaining = _listed([found.tasks[i] for i in worse]), _listed([found.tasks[i] for i in better])
+    trouble = _trouble(found)
+    count = None
+    if trouble:
+        word, text = "unclear", " ".join(trouble)
+    elif conflicts and worse:
+        word, count = "front", usual_preferences(len(found.tasks))
+        text = (
+            f"A front is worth it: gradients of {pairs} conflict, and joint training is worse than separate networks "
+            f"in {losing}. Begin with {count} preferences, spread evenly; docs/how-many.md says when more pay."
+        )
+        if len(worse) < len(found.tasks):
+            text += f" Equal weights cost {losing} the most: look first at preferences that allow it a small loss."
+    elif worse:
+        word = "gap-only"
+        first = "Scale the losses first" if scale else "Train longer, or a larger model, first"
+        text = (
+            f"Joint training is worse than separate networks in {losing}, but gradients hardly conflict so far: the "
+            f"cause may be something else than a trade-off. {first}, and diagnose again."
+        )
+    elif better:
+        word = "helping"
+        text = f"One model with equal weights will do: tasks help each other, in {gaining} it beats separate networks."
+        if conflicts:
+            text += f" Gradients of {pairs} conflict all the same; a longer run may show a trade-off."
+    elif conflicts:
+        word = "conflict-only"
+        text = (
+            f"Gradients of {pairs} conflict, but joint training is as good as separate networks so far. One model with "
+            "equal weights may do; diagnose with more epochs, or train a small front, to be sure."
+        )
+    else:
+        word = "one-model"
+        text = (
+            "One model with equal weights will do: gradients do not conflict, and joint training is as good as "
+            "separate networks."
+        )
+    return Verdict(word, text, count, scale, tuple(notes))
+
+
+def conflicting(found: Diagnosis) -> list[tuple[int, int]]:
+    """The pairs of tasks in conflict, the worst first."""
+    late, m = found.late_cosines, len(found.tasks)
+    pairs = [(i, j) for i in range(m) for j in range(i + 1, m) if float(late[i, j]) <= CONFLICT]
+    return sorted(pairs, key=lambda pair: float(late[pair]))
+
+
+def gaps(found: Diagnosis) -> tuple[list[int], list[int]]:
+    """The tasks in which joint training is worse than separate networks, and those in which it is better.
+
+    By more than the thresholds, and than seeds explain: in a task alone; or in all tasks together, each in units of
+    its loss at the start, as equal weights may give up another task with each seed.
+    """
+    several = len(found.seeds) > 1
+    worse: list[int] = []
+    better: list[int] = []
+    for i in range(len(found.tasks)):
+        gap, clear = difference(found.joint[:, i].tolist(), found.alone[:, i].tolist())
+        if _matters(found, i, gap) and (clear or not several):
+            (worse if gap > 0 else better).append(i)
+    if not worse and not better:
+        gap, clear = difference(_together(found, found.joint), _together(found, found.alone))
+        if clear and abs(gap) > NOTICEABLE:
+            each = [float((found.joint[:, i] - found.alone[:, i]).mean()) for i in range(len(found.tasks))]
+            moved = [i for i, value in enumerate(each) if value * gap > 0 and _matters(found, i, value)]
+            (worse if gap > 0 else better).extend(moved)
+    return worse, better
+
+
+def _matters(found: Diagnosis, task: int, gap: float) -> bool:
+    single, start = abs(float(found.alone[:, task].mean())), abs(float(found.first[task]))
+    return abs(gap) > GAP * single and abs(gap) > NOTICEABLE * start
+
+
+def _together(found: Diagnosis, losses: Tensor) -> list[float]:
+    """For each seed, the mean of the losses in units of those at the start."""
+    units = found.first.abs()
+    return [mean([v for v in row if math.isfinite(v)]) for row in (losses / units).tolist()]
+
+
+def _scaling(found: Diagnosis) -> tuple[str | None, str]:
+    """What to scale by, and why."""
+    large, small, ratio = _largest_ratio([found.first.abs().tolist(), found.last.abs().tolist()])
+    if ratio > SCALES:
+        return "running", (
+            f"Scale the losses: that of {found.tasks[large]} is {_factor(ratio)} times that of {found.tasks[small]}, "
+            'at the start and at the end. Use ParetoMTL(scale="running"), or --set scale=running.'
+        )
+    large, small, ratio = _largest_ratio([found.norms.tolist()])
+    if ratio > SCALES:
+        return "gradnorm", (
+            f"Scale the losses: gradients of {found.tasks[large]} are {_factor(ratio)} times as long as those of "
+            f'{found.tasks[small]}. Use ParetoMTL(scale="gradnorm"), or --set scale=gradnorm.'
+        )
+    return None, ""
+
+
+def _largest_ratio(rows: Sequence[Sequence[float]]) -> tuple[int, int, float]:
+    """The pair of tasks of which one is larger in all rows, by the largest factor that holds in all."""
+    best = (0, 0, 1.0)
+    for i in range(len(rows[0])):
+        for j in range(len(rows[0])):
+            ratio = min(row[i] / row[j] if row[j] > 0 else math.nan for row in rows)
+            if all(row[j] > 0 for row in rows) and ratio > best[2]:
+                best = i, j, ratio
+    return best
+
+
+def _trouble(found: Diagnosis) -> list[str]:
+    """What stands in the way of a verdict."""
+    said = []
+    groups: dict[str, list[str]] = {"unlabelled": [], "flat": [], "slow": []}
+    for i, task in enumerate(found.tasks):
+        norm, learnt = float(found.norms[i]), float(found.learnt[i])
+        if math.isnan(norm):
+            groups["unlabelled"].append(task)
+        elif norm == 0.0:
+            groups["flat"].append(task)
+        elif not learnt > LEARNT:
+            groups["slow"].append(task)
+    if groups["unlabelled"]:
+        said.append(f"No labels in any batch: {_listed(groups['unlabelled'])}. Its loss was always NaN; see the data.")
+    if groups["flat"]:
+        said.append(f"No gradient: {_listed(groups['flat'])}. The loss does not change with the parameters.")
+    if groups["slow"]:
+        said.append(
+            f"Hardly learnt, even by a network of its own: {_listed(groups['slow'])}. Train longer (epochs), or see "
+            "loss, labels and learning rate, before you weigh tasks."
+        )
+    if found.broken:
+        said.append(
+            f"Losses or gradients were not finite in {found.broken} of {found.models} models: lower the learning rate."
+        )
+    return said
+
+
+def _seeds_note(found: Diagnosis) -> str:
+    return "" if len(found.seeds) > 1 else "With one seed, differences of losses may be chance: take two or more."
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.2g}" if ratio < 100 else f"{float(f'{ratio:.2g}'):.0f}" if ratio < 1e6 else f"{ratio:.0e}"
+
+
+def _listed(names: Sequence[str], most: int = 4) -> str:
+    shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
+    return ", ".join(shown)

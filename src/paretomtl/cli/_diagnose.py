@@ -68,5 +68,7 @@ def diagnose(
     if verdict.preferences is not None:
         settings = "".join(f" --with {setting}" for setting in with_ or [])
         scale = "" if verdict.scale is None else f" --set scale={verdict.scale}"
-        command = f"paretomtl run {problem}{settings} --preferences {verdict.preferences}{scale}"
+        long = diagnosis.epochs * (1 if found.train is None else 10)  # a problem's recipe says it, where there is one
+        length = "" if found.recipe.epochs is not None else f" --epochs {long}"
+        command = f"paretomtl run {problem}{settings} --preferences {verdict.preferences}{scale}{length}"
         console.print(f"Next: {command}", highlight=False, markup=False, soft_wrap=True)

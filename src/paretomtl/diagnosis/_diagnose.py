@@ -69,6 +69,7 @@ def diagnose(
     if split not in ("train", "val", "test") or (split != "train" and getattr(problem, split) is None):
         raise ValueError(f"'split' must be one that the problem has: train, val or test. Got {split!r} instead.")
     epochs = usual_epochs(problem) if epochs is None else epochs
+    check_count("epochs", epochs)
     options: dict[str, Any] = {
         "seeds": list(seeds),
         "epochs": epochs,

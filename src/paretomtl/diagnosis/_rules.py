@@ -57,6 +57,7 @@ def judge(found: Diagnosis) -> Verdict:
     notes = [note for note in (scale_note, _seeds_note(found)) if note]
     pairs = _listed([f"{found.tasks[i]} / {found.tasks[j]}" for i, j in conflicts])
     losing, gaining = _listed([found.tasks[i] for i in worse]), _listed([found.tasks[i] for i in better])
+    losing += f" (and better in {gaining})" if worse and better else ""
     trouble = _trouble(found)
     count = None
     if trouble:
@@ -68,7 +69,7 @@ def judge(found: Diagnosis) -> Verdict:
             f"in {losing}. Begin with {count} preferences, spread evenly; docs/how-many.md says when more pay."
         )
         if len(worse) < len(found.tasks):
-            text += f" Equal weights cost {losing} the most: look first at preferences that allow it a small loss."
+            text += f" Look first at preferences with a small loss of {_listed([found.tasks[i] for i in worse])}."
     elif worse:
         word = "gap-only"
         first = "Scale the losses first" if scale else "Train longer, or a larger model, first"
@@ -113,8 +114,9 @@ def gaps(found: Diagnosis) -> tuple[list[int], list[int]]:
     worse: list[int] = []
     better: list[int] = []
     for i in range(len(found.tasks)):
-        gap, clear = difference(found.joint[:, i].tolist(), found.alone[:, i].tolist())
-        if _matters(found, i, gap) and (clear or not several):
+        joint, alone = found.joint[:, i].tolist(), found.alone[:, i].tolist()
+        gap = mean(joint) - mean(alone)
+        if _matters(found, i, gap) and (_clear(joint, alone) or not several):
             (worse if gap > 0 else better).append(i)
     if not worse and not better:
         gap, clear = difference(_together(found, found.joint), _together(found, found.alone))
@@ -123,6 +125,13 @@ def gaps(found: Diagnosis) -> tuple[list[int], list[int]]:
             moved = [i for i, value in enumerate(each) if value * gap > 0 and _matters(found, i, value)]
             (worse if gap > 0 else better).extend(moved)
     return worse, better
+
+
+def _clear(joint: Sequence[float], alone: Sequence[float]) -> bool:
+    """Whether a ratio of losses is more than seeds explain, hence by logarithms; by themselves if some are not > 0."""
+    if min([*joint, *alone]) > 0:
+        joint, alone = [math.log(value) for value in joint], [math.log(value) for value in alone]
+    return difference(joint, alone)[1]
 
 
 def _matters(found: Diagnosis, task: int, gap: float) -> bool:

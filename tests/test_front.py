@@ -7,41 +7,15 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import Tensor
 
 import paretomtl as pm
-from paretomtl.core import nondominated
+from fronts import front_of
 from training.networks import MLP, Normed, accuracy, classes, fit, problem
 
 
 def front(method: str = "pareto-mtl") -> pm.Front:
     return pm.fit(
         pm.problems.synthetic(), method, 3, epochs=30, optimizer=lambda p: torch.optim.SGD(p, lr=1.0), device="cpu"
-    )
-
-
-def front_of(losses: Any, **fields: Any) -> pm.Front:
-    """A front with these losses, and nothing trained."""
-    table = torch.tensor(losses, dtype=torch.float64)
-    count, tasks = table.shape
-    return pm.Front(
-        problem="made up",
-        method=fields.pop("method", "pareto-mtl"),
-        tasks=tuple("abcdefgh"[:tasks]),
-        reading=fields.pop("reading", "direction"),
-        preferences=pm.preferences.even(count, tasks) if count > 1 else torch.ones(1, tasks).double() / tasks**0.5,
-        subproblems=tuple(range(count)),
-        losses={"train": table, **fields.pop("splits", {})},
-        scale=None,
-        status=["feasible"] * count,
-        since=None,
-        parameters={"x": torch.zeros(count, 1)},
-        history={},
-        seed=0,
-        seconds=0.0,
-        **fields,
     )
 
 
@@ -202,136 +176,11 @@ def test_a_folder_without_a_front_is_said_to_be(tmp_path: Path) -> None:
         pm.Front.load(tmp_path)
 
 
-# Choosing.
-
-CONVEX = [[0.0, 1.0], [0.2, 0.4], [0.5, 0.3], [1.0, 0.0], [0.9, 0.9]]
-CONCAVE = [[0.0, 1.0], [0.6, 0.7], [1.0, 0.0]]
-
-
-def test_by_direction() -> None:
-    found = front_of(CONVEX)
-    choice = found.select(direction=[2.0, 4.0])
-    assert choice.k == 1
-    assert "0.0° from the direction (2, 4); the next is subproblem" in choice.reason
-    assert choice.losses == {"a": 0.2, "b": 0.4}
-    assert found.select(direction=[0, 1]).k == 0
-    assert found.select(direction=[1, 1]).k != 4, "a dominated solution is never chosen"
-
-
-def test_by_importance_reads_the_other_way() -> None:
-    found = front_of(CONVEX)
-    assert found.select(importance=[1, 0]).k == 0
-    assert found.select(importance=[0, 1]).k == 3
-    assert found.select(importance=[1, 1]).k == 1
-
-
-def test_the_knee_is_farthest_below_the_chord() -> None:
-    choice = front_of(CONVEX).select(knee=True)
-    assert choice.k == 1
-    assert "by 0.283 of losses" in choice.reason
-    assert front_of([[10 * a, b] for a, b in CONVEX]).select(knee=True).k == 1, "units do not matter"
-
-
-def test_a_concave_front_has_no_knee() -> None:
-    for losses in (CONCAVE, [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]):
-        choice = front_of(losses).select(knee=True)
-        assert choice.k is None
-        assert "concave or straight" in choice.reason
-    assert front_of([[0.5, 0.5]]).select(knee=True).k is None
-
-
-def test_a_knee_of_three_tasks() -> None:
-    corners = [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
-    assert front_of([*corners, [0.5, 0.5, 0.5]]).select(knee=True).k == 3
-    assert front_of([*corners, [0.8, 0.8, 0.8]]).select(knee=True).k is None
-
-
-def test_within_bounds() -> None:
-    metrics = {"train": {"race": torch.tensor([0.7, 0.8, 0.9, 0.75, 0.95]), "age": torch.tensor([9.0, 8, 7, 6, 5])}}
-    found = front_of(CONVEX, metrics=metrics, better={"race": "higher", "age": "lower"})
-    choice = found.select(bounds={"race": 0.78}, best="age")
-    assert choice.k == 4
-    assert "of 3 solutions with race at least 0.78 on train, it has the best age, 5" in choice.reason
-    assert found.select(bounds={"race": 0.78, "b": 0.35}, best="age").k == 2
-    assert found.select(bounds={"age": 7.5}, best="race").k == 4
-    none = found.select(bounds={"race": 0.99}, best="age")
-    assert none.k is None
-    assert "No solution on train has race at least 0.99. Best found: race 0.95 (subproblem 4)" in none.reason
-    with pytest.raises(
-        ValueError, match=r"'bounds' and 'best' must name one of \['a', 'b', 'race', 'age'\].* Got 'height'"
-    ):
-        found.select(bounds={"height": 1.0}, best="age")
-    with pytest.raises(ValueError, match="'best' must name the task or metric"):
-        found.select(bounds={"race": 0.5})
-
-
-def test_validation_decides_where_there_is_one() -> None:
-    other = torch.tensor(CONVEX, dtype=torch.float64).flip(0)
-    found = front_of(CONVEX, splits={"val": other, "test": other})
-    assert found.select(importance=[1, 0]).k == 4
-    assert found.select(importance=[1, 0], split="train").k == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "one of direction, importance, knee, bounds must be given. Got none"),
-        ({"knee": True, "direction": [1, 1]}, r"must be given. Got \['direction', 'knee'\]"),
-        ({"direction": [1.0]}, r"'direction' must be 2 numbers, not negative and not all zero. Got \[1.0\]"),
-        ({"importance": [0, 0]}, "'importance' must be 2 numbers"),
-        ({"direction": [1, -1]}, "'direction' must be 2 numbers"),
-        ({"knee": True, "best": "a"}, "'best' must come with 'bounds'"),
-        ({"knee": True, "split": "dev"}, "'split' must be one of"),
-    ],
-)
-def test_bad_questions_are_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        front_of(CONVEX).select(**options)
-
-
-def test_nothing_finite_to_choose_from() -> None:
-    broken = front_of([[torch.nan, 1.0], [torch.inf, 1.0]])
-    for options in ({"direction": [1, 1]}, {"importance": [1, 1]}, {"knee": True}):
-        assert broken.select(**options).k is None
-
-
-@given(st.lists(st.lists(st.floats(0.01, 10.0), min_size=3, max_size=3), min_size=1, max_size=12), st.data())
-def test_choices_are_never_dominated_and_scale_free(rows: list[list[float]], data: st.DataObject) -> None:
-    found = front_of(rows)
-    kept = nondominated(torch.tensor(rows, dtype=torch.float64)).tolist()
-    wish = data.draw(st.lists(st.floats(0.1, 1.0), min_size=3, max_size=3))
-    for options in ({"direction": wish}, {"importance": wish}, {"knee": True}):
-        k = found.select(**options).k
-        assert k is None or kept[k]
-        larger = {name: [3 * v for v in value] if isinstance(value, list) else value for name, value in options.items()}
-        again = found.select(**larger).k
-        same: Tensor = torch.tensor(rows, dtype=torch.float64)
-        assert again == k or (k is not None and again is not None and torch.allclose(same[k], same[again], rtol=1e-6))
-
-
 def test_models_are_ordinary_modules() -> None:
     model = fit().model(0)
     assert isinstance(model, MLP)
     assert not model.training
     assert all(p.requires_grad for p in model.parameters())
-
-
-def test_a_plane_that_is_tilted_has_no_knee() -> None:
-    """The normal through the best of each task has a negative entry: below it a larger loss would count as better."""
-    losses = [[0.9, 0.1, 0.3], [0.4, 0.3, 0.1], [0.0, 0.8, 0.5], [0.3, 0.2, 0.3]]
-    choice = front_of(losses).select(knee=True)
-    assert choice.k is None
-    assert "tilted" in choice.reason
-
-
-def test_wishes_by_name() -> None:
-    found = front_of(CONVEX)
-    assert found.select(importance={"a": 1.0}).k == 0
-    assert found.select(direction={"b": 1, "a": 0}).k == 0
-    with pytest.raises(ValueError, match=r"'importance' must name tasks of \['a', 'b'\]. Got 'c'"):
-        found.select(importance={"c": 1.0})
-    with pytest.raises(TypeError, match=r"'bounds' must be numbers. Got 'x' for 'a'"):
-        found.select(bounds={"a": "x"}, best="b")  # type: ignore[dict-item]
 
 
 def test_preferences_around_a_solution_lie_around_its_losses() -> None:

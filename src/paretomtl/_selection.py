@@ -15,6 +15,12 @@ from paretomtl.core import nondominated
 Wish: TypeAlias = Sequence[float] | Mapping[str, float]
 """One number per task, in their order or by name."""
 
+KNEE = 0.01
+"""How far below the chord a knee lies at least, as a part of the range of the front.
+
+The synthetic front is concave but for its very ends, where it bends the other way by a thousandth: that is no knee.
+"""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -25,12 +31,16 @@ class Choice:
         reason: a sentence.
         losses: of the chosen solution, by task.
         metrics: of the chosen solution, by name.
+        nearest: where no solution keeps the bounds, the subproblem that comes nearest; see :meth:`Front.select`.
+        misses: by name, how far that one is beyond each bound that it does not keep.
     """
 
     k: int | None
     reason: str
     losses: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
+    nearest: int | None = None
+    misses: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,16 +69,37 @@ class Table:
             {name: float(values[row]) for name, values in self.metrics.items()},
         )
 
-    def column(self, name: str) -> tuple[Tensor, bool]:
-        """The values of a task's loss or a metric, and whether higher ones are better."""
-        if name in self.tasks:
-            return self.losses[:, list(self.tasks).index(name)], False
-        if name in self.metrics:
-            return self.metrics[name], self.better.get(name) != "lower"
+    def find(self, name: str) -> str:
+        """The task or metric that a name stands for.
+
+        That of a task, for its loss, or of a metric, as it is; else ``loss:TASK`` is the loss of that task, and
+        ``WHAT:TASK`` the metric that is called ``TASK WHAT``.
+        """
+        if name in self.tasks or name in self.metrics:
+            return name
+        what, _, task = name.partition(":")
+        if what == "loss" and task in self.tasks:
+            return task
+        if task in self.tasks and f"{task} {what}" in self.metrics:
+            return f"{task} {what}"
         known = [*self.tasks, *self.metrics]
         raise ValueError(
-            f"'bounds' and 'best' must name one of {known}, measured on '{self.split}'. Got {name!r} instead."
+            f"bounds and 'best' must name one of {known}, measured on '{self.split}', or loss:TASK, or WHAT:TASK for "
+            f"the metric 'TASK WHAT'. Got {name!r} instead."
         )
+
+    def column(self, name: str) -> tuple[Tensor, bool]:
+        """The values of a task's loss or a metric, and whether higher ones are better."""
+        found = self.find(name)
+        if found in self.tasks:
+            return self.losses[:, list(self.tasks).index(found)], False
+        return self.metrics[found], self.better.get(found) != "lower"
+
+    def known(self) -> str:
+        """The losses of all rows in words."""
+        rows = zip(self.subproblems, self.losses.tolist(), strict=True)
+        shown = [f"{k} ({', '.join(f'{value:.4g}' for value in row)})" for k, row in rows]
+        return ", ".join(shown[:5]) + (", ..." if shown[5:] else "")
 
 
 def angles(losses: Tensor, directions: Tensor) -> Tensor:
@@ -85,6 +116,9 @@ def by_direction(table: Table, scaled: Tensor, direction: Wish) -> Choice:
         (row for row in table.candidates() if not distance[row].isnan()), key=lambda row: float(distance[row])
     )
     if not rows:
+        if table.candidates():
+            said = f"all losses on {table.split} that no other solution dominates are zero, which has no direction"
+            return Choice(None, f"No solution has a direction: {said}. Choose by importance or bounds.")
         return _nothing(table)
     second = f"; the next is subproblem {table.subproblems[rows[1]]} at {distance[rows[1]]:.1f}°" if rows[1:] else ""
     return table.choose(
@@ -112,6 +146,9 @@ def knee(table: Table) -> Choice:
     rows = table.candidates()
     if not rows:
         return _nothing(table)
+    if len(rows) == 1 < len(table.losses):
+        alone = f"subproblem {table.subproblems[rows[0]]} dominates all other solutions on {table.split}"
+        return Choice(None, f"No knee: {alone}. Any other way of choosing takes it.")
     losses = table.losses[rows]
     low, high = losses.amin(0), losses.amax(0)
     unit = (losses - low) / torch.where(high > low, high - low, 1.0)
@@ -125,11 +162,12 @@ def knee(table: Table) -> Choice:
         return Choice(None, f"No knee: {said} on {table.split}. Choose by direction, importance or bounds.")
     below = (1.0 - unit @ normal) / normal.norm()
     best = int(below.argmax())
-    if float(below[best]) <= 1e-9:
+    if float(below[best]) <= KNEE:
         return Choice(
             None,
-            f"No knee: no solution on {table.split} lies below the chord through the best of each task. The front is "
-            "concave or straight; choose by direction, importance or bounds.",
+            f"No knee: no solution on {table.split} lies more than {KNEE:g} of the range of the front below the chord "
+            "through the best of each task. The front is concave or straight; choose by direction, importance, regret "
+            "or bounds.",
         )
     return table.choose(
         rows[best],
@@ -138,44 +176,36 @@ def knee(table: Table) -> Choice:
     )
 
 
-def within_bounds(table: Table, bounds: Mapping[str, float], best: str | None) -> Choice:
-    """The best by one name among the solutions that keep all bounds."""
-    if best is None:
-        raise ValueError("'best' must name the task or metric to choose by within the bounds. Got None instead.")
-    fits = torch.ones(len(table.losses), dtype=torch.bool)
-    for name, bound in bounds.items():
-        if not isinstance(bound, (int, float)):
-            raise TypeError(f"'bounds' must be numbers. Got {bound!r} for {name!r} instead.")
-        values, higher = table.column(name)
-        fits = fits & (values >= bound if higher else values <= bound)
-    said = " and ".join(
-        f"{name} at {'least' if table.column(name)[1] else 'most'} {bound:g}" for name, bound in bounds.items()
-    )
-    if not bool(fits.any()):
-        nearest = "; ".join(_nearest(table, name) for name in bounds)
-        return Choice(None, f"No solution on {table.split} has {said}. Best found: {nearest}.")
-    values, higher = table.column(best)
-    usable = fits & ~values.isnan()
-    if not bool(usable.any()):
-        return Choice(None, f"No solution on {table.split} with {said} has a known {best}.")
-    signed = torch.where(usable, -values if higher else values, torch.inf)
-    row = int(signed.argmin())
+def least_regret(table: Table) -> Choice:
+    r"""The solution whose largest regret is smallest (Savage 1951).
+
+    .. math:: \min_k \max_i \frac{L_{ki} - \min_j L_{ji}}{\max_j L_{ji} - \min_j L_{ji}}
+
+    with j over the solutions that no other one dominates. A task in which these are all alike counts as 0; of
+    solutions with the same largest regret, the one with the least sum of regrets is taken.
+    """
+    rows = table.candidates()
+    if not rows:
+        return _nothing(table)
+    losses = table.losses[rows]
+    low, high = losses.amin(0), losses.amax(0)
+    regrets = (losses - low) / torch.where(high > low, high - low, 1.0)
+    largest = regrets.amax(-1)
+    order = sorted(range(len(rows)), key=lambda i: (float(largest[i]), float(regrets[i].sum())))
+    best = order[0]
+    if len(rows) == 1:
+        return table.choose(rows[0], f"it is the only solution on {table.split} that no other one dominates.")
+    task, second = table.tasks[int(regrets[best].argmax())], order[1]
     return table.choose(
-        row,
-        f"of {int(fits.sum())} solutions with {said or 'no bounds'} on {table.split}, it has the best {best}, "
-        f"{float(values[row]):.4g}.",
+        rows[best],
+        f"its largest regret on {table.split}, in {task}, is the smallest: {largest[best]:.3g} of the way from the "
+        f"best to the worst of the front; the next is subproblem {table.subproblems[rows[second]]} with "
+        f"{largest[second]:.3g}.",
     )
-
-
-def _nearest(table: Table, name: str) -> str:
-    values, higher = table.column(name)
-    known = torch.where(values.isfinite(), values, -torch.inf if higher else torch.inf)
-    row = int(known.argmax() if higher else known.argmin())
-    return f"{name} {float(values[row]):.4g} (subproblem {table.subproblems[row]})"
 
 
 def _nothing(table: Table) -> Choice:
-    return Choice(None, f"No solution has finite losses on {table.split}.")
+    return Choice(None, f"No solution has finite losses on {table.split}: {table.known()}.")
 
 
 def _row_of(name: str, row: Wish, tasks: Sequence[str]) -> Tensor:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl import _selection
+from paretomtl import _bounds, _selection
 from paretomtl._extras import require
 from paretomtl._files import load_tensors
 from paretomtl._front_file import read_front, write_front
@@ -179,11 +179,16 @@ class Front:
         direction: Wish | None = None,
         importance: Wish | None = None,
         knee: bool = False,
+        max_regret: bool = False,
         bounds: Mapping[str, float] | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
         best: str | None = None,
         split: str | None = None,
     ) -> Choice:
-        """Choose a solution, and say why. Give one of the first four.
+        """Choose a solution, and say why: by one of the first four, or by bounds together with ``best``.
+
+        Only solutions that no other one dominates are chosen by the first four.
 
         Args:
             direction: the solution whose loss vector is nearest to this direction, by angle; a list, or a dictionary by
@@ -191,10 +196,18 @@ class Front:
             importance: the least sum of the losses, weighted by these; a list, or a dictionary by task. A large entry
                 asks for a small loss.
             knee: the solution farthest below the chord through the best of each task, where giving up a little of one
-                task gains most of another. A concave front has none.
-            bounds: by name of a task's loss or of a metric, what a solution must reach: at most for losses and metrics
-                where lower is better, at least for others.
-            best: the task or metric by which to choose among those within the bounds.
+                task gains most of another. A concave front has none; nor has one that is lower by a hundredth at most.
+            max_regret: the solution whose largest regret is smallest (Savage 1951). The regret of solution k in task i
+                is (L_ki - best_i) / (worst_i - best_i), with the best and the worst loss of the front in that task; 0
+                where they are the same.
+            bounds: by name, what a solution must reach: at most for losses and metrics where lower is better, at least
+                for others. A name is that of a task, for its loss, or of a metric; else ``loss:TASK`` is the loss of a
+                task, and ``WHAT:TASK`` the metric that is called ``TASK WHAT``.
+            at_least: by name, what a loss or a metric must reach at least, whatever is better.
+            at_most: by name, what it may reach at most.
+            best: the task or metric by which to choose among those within the bounds. Where no solution keeps them, the
+                answer names the one that comes nearest: the least of the largest miss, each divided by the range of
+                its name over the front.
             split: what to look at: validation by default, training where there is none.
 
         Example:
@@ -205,24 +218,27 @@ class Front:
             >>> front.select(knee=True).k
             2
         """
-        given = {"direction": direction, "importance": importance, "knee": knee or None, "bounds": bounds}
+        bounded = bounds is not None or at_least is not None or at_most is not None
+        ways = {
+            "direction": direction,
+            "importance": importance,
+            "knee": knee or None,
+            "max_regret": max_regret or None,
+        }
+        given = {**ways, "bounds": bounded or None}
         chosen = [name for name, value in given.items() if value is not None]
         if len(chosen) != 1:
             raise ValueError(f"one of {', '.join(given)} must be given. Got {chosen or 'none'} instead.")
-        split = split or ("val" if "val" in self.losses else "train")
-        table = _selection.Table(
-            split, self.tasks, self.subproblems, self._losses(split).double(), self.metrics.get(split, {}), self.better
-        )
-        if bounds is not None:
-            return _selection.within_bounds(table, bounds, best)
-        if best is not None:
-            raise ValueError(f"'best' must come with 'bounds'. Got {best!r} with '{chosen[0]}' instead.")
+        if best is not None and not bounded:
+            raise ValueError(f"'best' must come with bounds. Got {best!r} with '{chosen[0]}' instead.")
+        table = self._table(split)
+        if bounded:
+            return _bounds.within_bounds(table, _bounds.bounds_of(table, bounds, at_least, at_most), best)
         if direction is not None:
-            scaled = self._scaled(split)
-            return _selection.by_direction(table, scaled, direction)
+            return _selection.by_direction(table, self._scaled(table.split), direction)
         if importance is not None:
             return _selection.by_importance(table, importance)
-        return _selection.knee(table)
+        return _selection.knee(table) if knee else _selection.least_regret(table)
 
     def to_frame(self) -> Any:
         """A pandas table (extra ``frames``), one row per solution: preference, losses and metrics by split, status."""
@@ -300,6 +316,12 @@ class Front:
         if split not in self.losses:
             raise ValueError(f"'split' must be one of {list(self.losses)}. Got {split!r} instead.")
         return self.losses[split]
+
+    def _table(self, split: str | None) -> _selection.Table:
+        """What there is to choose from; on validation by default, on training where there is none."""
+        split = split or ("val" if "val" in self.losses else "train")
+        losses = self._losses(split).double()
+        return _selection.Table(split, self.tasks, self.subproblems, losses, self.metrics.get(split, {}), self.better)
 
     def _finite(self, split: str) -> Tensor:
         losses = self._losses(split).double()

@@ -90,6 +90,9 @@ def test_run_show_and_select(here: Path) -> None:
     assert "Subproblem" in call("select", "first", "--direction", "1,1")
     text = call("select", "first", "--bound", "sum<=100", "--best", "product")
     assert "it has the best product" in " ".join(text.split())
+    text = call("select", "first", "--at-most", "sum=100", "--at-least", "loss:sum=0", "--best", "product")
+    assert "with sum at least 0 and sum at most 100 on val" in " ".join(text.split())
+    assert "largest regret on val" in " ".join(call("select", "first", "--max-regret").split())
 
 
 def test_json_is_all_that_is_printed(here: Path) -> None:
@@ -102,7 +105,11 @@ def test_no_solution_has_its_own_exit_code(here: Path) -> None:
     run("--preferences", "2", "--out", "first")
     text = call("select", "first", "--bound", "sum=0.0000001", "--best", "product", code=3)
     assert "No solution on val has sum at most 1e-07" in text
-    assert json.loads(call("select", "first", "--bound", "sum=1e-9", "--best", "sum", "--json", code=3))["k"] is None
+    assert "comes nearest: its sum is" in " ".join(text.split())
+    facts = json.loads(call("select", "first", "--at-most", "loss:sum=1e-9", "--best", "sum", "--json", code=3))
+    assert facts["k"] is None
+    assert facts["nearest"] in (0, 1)
+    assert facts["misses"]["sum"] > 0
 
 
 def test_a_second_run_does_not_overwrite_the_first(here: Path) -> None:
@@ -193,6 +200,11 @@ def test_bad_selections_are_named(here: Path) -> None:
     run("--preferences", "2", "--out", "first")
     assert "numbers separated by commas" in call("select", "first", "--direction", "a,b", code=2)
     assert "'--bound' must be NAME=NUMBER" in call("select", "first", "--bound", "sum", "--best", "sum", code=2)
+    assert "'--at-least' must be NAME=NUMBER" in call("select", "first", "--at-least", "sum=x", "--best", "sum", code=2)
+    twice = call("select", "first", "--at-most", "sum=1", "--at-most", "sum=2", "--best", "sum", code=2)
+    assert "must be given once for each name. Got 'sum' twice" in " ".join(twice.split())
+    names = call("select", "first", "--at-most", "accuracy:sum=1", "--best", "sum", code=2)
+    assert "must name one of ['sum', 'product', 'worst'], measured on 'val'" in " ".join(names.split())
     assert "must be given" in call("select", "first", code=2)
     assert "'--split' must be one of" in call("show", "first", "--split", "dev", code=2)
     call("select", "first", "--importance", "1,1", "--save", "nowhere/x.safetensors", code=2)

@@ -25,9 +25,20 @@ def select(
         typer.Option(help="Best for these importances of the tasks, such as 3,1; more asks for less."),
     ] = None,
     knee: Annotated[bool, typer.Option("--knee", help="The knee of the front, if it has one.")] = False,
+    max_regret: Annotated[
+        bool,
+        typer.Option("--max-regret", help="The smallest of the largest regrets, between best and worst of the front."),
+    ] = False,
+    at_least: Annotated[
+        list[str] | None,
+        typer.Option(help="A bound on a metric or loss, such as 'accuracy:right=0.78' or 'right accuracy=0.78'."),
+    ] = None,
+    at_most: Annotated[
+        list[str] | None, typer.Option(help="A bound from above, such as 'right=0.5' or 'loss:right=0.5'.")
+    ] = None,
     bound: Annotated[
         list[str] | None,
-        typer.Option(help="What a solution must reach, such as 'accuracy=0.78'; losses: at most."),
+        typer.Option(help="A bound as the name asks for it: losses at most, accuracies at least."),
     ] = None,
     best: Annotated[str | None, typer.Option(help="The task or metric to choose by within the bounds.")] = None,
     split: Annotated[
@@ -45,13 +56,17 @@ def select(
         direction=numbers_of("--direction", direction),
         importance=numbers_of("--importance", importance),
         knee=knee,
-        bounds=_bounds(bound),
+        max_regret=max_regret,
+        bounds=_bounds("--bound", bound),
+        at_least=_bounds("--at-least", at_least),
+        at_most=_bounds("--at-most", at_most),
         best=best,
         split=split,
     )
     if as_json:
         values = {"losses": _finite(choice.losses), "metrics": _finite(choice.metrics)}
-        print_json({"k": choice.k, "reason": choice.reason, **values})
+        missed = {"nearest": choice.nearest, "misses": dict(choice.misses)}
+        print_json({"k": choice.k, "reason": choice.reason, **values, **missed})
     else:
         console = Console()
         console.print(choice.reason, highlight=False)
@@ -67,16 +82,19 @@ def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
-def _bounds(texts: list[str] | None) -> dict[str, float] | None:
+def _bounds(option: str, texts: list[str] | None) -> dict[str, float] | None:
     if texts is None:
         return None
-    bounds = {}
+    bounds: dict[str, float] = {}
     for text in texts:
         name, found, value = text.replace(">=", "=").replace("<=", "=").rpartition("=")
+        name = name.strip()
+        if name in bounds:
+            raise ValueError(f"'{option}' must be given once for each name. Got {name!r} twice.")
         try:
-            bounds[name.strip()] = float(value)
+            bounds[name] = float(value)
         except ValueError:
             found = ""
         if not found:
-            raise ValueError(f"'--bound' must be NAME=NUMBER. Got {text!r} instead.")
+            raise ValueError(f"'{option}' must be NAME=NUMBER. Got {text!r} instead.")
     return bounds

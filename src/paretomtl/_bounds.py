@@ -1,0 +1,103 @@
+"""Choosing the best solution within bounds, or the one that comes nearest to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from paretomtl._selection import Choice, Table
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a solution must reach in a loss or a metric: at least ``limit``, or at most."""
+
+    name: str
+    limit: float
+    at_least: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} at {'least' if self.at_least else 'most'} {self.limit:g}"
+
+    def misses(self, table: Table) -> Tensor:
+        """By how much each row is beyond the bound, ``[K]``; 0 for those that keep it, NaN where nothing is known."""
+        values = table.column(self.name)[0].double()
+        return (self.limit - values if self.at_least else values - self.limit).clamp_min(0.0)
+
+
+def bounds_of(
+    table: Table,
+    bounds: Mapping[str, float] | None,
+    at_least: Mapping[str, float] | None,
+    at_most: Mapping[str, float] | None,
+) -> list[Bound]:
+    """All bounds in one list; those of ``bounds`` are read by whether higher or lower is better."""
+    found = []
+    for argument, given in (("bounds", bounds), ("at_least", at_least), ("at_most", at_most)):
+        for name, limit in (given or {}).items():
+            if not isinstance(limit, (int, float)):
+                raise TypeError(f"'{argument}' must be numbers. Got {limit!r} for {name!r} instead.")
+            if not math.isfinite(limit):
+                raise ValueError(f"'{argument}' must be finite numbers. Got {limit} for {name!r} instead.")
+            higher = table.column(name)[1] if argument == "bounds" else argument == "at_least"
+            found.append(Bound(table.find(name), float(limit), higher))
+    for one in found:
+        for other in found:
+            if one.name == other.name and one.at_least and not other.at_least and one.limit > other.limit:
+                raise ValueError(f"bounds must leave room between them. Got {one} and {other}.")
+    return found
+
+
+def within_bounds(table: Table, bounds: Sequence[Bound], best: str | None) -> Choice:
+    """The best by one name among the solutions that keep all bounds."""
+    if best is None:
+        raise ValueError("'best' must name the task or metric to choose by within the bounds. Got None instead.")
+    values, higher = table.column(best)
+    misses = [bound.misses(table) for bound in bounds]
+    fits = torch.ones(len(table.losses), dtype=torch.bool)
+    for missed in misses:
+        fits = fits & (missed == 0)
+    said = " and ".join(map(str, bounds))
+    if not bool(fits.any()):
+        return _nearest(table, bounds, misses)
+    usable = fits & ~values.isnan()
+    if not bool(usable.any()):
+        return Choice(None, f"No solution on {table.split} with {said or 'no bounds'} has a known {best}.")
+    row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
+    return table.choose(
+        row,
+        f"of {int(fits.sum())} solutions with {said or 'no bounds'} on {table.split}, it has the best "
+        f"{table.find(best)}, {float(values[row]):.4g}.",
+    )
+
+
+def _nearest(table: Table, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
+    """Which solution comes nearest: the least of the largest miss, each in units of its range over the front."""
+    none = f"No solution on {table.split} has {' and '.join(map(str, bounds))}."
+    columns = [table.column(bound.name)[0].double() for bound in bounds]
+    known = torch.stack([values.isfinite() for values in columns]).all(0)
+    if not bool(known.any()):
+        unknown = [bound.name for bound, values in zip(bounds, columns, strict=True) if not values.isfinite().any()]
+        return Choice(
+            None, f"{none} No solution has a known {' and a known '.join(unknown) or 'value for all of them'}."
+        )
+    ranges = [float(values[known].amax() - values[known].amin()) or 1.0 for values in columns]
+    relative = torch.stack([missed / width for missed, width in zip(misses, ranges, strict=True)], -1)
+    rows = [row for row, wanted in enumerate(known.tolist()) if wanted]
+    row = min(rows, key=lambda row: (float(relative[row].amax()), float(relative[row].sum())))
+    missed = [(bound, float(miss[row])) for bound, miss in zip(bounds, misses, strict=True) if miss[row] > 0]
+    words = " and ".join(
+        f"its {bound.name} is {float(table.column(bound.name)[0][row]):.4g}, {miss:.4g} too "
+        f"{'low' if bound.at_least else 'high'}"
+        for bound, miss in missed
+    )
+    return Choice(
+        None,
+        f"{none} Subproblem {table.subproblems[row]} comes nearest: {words}.",
+        nearest=table.subproblems[row],
+        misses={bound.name: miss for bound, miss in missed},
+    )

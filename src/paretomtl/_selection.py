@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor
 
 from paretomtl.core import nondominated
+
+if TYPE_CHECKING:
+    from paretomtl.front import Front
 
 Wish: TypeAlias = Sequence[float] | Mapping[str, float]
 """One number per task, in their order or by name."""
@@ -100,6 +103,15 @@ class Table:
         rows = zip(self.subproblems, self.losses.tolist(), strict=True)
         shown = [f"{k} ({', '.join(f'{value:.4g}' for value in row)})" for k, row in rows]
         return ", ".join(shown[:5]) + (", ..." if shown[5:] else "")
+
+
+def table_of(front: Front, split: str | None) -> Table:
+    """What there is to choose from: on validation by default, on training where there is none."""
+    split = split or ("val" if "val" in front.losses else "train")
+    if split not in front.losses:
+        raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
+    losses = front.losses[split].double()
+    return Table(split, front.tasks, front.subproblems, losses, front.metrics.get(split, {}), front.better)
 
 
 def angles(losses: Tensor, directions: Tensor) -> Tensor:

@@ -231,7 +231,7 @@ class Front:
             raise ValueError(f"one of {', '.join(given)} must be given. Got {chosen or 'none'} instead.")
         if best is not None and not bounded:
             raise ValueError(f"'best' must come with bounds. Got {best!r} with '{chosen[0]}' instead.")
-        table = self._table(split)
+        table = _selection.table_of(self, split)
         if bounded:
             return _bounds.within_bounds(table, _bounds.bounds_of(table, bounds, at_least, at_most), best)
         if direction is not None:
@@ -316,12 +316,6 @@ class Front:
         if split not in self.losses:
             raise ValueError(f"'split' must be one of {list(self.losses)}. Got {split!r} instead.")
         return self.losses[split]
-
-    def _table(self, split: str | None) -> _selection.Table:
-        """What there is to choose from; on validation by default, on training where there is none."""
-        split = split or ("val" if "val" in self.losses else "train")
-        losses = self._losses(split).double()
-        return _selection.Table(split, self.tasks, self.subproblems, losses, self.metrics.get(split, {}), self.better)
 
     def _finite(self, split: str) -> Tensor:
         losses = self._losses(split).double()

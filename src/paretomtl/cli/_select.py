@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 
 from paretomtl._files import write_tensors
+from paretomtl._selection import table_of
+from paretomtl.cli._ask import ask, at_terminal
 from paretomtl.cli._common import NOTHING_FITS, clean_errors, numbers_of, print_json
 from paretomtl.front import Front
 
@@ -49,20 +51,30 @@ def select(
 ) -> None:
     """Choose one solution of a stored front, and say why.
 
-    Exit codes: 0 chosen, 2 bad input, 3 no solution fits.
+    Without a way of choosing, on a terminal, a few questions find it, each a comparison of two solutions.
+
+    Exit codes: 0 chosen, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
     """
     front = Front.load(run)
-    choice = front.select(
-        direction=numbers_of("--direction", direction),
-        importance=numbers_of("--importance", importance),
-        knee=knee,
-        max_regret=max_regret,
-        bounds=_bounds("--bound", bound),
-        at_least=_bounds("--at-least", at_least),
-        at_most=_bounds("--at-most", at_most),
-        best=best,
-        split=split,
+    nothing = (
+        not knee
+        and not max_regret
+        and all(given is None for given in (direction, importance, at_least, at_most, bound, best))
     )
+    if nothing and at_terminal():
+        choice = ask(table_of(front, split))
+    else:
+        choice = front.select(
+            direction=numbers_of("--direction", direction),
+            importance=numbers_of("--importance", importance),
+            knee=knee,
+            max_regret=max_regret,
+            bounds=_bounds("--bound", bound),
+            at_least=_bounds("--at-least", at_least),
+            at_most=_bounds("--at-most", at_most),
+            best=best,
+            split=split,
+        )
     if as_json:
         values = {"losses": _finite(choice.losses), "metrics": _finite(choice.metrics)}
         missed = {"nearest": choice.nearest, "misses": dict(choice.misses)}

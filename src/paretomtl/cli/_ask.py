@@ -1,0 +1,62 @@
+"""Questions on a terminal, which :mod:`paretomtl._questions` decides on."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from paretomtl._questions import begin, difference
+from paretomtl._selection import Choice, Table
+
+
+def at_terminal() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty()
+
+
+def ask(table: Table) -> Choice:
+    """Ask which of two solutions is better until one is left. Questions go to standard error."""
+    console = Console(stderr=True)
+    search = begin(table)
+    if not search.rows:
+        return Choice(None, f"No solution has finite losses on {table.split}: {table.known()}.")
+    count = len(search.rows)
+    if search.most:
+        console.print(
+            f"{count} solutions that no other one dominates, losses on {table.split}. At most {search.most} questions.",
+            highlight=False,
+        )
+    asked = 0
+    while search.pair is not None:
+        asked += 1
+        console.print(f"\nQuestion {asked}, at most {search.most} left:", highlight=False)
+        search = search.after(first=_prefers_first(console, table, *search.pair))
+    if not asked:
+        return table.choose(search.rows[0], f"it is the only solution on {table.split} that no other one dominates.")
+    return table.choose(
+        search.rows[0],
+        f"what you preferred on {table.split}, of {count} solutions by {asked} question{'s' if asked > 1 else ''}.",
+    )
+
+
+def _prefers_first(console: Console, table: Table, one: int, other: int) -> bool:
+    grid = Grid(box=None, padding=(0, 2, 0, 0))
+    grid.add_column("")
+    for number, row in ((1, one), (2, other)):
+        grid.add_column(f"{number}: subproblem {table.subproblems[row]}", justify="right")
+    for name in (*table.tasks, *table.metrics):
+        values, higher = table.column(name)
+        word = f"{name}, {'higher' if higher else 'lower'} is better"
+        grid.add_row(word, f"{float(values[one]):.4g}", f"{float(values[other]):.4g}")
+    console.print(grid)
+    console.print(f"2 instead of 1 {difference(table, one, other)}.", highlight=False)
+    while True:
+        console.print("Which one, 1 or 2? ", end="", highlight=False)
+        answer = sys.stdin.readline()  # input() would write to standard output
+        if not answer:
+            raise KeyboardInterrupt
+        if answer.strip() in ("1", "2"):
+            return answer.strip() == "1"
+        console.print("Type 1 or 2; Ctrl-C stops.", highlight=False)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fronts import front_of
+from paretomtl.cli._app import app
+
+
+def call(*arguments: str, typed: str = "", code: int = 0) -> tuple[str, str]:
+    """What a command prints to standard output, and to standard error."""
+    found = CliRunner().invoke(app, list(arguments), input=typed, env={"COLUMNS": "100", "NO_COLOR": "1"})
+    assert found.exit_code == code, found.output + repr(found.exception)
+    return found.stdout, " ".join(found.stderr.split())
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> str:
+    front_of([[0.0, 1.0], [0.2, 0.4], [0.5, 0.2], [1.0, 0.0]]).save(tmp_path / "front")
+    return str(tmp_path / "front")
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paretomtl.cli._select.at_terminal", lambda: True)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_questions_lead_to_one_solution(stored: str) -> None:
+    """Four solutions of a convex front: two questions."""
+    out, err = call("select", stored, "--json", typed="2\nno\n1\n")
+    choice = json.loads(out)
+    assert choice["k"] == 2
+    assert choice["reason"] == "Subproblem 2: what you preferred on train, of 4 solutions by 2 questions."
+    assert "4 solutions that no other one dominates, losses on train. At most 2 questions." in err
+    assert "1: subproblem 1 2: subproblem 2" in err
+    assert "2 instead of 1 gains 0.2 in b (-50 %); gives up 0.3 in a (+150 %)." in err
+    assert "Type 1 or 2" in err
+
+
+@pytest.mark.usefixtures("terminal")
+def test_nothing_to_ask(tmp_path: Path) -> None:
+    front_of([[1.0, 1.0], [2.0, 2.0]]).save(tmp_path / "one")
+    assert "the only solution" in call("select", str(tmp_path / "one"))[0]
+    front_of([[float("nan"), 1.0], [float("inf"), 2.0]]).save(tmp_path / "none")
+    assert "No solution has finite losses on train" in call("select", str(tmp_path / "none"), code=3)[0]
+
+
+@pytest.mark.usefixtures("terminal")
+def test_whoever_leaves_gets_nothing(stored: str) -> None:
+    out, _ = call("select", stored, typed="2\n", code=130)
+    assert "Subproblem" not in out
+
+
+def test_without_a_terminal_nothing_is_asked(stored: str) -> None:
+    _, err = call("select", stored, typed="1\n1\n", code=2)
+    assert "one of direction, importance, knee, max_regret, bounds must be given" in err

@@ -121,6 +121,22 @@ def find_problem(name: str, settings: Sequence[str] = ()) -> Problem:
     return problem
 
 
+def problem_in_python(name: str, settings: Sequence[str] = ()) -> str:
+    """Lines of Python that make a problem of this name, and ``model``, one of its models."""
+    module, _, attribute = name.partition(":")
+    if name in PROBLEMS:
+        brought, made = "from paretomtl.problems import PROBLEMS", f'PROBLEMS["{name}"]'
+        ready, make = False, PROBLEMS[name]
+    else:
+        make = getattr(importlib.import_module(module), attribute)
+        brought, made, ready = f"from {module} import {attribute}", attribute, isinstance(make, Problem)
+    if not ready:
+        known = list(inspect.signature(make).parameters) if settings else []
+        given = _parsed("--with", settings, known, name)
+        made += f"({', '.join(f'{key}={value!r}' for key, value in given.items())})"
+    return f"{brought}\n\nmodel = {made}.model()"
+
+
 def _made(name: str, make: Callable[..., Any], settings: Sequence[str]) -> Any:
     """What a function makes with arguments from the command line."""
     return make(**_parsed("--with", settings, list(inspect.signature(make).parameters), name)) if settings else make()

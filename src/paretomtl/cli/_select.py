@@ -11,7 +11,15 @@ from rich.console import Console
 from paretomtl._files import write_tensors
 from paretomtl._selection import table_of
 from paretomtl.cli._ask import ask, at_terminal
-from paretomtl.cli._common import NOTHING_FITS, clean_errors, numbers_of, print_json
+from paretomtl.cli._common import (
+    NOTHING_FITS,
+    ProblemSettings,
+    clean_errors,
+    complete_problem,
+    numbers_of,
+    print_json,
+)
+from paretomtl.cli._export import Source, export
 from paretomtl.front import Front
 
 
@@ -47,6 +55,24 @@ def select(
         str | None, typer.Option(help="What to look at; val, or train where there is none.", show_default=False)
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the chosen weights to this file, as safetensors.")] = None,
+    export_: Annotated[
+        Path | None,
+        typer.Option(
+            "--export", help="Write the chosen model, as safetensors with a card in JSON, to this folder or file."
+        ),
+    ] = None,
+    torchscript: Annotated[
+        Path | None, typer.Option(help="Write the whole model to this file, as TorchScript, traced.")
+    ] = None,
+    onnx: Annotated[Path | None, typer.Option(help="Write the whole model to this file, as ONNX.")] = None,
+    problem: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose model to export, as for run; the run knows it if it was started by a command.",
+            autocompletion=complete_problem,
+        ),
+    ] = None,
+    with_: ProblemSettings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the choice as JSON.")] = False,
 ) -> None:
     """Choose one solution of a stored front, and say why.
@@ -55,6 +81,7 @@ def select(
 
     Exit codes: 0 chosen, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
     """
+    source = Source.of(run, problem, with_)
     front = Front.load(run)
     nothing = (
         not knee
@@ -88,6 +115,8 @@ def select(
         raise typer.Exit(NOTHING_FITS)
     if save is not None:
         write_tensors(save, front.state_dict(choice.k), {"problem": front.problem, "subproblem": str(choice.k)})
+    if export_ is not None or torchscript is not None or onnx is not None:
+        export(run, source, choice.k, choice.reason, weights=export_, torchscript=torchscript, onnx=onnx)
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:

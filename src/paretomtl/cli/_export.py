@@ -1,0 +1,112 @@
+"""What ``paretomtl select`` writes of the solution that it chose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from paretomtl._export import export_onnx, export_torchscript, export_weights, inputs_of
+from paretomtl._files import read_json
+from paretomtl.cli._asked import Asked
+from paretomtl.cli._common import find_problem, problem_in_python
+from paretomtl.front import Front
+from paretomtl.problems import Problem
+from paretomtl.training._batches import make_batches
+
+_SAMPLES = 2, 3  # of what a model is traced with, and of what it is tried with
+
+
+@dataclass(frozen=True)
+class Source:
+    """The problem of a run: by its name on the command line, where that is known.
+
+    Attributes:
+        run: the folder of the run, or of its front.
+        name: of the problem; None where nobody knows it.
+        settings: its arguments.
+    """
+
+    run: Path
+    name: str | None
+    settings: Sequence[str]
+
+    @classmethod
+    def of(cls, run: Path, name: str | None, settings: Sequence[str] | None) -> Source:
+        """The problem that is named, or else the one that the run was asked for."""
+        folder = run.parent if (run / "front.json").exists() and (run.parent / "config.json").exists() else run
+        if name is not None or not (folder / "asked.json").exists():
+            if settings and name is None:
+                raise ValueError("'--with' must go with '--problem': the run does not say what it was asked for.")
+            return cls(folder, name, settings or [])
+        asked = Asked.of(folder)
+        return cls(folder, asked.problem, settings or asked.with_)
+
+    def problem(self) -> Problem:
+        """The problem itself."""
+        if self.name is None:
+            raise ValueError(
+                f"'--problem' must be given for an export of the whole model: '{self.run}' has no asked.json."
+            )
+        return find_problem(self.name, self.settings)
+
+    def facts(self) -> dict[str, Any]:
+        """What the run knows beyond its front."""
+        path = self.run / "config.json"
+        config = read_json(path) if path.exists() else {}
+        return {
+            "problem_argument": self.name,
+            "problem_settings": list(self.settings),
+            "method_in_words": config.get("method"),
+            "data": config.get("data"),
+            "precision": config.get("precision"),
+            "trained_with": config.get("version"),
+        }
+
+
+def export(
+    run: Path,
+    source: Source,
+    k: int,
+    reason: str,
+    *,
+    weights: Path | None,
+    torchscript: Path | None,
+    onnx: Path | None,
+) -> None:
+    """Write what was asked for; what was written, and what is to be known of it, goes to standard error."""
+    console = Console(stderr=True)
+    written: list[Path] = []
+    problem = None
+    try:
+        problem = source.problem()
+    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
+        if torchscript is not None or onnx is not None:
+            raise
+        if source.name is not None:
+            said = f"The problem cannot be made here ({error}), so the names of the weights are not checked."
+            console.print(said, highlight=False, markup=False, soft_wrap=True)
+    front = Front.load(run, problem)
+    if weights is not None:
+        make = None if problem is None or source.name is None else problem_in_python(source.name, source.settings)
+        facts = {**source.facts(), "chosen_because": reason}
+        written += export_weights(front, k, weights, make=make, facts=facts)
+    if problem is not None and (torchscript is not None or onnx is not None):
+        model = front.model(k)
+        inputs, others = (_inputs(problem, model, samples) for samples in _SAMPLES)
+        for path, write in ((torchscript, export_torchscript), (onnx, export_onnx)):
+            if path is not None:
+                for note in write(model, path, inputs, others):
+                    console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+                written.append(path)
+    console.print(f"Written: {', '.join(map(str, written))}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _inputs(problem: Problem, model: torch.nn.Module, samples: int) -> tuple[Any, ...]:
+    dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
+    data = make_batches("train", problem.train, batch_size=samples, device=torch.device("cpu"), dtype=dtype)
+    return inputs_of(problem, model, next(iter(data.epoch(0, 0))))

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from typer.testing import CliRunner
+
+import paretomtl as pm
+from paretomtl.cli._app import app
+
+PROBLEM = """
+import torch
+from torch import nn
+import paretomtl as pm
+
+torch.manual_seed(0)
+x = torch.randn(60, 4)
+y = torch.stack([x.sum(-1), x.prod(-1)], -1)
+
+def losses(outputs, targets):
+    return (outputs - targets).square().mean(0)
+
+class Net(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 2))
+
+class Stubborn(Net):
+    def forward(self, x):
+        rows = [super(Stubborn, self).forward(x)[i] for i in range(len(x))]
+        return torch.stack(rows)
+
+def make(model=Net, width=1.0):
+    return pm.Problem(model, losses, ["sum", "product"], train=(width * x, y), name="toy")
+
+ready = make()
+
+def stubborn():
+    return make(Stubborn)
+
+def general():
+    return pm.Problem(Net, lambda model, batch: losses(model(batch["x"]), batch["y"]), ["sum", "product"],
+                      train={"x": x, "y": y}, name="toy")
+
+def parts():
+    return pm.Problem(Net, lambda model, batch: losses(model[3](model[2](model[0](batch["x"]))), batch["y"]),
+                      ["sum", "product"], train={"x": x, "y": y}, name="toy")
+"""
+SAMPLES = torch.linspace(-2, 2, 28).reshape(7, 4)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "exported.py").write_text(PROBLEM)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "exported", raising=False)
+    save_file({"x": SAMPLES}, tmp_path / "samples.safetensors")
+    return tmp_path
+
+
+def call(*arguments: str, code: int = 0) -> str:
+    found = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "100", "NO_COLOR": "1"})
+    assert found.exit_code == code, found.output + repr(found.exception)
+    return " ".join(found.output.split())
+
+
+def train(problem: str, *more: str) -> pm.Front:
+    """A run of two models."""
+    arguments = ("--epochs", "2", "--preferences", "2", "--progress", "quiet", "--device", "cpu", "--out", "run")
+    call("run", problem, "--strategy", "sequential", *arguments, *more)
+    return pm.Front.load("run", made(problem))
+
+
+def made(problem: str) -> Any:
+    from paretomtl.cli._common import find_problem
+
+    return find_problem(problem)
+
+
+def fresh(code: str, *, ours: bool = False) -> torch.Tensor:
+    """What a process of its own makes of the samples; it imports nothing of this library unless told so.
+
+    The samples are copied: those of a file lie where the file has them, and a product of matrices rounds differently
+    for memory that is not aligned.
+    """
+    before = "import sys, torch\nfrom safetensors.torch import load_file, save_file\n"
+    before += "torch.set_num_threads(1)\nx = load_file('samples.safetensors')['x'].clone()\n"
+    after = "\nwith torch.no_grad():\n    save_file({'y': model(x)}, 'outputs.safetensors')\n"
+    check = "" if ours else "assert not any(name.startswith('paretomtl') for name in sys.modules)\n"
+    subprocess.run([sys.executable, "-c", before + code + after + check], check=True, timeout=120)
+    return load_file("outputs.safetensors")["y"]
+
+
+def outputs(model: nn.Module) -> torch.Tensor:
+    with torch.no_grad():
+        found: torch.Tensor = model(SAMPLES)
+    return found
+
+
+def test_an_exported_model_gives_the_same_bits_in_a_fresh_process(here: Path) -> None:
+    """With torch and safetensors alone, by the card's own lines, and as TorchScript."""
+    front = train("exported:make")
+    text = call("select", "run", "--importance", "1,0", "--export", "chosen", "--torchscript", "chosen/model.pt")
+    assert "Written: chosen/model.safetensors, chosen/model.json, chosen/model.pt" in text
+    card = json.loads((here / "chosen" / "model.json").read_text())
+    expected = outputs(front.model(card["subproblem"]))
+    net = "nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 2)"
+    load = f"from torch import nn\nmodel = nn.Sequential({net})\nmodel.eval()\n"
+    load += "model.load_state_dict(load_file('chosen/model.safetensors'))"
+    assert torch.equal(fresh(load), expected)
+    assert torch.equal(fresh("model = torch.jit.load('chosen/model.pt')"), expected)
+    lines = "import os\nos.chdir('chosen')\nsys.path.insert(0, '..')\n" + card["load"] + "\nos.chdir('..')"
+    assert torch.equal(fresh(lines, ours=True), expected)
+
+
+def test_the_card_says_what_it_is(here: Path) -> None:
+    front = train("exported:make", "--with", "width=2.0", "--precision", "float64")
+    call("select", "run", "--direction", "1,1", "--export", "a/b.safetensors")
+    card = json.loads((here / "a" / "b.json").read_text())
+    k = card["subproblem"]
+    assert card["losses"]["train"] == pytest.approx(
+        dict(zip(front.tasks, front.losses["train"][k].tolist(), strict=True))
+    )
+    assert card["preference"] == dict(zip(front.tasks, front.preferences[k].tolist(), strict=True))
+    assert "a large entry allows a large loss" in card["reading_in_words"]
+    assert card["problem_argument"] == "exported:make"
+    assert card["data"] == json.loads((here / "run" / "config.json").read_text())["data"]
+    assert card["method_in_words"].startswith("ParetoMTL(")
+    assert card["seed"] == 0
+    assert card["chosen_because"].startswith(f"Subproblem {k}: its losses on train")
+    assert "model = make(width=2.0).model()\nmodel.to(torch.float64)" in card["load"]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.load:DeprecationWarning")
+@pytest.mark.parametrize("problem", ["exported:ready", "exported:general"])
+def test_models_of_all_kinds_of_problems(problem: str, here: Path) -> None:
+    front = train(problem)
+    call("select", "run", "--max-regret", "--export", "chosen", "--torchscript", "model.pt")
+    card = json.loads((here / "chosen" / "model.json").read_text())
+    model, traced = front.model(card["subproblem"]), torch.jit.load("model.pt")  # type: ignore[no-untyped-call]
+    assert torch.equal(model(SAMPLES), traced(SAMPLES))
+    assert f"from exported import {problem[9:]}" in card["load"]
+
+
+def test_a_model_without_an_input_has_weights_alone(here: Path) -> None:
+    front = train("synthetic")
+    text = call("select", "run", "--max-regret", "--export", "chosen", "--torchscript", "model.pt", code=2)
+    assert "'problem' must have a model with an input for an export. Its model takes none." in text
+    card = json.loads((here / "chosen" / "model.json").read_text())
+    assert 'model = PROBLEMS["synthetic"]().model()' in card["load"]
+    weights = load_file(here / "chosen" / "model.safetensors")
+    assert torch.equal(weights["x"], front.state_dict(card["subproblem"])["x"])
+
+
+def test_without_its_problem_the_weights_are_still_there(here: Path) -> None:
+    front = train("exported:make")
+    (here / "run" / "asked.json").unlink()
+    call("select", "run/front", "--importance", "1,0", "--export", "chosen")
+    card = json.loads((here / "chosen" / "model.json").read_text())
+    assert "model = ...  # the module as it was made" in card["load"]
+    assert card["data"] is not None, "the run of a front knows more than the front"
+    weights = load_file(here / "chosen" / "model.safetensors")
+    assert set(weights) == set(front.model(card["subproblem"]).state_dict())
+    text = call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", code=2)
+    assert "'--problem' must be given for an export of the whole model: 'run' has no asked.json" in text
+    call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", "--problem", "exported:make")
+    assert (here / "model.pt").exists()
+    assert "'--with' must go with '--problem'" in call("select", "run", "--knee", "--with", "width=1.0", code=2)
+
+
+def test_a_problem_that_cannot_be_made_is_said_to_be(here: Path) -> None:
+    train("exported:make")
+    asked = here / "run" / "asked.json"
+    asked.write_text(asked.read_text().replace("exported:make", "exported:gone"))
+    text = call("select", "run", "--importance", "1,0", "--export", "chosen")
+    assert "The problem cannot be made here ('PROBLEM' must name an attribute of 'exported'. Got 'gone'" in text
+    assert (here / "chosen" / "model.safetensors").exists()
+
+
+def test_what_cannot_be_exported_has_its_reason(here: Path) -> None:
+    train("exported:stubborn")
+    text = call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", code=2)
+    assert "cannot be exported as TorchScript: RuntimeError: the traced model gives other outputs" in text
+    assert not list(here.glob("*model.pt*")), "nothing is left behind"
+    text = call(
+        "select", "run", "--importance", "1,0", "--torchscript", "model.pt", "--problem", "exported:parts", code=2
+    )
+    assert "Its losses call parts of the model alone" in text
+
+
+def test_onnx_is_named_where_it_is_missing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train("exported:make")
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    text = call("select", "run", "--importance", "1,0", "--onnx", "model.onnx", code=2)
+    assert "'onnx' is needed for this and is not installed: pip install 'paretomtl[onnx]'" in text
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_onnx_gives_the_same_outputs_for_any_number_of_samples(here: Path) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxscript")
+    from onnx.reference import ReferenceEvaluator
+
+    front = train("exported:make")
+    found = call("select", "run", "--importance", "1,0", "--onnx", "model.onnx", "--export", "chosen")
+    assert "model.onnx" in found
+    k = json.loads((here / "chosen" / "model.json").read_text())["subproblem"]
+    evaluator = ReferenceEvaluator("model.onnx")
+    (result,) = evaluator.run(None, {evaluator.input_names[0]: SAMPLES.numpy()})
+    torch.testing.assert_close(torch.from_numpy(result), outputs(front.model(k)))

@@ -252,6 +252,19 @@ class Front:
         columns |= {"status": list(self.status), "epoch": list(self.epochs) or None}
         return require("pandas", "frames").DataFrame(columns).set_index("subproblem")
 
+    def plot(self, path: str | Path | None = None, *, split: str | None = None) -> Any:
+        """Draw the solutions in their losses (extra ``figures``): a plane, a space, or parallel coordinates.
+
+        Args:
+            path: where to write the figure, in the format of its ending, such as ``.pdf``, ``.svg`` or ``.png``.
+            split: whose losses: test, validation or training, the first that there is, by default.
+
+        Returns:
+            A figure of matplotlib; closed where it was written.
+        """
+        # Figures stand above fronts, so that nothing of them is imported until somebody asks for one.
+        return require("paretomtl.report", "figures").draw_front(self, path, split=split)
+
     def around(self, k: int, count: int = 5, *, angle: float | None = None, split: str | None = None) -> Tensor:
         """Preferences around a solution that somebody liked, for another run (paper, section 4.2.3): ``[count, m]``.
 

@@ -17,6 +17,9 @@ def show(
     split: Annotated[
         str | None, typer.Option(help="train, val or test; test, val or train if left out.", show_default=False)
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the front into this file, such as front.pdf, .svg or .png.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show a stored front: solutions, status, hypervolume, spread, regions, how it was trained."""
@@ -25,6 +28,8 @@ def show(
     if shown not in front.losses:
         raise ValueError(f"'--split' must be one of {list(front.losses)}. Got {shown!r} instead.")
     facts = summary(front, shown, run)
+    if plot is not None:
+        front.plot(plot, split=shown)
     if as_json:
         print_json(facts)
         return

@@ -1,6 +1,7 @@
 """From results to figures."""
 
 from paretomtl.report._comparison import draw_comparison
+from paretomtl.report._front import draw_front
 from paretomtl.report._images import draw_images_lenet, draw_images_resnet
 from paretomtl.report._many import draw_many_tasks
 from paretomtl.report._more_images import (
@@ -32,4 +33,4 @@ DRAWINGS = {
 }
 """What draws the figures of a study, by its name."""
 
-__all__ = ["DRAWINGS", "draw_comparison", "draw_sheet", "draw_synthetic"]
+__all__ = ["DRAWINGS", "draw_comparison", "draw_front", "draw_sheet", "draw_synthetic"]

@@ -1,0 +1,172 @@
+"""One front as a figure: a plane for two tasks, a space for three, parallel coordinates for more."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from paretomtl._extras import require
+from paretomtl.core import nondominated
+from paretomtl.front import Front
+from paretomtl.report._panels import label_of
+from paretomtl.report._planes import Layer, Space
+from paretomtl.report._spaces import IN_SPACE, Course, draw_parallel, draw_space
+from paretomtl.report._style import COLOURS, MARKERS, RAY, paper_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_FAINT = 0.35  # the opacity of solutions that another one dominates
+_NUMBERED = 12  # so many solutions have room for their numbers
+_NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5, "color": "0.3"}
+_WEDGE: dict[str, Any] = {"color": "0.955", "linewidth": 0, "zorder": -1}
+
+
+def draw_front(front: Front, path: str | Path | None = None, *, split: str | None = None) -> Figure:
+    """Draw the solutions of a front in their losses; returns the figure.
+
+    Two tasks: one loss against the other, with the preference vectors as rays and every other region grey, where the
+    preferences are directions. Three: points in space. More: parallel coordinates, one line for each solution.
+    Solutions that another one dominates are faint, in space hollow; those that are not finite are left out, and
+    counted in the title.
+
+    Args:
+        front: what to draw.
+        path: where to write it, in the format of its ending: ``.pdf`` and ``.svg`` are vectors, ``.png`` is not. A
+            figure with a path is closed.
+        split: whose losses: test, validation or training, the first that there is, by default.
+    """
+    split = split or front.shown_split
+    if split not in front.losses:
+        raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
+    losses = front.losses[split].double()
+    finite = [row for row, fine in enumerate(losses.isfinite().all(-1).tolist()) if fine]
+    if not finite:
+        raise ValueError(f"'split' must have a solution with finite losses to draw. Got none on {split!r}.")
+    pyplot = require("matplotlib.pyplot", "figures")
+    tasks = len(front.tasks)
+    with paper_style():
+        figure = pyplot.figure(figsize=(4.6, 3.9) if tasks < 4 else (1.5 + 1.1 * tasks, 3.6))
+        axis = figure.add_subplot(**(IN_SPACE if tasks == 3 else {}))
+        if tasks == 2:
+            _draw_plane(axis, front, losses, finite)
+        elif tasks == 3:
+            _draw_space(axis, front, losses[finite])
+        else:
+            _draw_parallel(axis, front, losses, finite)
+        missing = f", {len(losses) - len(finite)} not finite" if len(finite) < len(losses) else ""
+        title = f"{front.problem}, {label_of(front.method)}, losses on {split}{missing}"
+        axis.set_title(title, loc="left", pad=22 if tasks > 3 else None)
+        if path is not None:
+            try:
+                _save(figure, Path(path))
+            finally:
+                pyplot.close(figure)
+    return figure  # type: ignore[no-any-return]
+
+
+def _save(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of its ending; the same figure gives the same bytes."""
+    known = figure.canvas.get_supported_filetypes()
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in known:
+        raise ValueError(f"'path' must end in one of {', '.join(f'.{each}' for each in sorted(known))}. Got '{path}'.")
+    without = {"png": ["Software"], "svg": ["Date", "Creator"], "pdf": ["CreationDate", "Creator", "Producer"]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=200, bbox_inches="tight", metadata=dict.fromkeys(without.get(kind, [])) or None)
+
+
+def _draw_plane(axis: Axes, front: Front, losses: Tensor, finite: Sequence[int]) -> None:
+    origin = (0.0, 0.0) if front.ideal is None else front.ideal
+    points = losses[list(finite)]
+    least = torch.minimum(points.amin(0), torch.tensor(origin, dtype=torch.float64)).tolist()
+    most = points.amax(0).tolist()
+    spans = [high - low or 1.0 for low, high in zip(least, most, strict=True)]
+    lows = [low - (0.04 * span if low < 0 else 0.0) for low, span in zip(least, spans, strict=True)]
+    highs = [high + 0.1 * span for high, span in zip(most, spans, strict=True)]
+    axis.set(xlim=(lows[0], highs[0]), ylim=(lows[1], highs[1]), xlabel=front.tasks[0], ylabel=front.tasks[1])
+    if front.reading == "direction":
+        far = 2 * max(high - start for high, start in zip(highs, origin, strict=True))
+        _draw_rays(axis, front, origin, far)
+    colour, marker = COLOURS.get(front.method, "0.4"), MARKERS.get(front.method, "X")
+    good = [row for row, best in zip(finite, nondominated(points).tolist(), strict=True) if best]
+    kept = sorted(good, key=lambda row: tuple(losses[row].tolist()))
+    axis.plot(*losses[kept].T.tolist(), color=colour, linewidth=0.8, alpha=0.6, zorder=2)
+    for row in finite:
+        x, y = losses[row].tolist()
+        shown = 1.0 if row in kept else _FAINT
+        style: dict[str, Any] = {"color": colour, "marker": marker, "linewidths": 0.5, "edgecolors": "white"}
+        axis.scatter([x], [y], s=34, alpha=shown, zorder=3, **style)
+        if len(finite) <= _NUMBERED:
+            axis.annotate(str(front.subproblems[row]), (x, y), (5, 4), **_NUMBER)
+
+
+def _draw_rays(axis: Axes, front: Front, origin: Sequence[float], far: float) -> None:
+    """Preference vectors as rays, and every other region grey, in the units in which regions were decided.
+
+    A region holds the directions that are nearer to its vector than to any other, so that it ends half way to its
+    neighbours. Where the units differ from one solution to the next, regions have no common borders, and are left out.
+    """
+    rows = list(range(len(front.preferences))) if front.scale is None else list(front.subproblems)
+    factors = torch.ones(len(rows), 2, dtype=torch.float64) if front.scale is None else front.scale.double().cpu()
+    vectors = front.preferences[rows].double()
+    for vector, factor in zip(vectors, factors, strict=True):
+        end = _end(math.atan2(float(vector[1]), float(vector[0])), factor, origin, far)
+        axis.plot([origin[0], end[0]], [origin[1], end[1]], **RAY)
+    whole = len(rows) == len(front.preferences) and bool(torch.allclose(factors, factors[:1].expand_as(factors)))
+    if not whole or len(rows) < 2:
+        return
+    angles = sorted(set(torch.atan2(vectors[:, 1], vectors[:, 0]).tolist()))
+    inner = [(a + b) / 2 for a, b in itertools.pairwise(angles)]
+    borders = [_end(angle, factors[0], origin, far) for angle in (0.0, *inner, math.pi / 2)]
+    for first, second in list(itertools.pairwise(borders))[1::2]:
+        axis.fill([origin[0], first[0], second[0]], [origin[1], first[1], second[1]], **_WEDGE)
+
+
+def _end(angle: float, factor: Tensor, origin: Sequence[float], far: float) -> tuple[float, float]:
+    """A point outside of the panel in a direction of scaled losses."""
+    x, y = math.cos(angle) / float(factor[0]), math.sin(angle) / float(factor[1])
+    length = 4 * far / math.hypot(x, y)
+    return origin[0] + length * x, origin[1] + length * y
+
+
+def _draw_space(axis: Any, front: Front, losses: Tensor) -> None:
+    best = nondominated(losses)
+    layers = []
+    for rows, hollow in ((losses[~best], True), (losses[best], False)):
+        row = {"tasks": list(front.tasks), "losses": rows.tolist(), "seed": front.seed}
+        style = COLOURS.get(front.method, "0.4"), MARKERS.get(front.method, "X")
+        layers.append(Layer([row], label_of(front.method), *style, hollow=hollow))
+    draw_space(axis, Space("losses", "loss"), layers, _limits(losses))
+
+
+def _draw_parallel(axis: Axes, front: Front, losses: Tensor, finite: Sequence[int]) -> None:
+    points = losses[list(finite)]
+    colour = COLOURS.get(front.method, "0.4")
+    best = nondominated(points).tolist()
+    courses = [
+        Course(point, {"color": colour, "linewidth": 1.0, "alpha": 0.85 if good else _FAINT})
+        for point, good in zip(points.tolist(), best, strict=True)
+    ]
+    limits = _limits(points)
+    draw_parallel(axis, front.tasks, limits, courses)
+    if len(finite) <= _NUMBERED:
+        low, high = limits[-1]
+        for row in finite:
+            end = (len(front.tasks) - 1, (float(losses[row, -1]) - low) / (high - low))
+            axis.annotate(str(front.subproblems[row]), end, (5, 0), va="center", **_NUMBER)
+
+
+def _limits(points: Tensor) -> tuple[tuple[float, float], ...]:
+    found = []
+    for low, high in zip(points.amin(0).tolist(), points.amax(0).tolist(), strict=True):
+        margin = 0.04 * (high - low) or 0.05
+        found.append((low - margin, high + margin))
+    return tuple(found)

@@ -53,7 +53,7 @@ def measure(tasks: int, count: int, device: torch.device) -> Row:
     state = {name: tensor.to(device) for name, tensor in slice_state(whole, slice(count // 2, count // 2 + 1)).items()}
     plan = Plan(problem, method, lambda parameters: torch.optim.SGD(parameters, lr=1e-4))
     (group,) = plan.sequential(modules, state)
-    batch = tuple(part[:256].to(device) for part in problem.train)  # type: ignore[union-attr]
+    batch = tuple(part[:256].to(device) for part in problem.train)
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(1, tasks, 50, generator=generator)
     seen = Step(torch.rand(1, tasks, generator=generator).to(device), (rows @ rows.mT).to(device), number=1, total=100)

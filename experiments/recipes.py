@@ -91,9 +91,9 @@ def described(candidate: Candidate) -> Row:
 def run(problem: pm.Problem, candidate: Candidate) -> list[Row]:
     def optimizer(parameters: object) -> torch.optim.Optimizer:
         options = {"lr": candidate.rate, "weight_decay": candidate.weight_decay, "betas": (0.9, candidate.beta)}
-        return torch.optim.AdamW(parameters, **options)  # type: ignore[arg-type]
+        return torch.optim.AdamW(parameters, **options)
 
-    steps = EPOCHS * -(-len(problem.train[1]) // candidate.batch_size)  # type: ignore[index, arg-type]
+    steps = EPOCHS * -(-len(problem.train[1]) // candidate.batch_size)
 
     def scheduler(optimizer: torch.optim.Optimizer) -> LRScheduler:
         if candidate.schedule == "warm, by step":

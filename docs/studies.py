@@ -78,8 +78,9 @@ def image_tables() -> str:
             first = next(row for row in rows if row["problem"] == problem and row["part"] == part)
             header = ["method", "hypervolume", "of errors", *[f"best {task}" for task in first["tasks"]]]
             seeds = len({row["seed"] for row in rows if row["problem"] == problem and row["part"] == part})
+            shown = PAPER if part == LONG else part
             parts += [
-                f"{part.capitalize()}, {first['epochs']} epochs, {seeds} seed{'s' if seeds > 1 else ''}:",
+                f"{shown.capitalize()}, {first['epochs']} epochs, {seeds} seed{'s' if seeds > 1 else ''}:",
                 "",
                 table([*header, "spread", "in region", "seconds"], lines),
                 "",

@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="begin no cell that would end later, for all studies together")
     parser.add_argument("--only", help="the cells whose name contains this")
     parser.add_argument("--data", type=Path, help="where the canvases are")
+    parser.add_argument("--beside", type=int, default=0, help="how many other processes train on the same GPU")
     arguments = parser.parse_args()
     began = time.monotonic()
     for name in arguments.names:
@@ -39,6 +40,7 @@ def main() -> None:
             seconds=left,
             only=arguments.only,
             data=arguments.data,
+            beside=arguments.beside,
             command=f"python experiments/run.py {name}",
             tell=lambda text: print(f"{time.monotonic() - began:6.0f} s  {text}", flush=True),
         )

@@ -40,7 +40,7 @@ class Line:
         accuracy: the best for each task.
         spread: of the test losses; empty for separate networks.
         regions: the share in its own region on training and on test; empty for methods without regions.
-        seconds: for all seeds at once.
+        seconds: for all seeds at once; marked where another process trained on the same GPU.
         ideal: whether the hypervolumes are those of one point made of separate networks.
     """
 
@@ -74,7 +74,7 @@ def lines(rows: Sequence[Row], problem: str, part: str) -> list[Line]:
             tuple(plus_minus(values, 4) for values in zip(*best, strict=True)),
             "" if ideal else plus_minus(column(mine, "spread"), 2),
             regions,
-            f"{mine[0]['seconds']:.0f}",
+            f"{mine[0]['seconds']:.0f}{'‡' if mine[0].get('beside') else ''}",
             ideal,
         )
         found.append((mean(column(mine, "hypervolume")), line))

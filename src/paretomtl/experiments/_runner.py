@@ -60,6 +60,7 @@ def run_study(
     only: str | None = None,
     data: Path | None = None,
     again: bool = False,
+    beside: int = 0,
     command: str = "",
     tell: Callable[[str], None] = lambda text: None,
 ) -> Progress:
@@ -74,6 +75,7 @@ def run_study(
         only: train the cells alone whose name contains this.
         data: where data sets are kept.
         again: train cells anew whose rows come from other settings; those rows are moved to ``NAME-old.json``.
+        beside: how many other processes train on the same device; if any, it is stored beside the time taken.
         command: what to write down as the command that made the results.
         tell: called with a line before each cell, and with what else is worth knowing.
     """
@@ -98,7 +100,8 @@ def run_study(
             break
         tell(cell.name)
         started = time.monotonic()
-        made = [{"cell": cell.name, **row, "settings": cell.settings, **environment()} for row in cell.run(data)]
+        stamp = {"settings": cell.settings, **({"beside": beside} if beside else {}), **environment()}
+        made = [{"cell": cell.name, **row, **stamp} for row in cell.run(data)]
         slowest = max(slowest, time.monotonic() - started)
         trained += 1
         rows = _with_others(path, cells, [row for row in rows if row["cell"] != cell.name] + made)

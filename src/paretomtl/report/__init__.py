@@ -1,4 +1,4 @@
-"""From results to figures."""
+"""From results to figures, and to a page."""
 
 from paretomtl.report._comparison import draw_comparison
 from paretomtl.report._front import draw_front
@@ -15,6 +15,7 @@ from paretomtl.report._sheet import draw_sheet
 from paretomtl.report._synthetic import draw_synthetic
 from paretomtl.report._tables import draw_faces, draw_localization
 from paretomtl.report._tasks import draw_census, draw_three_digits
+from paretomtl.report.page import write_page
 
 DRAWINGS = {
     "synthetic": draw_synthetic,
@@ -33,4 +34,4 @@ DRAWINGS = {
 }
 """What draws the figures of a study, by its name."""
 
-__all__ = ["DRAWINGS", "draw_comparison", "draw_front", "draw_sheet", "draw_synthetic"]
+__all__ = ["DRAWINGS", "draw_comparison", "draw_front", "draw_sheet", "draw_synthetic", "write_page"]

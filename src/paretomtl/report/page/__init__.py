@@ -1,5 +1,6 @@
 """The page: fronts in one HTML file that needs nothing else."""
 
-from paretomtl.report.page._view import View, view_of
+from paretomtl.report.page._page import Payload, page_text, payload_of, read_views, write_page
+from paretomtl.report.page._view import View, history_of, view_of
 
-__all__ = ["View", "view_of"]
+__all__ = ["Payload", "View", "history_of", "page_text", "payload_of", "read_views", "view_of", "write_page"]

@@ -1,0 +1,65 @@
+// Losses and weights over the epochs: of the marked solution, and thin of all others of its run.
+
+const THIN = 60; // so many other solutions are drawn; more would be a blot
+
+function curve(history, name, i, t) {
+  return (history[name] || []).map((rows) => rows[i][t]);
+}
+
+function othersTrace(view, name, i, t, colour) {
+  const { history } = view;
+  const places = { x: [], y: [] };
+  const step = Math.ceil(view.subproblems.length / THIN);
+  view.subproblems.forEach((_, j) => {
+    if (j === i || j % step) return;
+    places.x.push(...history.epochs, null);
+    places.y.push(...curve(history, name, j, t), null);
+  });
+  return { ...places, mode: "lines", hoverinfo: "skip", line: { color: colour, width: 0.7 }, opacity: 0.3, showlegend: false };
+}
+
+function ownTrace(view, name, i, t, style, label) {
+  const y = curve(view.history, name, i, t);
+  return {
+    x: view.history.epochs, y, mode: y.length > 1 ? "lines" : "markers", name: plain(label, 30),
+    text: y.map((value, at) => `${plain(label)}, epoch ${view.history.epochs[at]}: ${shown(value)}`), hoverinfo: "text", ...style,
+  };
+}
+
+function curveLayout(title, log) {
+  return layoutOf({
+    xaxis: axisStyle("epoch"),
+    yaxis: { ...axisStyle(title), type: log ? "log" : "linear", exponentformat: "power", ...(log ? { dtick: undefined, nticks: 5 } : {}) },
+    showlegend: true,
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
+    margin: { l: 52, r: 12, t: 30, b: 44 },
+    uirevision: `${title}${log}`,
+  });
+}
+
+function drawCurves() {
+  const { view, i } = marked();
+  const some = view !== null && i !== null && view.history.epochs.length > 0;
+  byId("curves-section").hidden = !some;
+  if (!some) return;
+  const hasVal = Boolean(view.history.val);
+  const losses = [];
+  const weights = [];
+  view.tasks.forEach((task, t) => {
+    const colour = PALETTES[theme()][t % 8];
+    const line = { color: colour, width: 2.2, dash: DASHES[t % DASHES.length] };
+    losses.push(othersTrace(view, "losses", i, t, colour));
+    weights.push(othersTrace(view, "weights", i, t, colour));
+    losses.push(ownTrace(view, "losses", i, t, { line }, task));
+    if (hasVal) losses.push(ownTrace(view, "val", i, t, { line: { ...line, width: 1.3 }, mode: "lines+markers", marker: { size: 3 } }, `${task}, val`));
+    weights.push(ownTrace(view, "weights", i, t, { line }, task));
+  });
+  fill("curves-hint", "Subproblem ", String(view.subproblems[i]), " of ", named(view.name), `, means over the steps of each epoch${hasVal ? "; lines with dots are on validation" : ""}; thin: the other solutions of the run${keptWords(view, i)}.`);
+  draw("losses", losses, curveLayout("loss", choices.log), { ...CONFIG, displayModeBar: false });
+  draw("weights", weights, curveLayout("weight", false), { ...CONFIG, displayModeBar: false });
+}
+
+function keptWords(view, i) {
+  const last = view.history.epochs[view.history.epochs.length - 1];
+  return view.kept && view.kept[i] !== last ? `. The solution is that of epoch ${view.kept[i]}` : "";
+}

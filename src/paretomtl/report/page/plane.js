@@ -1,0 +1,206 @@
+// The plane of two losses or metrics: rays, regions, the solutions of each run, the marked one, and a ray to drag.
+
+function originOf(view) {
+  return view.ideal || view.tasks.map(() => 0);
+}
+
+function taskOf(view, name) {
+  return name.startsWith("loss:") ? view.tasks.indexOf(name.slice(5)) : -1;
+}
+
+function isLossPlane(view, x, y) {
+  return taskOf(view, x) >= 0 && taskOf(view, y) >= 0 && x !== y;
+}
+
+// Rays and regions are those of two tasks: a plane of two out of more is a projection, in which rays have no place.
+function hasRays(view, x, y) {
+  return view.tasks.length === 2 && isLossPlane(view, x, y);
+}
+
+function hoverText(view, split, i) {
+  const lines = [`<b>${plain(view.name)}, ${view.subproblems[i]}</b>`];
+  lines.push(`${view.reading} ${row(view.preferences[i])}`);
+  for (const [name, values] of Object.entries(view.values[split])) lines.push(`${plain(labelOf(name), 32)}: ${shown(values[i])}`);
+  lines.push(standing(view, split, i));
+  return lines.join("<br>");
+}
+
+// Feasibility in words.
+function standing(view, split, i) {
+  const words = [view.status[i]];
+  if (view.in_region) words.push(view.in_region[split][i] ? `in its region on ${splitName(split)}` : `outside of its region on ${splitName(split)}`);
+  if (view.angles && isNumber(view.angles[split][i])) words.push(`${shown(view.angles[split][i], 2)}° from its preference`);
+  if (!isFinitePoint(lossesAt(view, split, i))) words.push("not finite");
+  else if (!view.nondominated[split][i]) words.push("dominated");
+  return words.join(", ");
+}
+
+function rangeOf(values, least) {
+  const all = least === null ? values : [...values, least];
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  const span = high - low || Math.abs(high) || 1;
+  return [least === null || low < least ? low - 0.07 * span : low, high + 0.08 * span];
+}
+
+function rangesOf(runs, split, x, y, origin) {
+  const points = runs.flatMap(({ view }) => view.subproblems.map((_, i) => pointAt(view, split, i, x, y))).filter(isFinitePoint);
+  if (!points.length) return [[0, 1], [0, 1]];
+  return [0, 1].map((side) => rangeOf(points.map((point) => point[side]), origin ? origin[side] : null));
+}
+
+function pointAt(view, split, i, x, y) {
+  const values = view.values[split] || {};
+  return [x, y].map((name) => (values[name] ? values[name][i] : null));
+}
+
+// A direction of scaled losses as seen in the plane, from the origin to beyond its edge.
+function rayEnd(view, i, direction, x, y, ranges) {
+  const factor = view.scale ? view.scale[i] : [1, 1];
+  const seen = [x, y].map((name) => direction[taskOf(view, name)] / factor[taskOf(view, name)]);
+  const origin = [x, y].map((name) => originOf(view)[taskOf(view, name)]);
+  const far = Math.max(ranges[0][1] - origin[0], ranges[1][1] - origin[1]);
+  const size = length(seen) || 1;
+  return seen.map((part, side) => origin[side] + (3 * far * part) / size);
+}
+
+// Every other region is grey. Units that differ from one solution to the next leave no common borders.
+function regionTraces(view, x, y, ranges) {
+  const origin = [x, y].map((name) => originOf(view)[taskOf(view, name)]);
+  const line = (end) => ({ x: [origin[0], end[0]], y: [origin[1], end[1]] });
+  const own = view.preferences.map((direction, i) => rayEnd(view, i, direction, x, y, ranges));
+  const common = !view.scale || view.scale.every((factor) => factor.every((value, t) => Math.abs(value / view.scale[0][t] - 1) < 1e-5));
+  const rest = common ? view.others.map((direction) => rayEnd(view, 0, direction, x, y, ranges)) : [];
+  const rays = [...own, ...rest].map((end) => ({
+    ...line(end), mode: "lines", hoverinfo: "skip", line: { color: ink("ray"), width: 1, dash: "dash" },
+  }));
+  const all = [...view.preferences, ...view.others];
+  if (!common || all.length < 2) return rays;
+  const angles = [...new Set(all.map((direction) => Math.atan2(direction[1], direction[0])))].sort((a, b) => a - b);
+  const borders = [0, ...angles.slice(1).map((angle, at) => (angle + angles[at]) / 2), Math.PI / 2];
+  const ends = borders.map((angle) => rayEnd(view, 0, [Math.cos(angle), Math.sin(angle)], x, y, ranges));
+  const wedges = ends.slice(1).map((end, at) => ({
+    x: [origin[0], ends[at][0], end[0]], y: [origin[1], ends[at][1], end[1]],
+    mode: "lines", fill: "toself", fillcolor: ink("wedge"), line: { width: 0 }, hoverinfo: "skip",
+  }));
+  return [...wedges.filter((_, at) => at % 2), ...rays];
+}
+
+function pointTraces({ view, r }, split, x, y, small) {
+  const rows = view.subproblems.map((_, i) => i).filter((i) => isFinitePoint(pointAt(view, split, i, x, y)));
+  const best = rows.filter((i) => view.nondominated[split][i]);
+  const size = (small ? 6 : 9) * (rows.length > 60 ? 0.75 : 1);
+  const trace = (some, marker) => ({
+    x: some.map((i) => pointAt(view, split, i, x, y)[0]),
+    y: some.map((i) => pointAt(view, split, i, x, y)[1]),
+    customdata: some.map((i) => [r, i]),
+    text: some.map((i) => hoverText(view, split, i)),
+    hoverinfo: "text", mode: "markers", name: plain(view.name), cliponaxis: false,
+    marker: { color: colourOf(r), size, opacity: some.map((i) => (isKept(view, split, i) ? marker.opacity : 0.12)), symbol: shapeOf(r) + marker.hollow },
+  });
+  const traces = [trace(rows.filter((i) => !best.includes(i)), { opacity: 0.5, hollow: "-open" }), trace(best, { opacity: 1, hollow: "" })];
+  if (hasRays(view, x, y)) {
+    const path = best.map((i) => pointAt(view, split, i, x, y)).sort((a, b) => a[0] - b[0]);
+    traces.unshift({ x: path.map((p) => p[0]), y: path.map((p) => p[1]), mode: "lines", hoverinfo: "skip", line: { color: colourOf(r), width: 1 }, opacity: 0.45 });
+  }
+  return traces;
+}
+
+function markTraces(split, x, y, small) {
+  const { view, i } = marked();
+  if (view === null || i === null || choices.hidden.has(view.name)) return [];
+  const point = pointAt(view, split, i, x, y);
+  if (!isFinitePoint(point)) return [];
+  return [{
+    x: [point[0]], y: [point[1]], mode: "markers+text", hoverinfo: "skip", cliponaxis: false,
+    text: [small ? "" : `<b>${view.subproblems[i]}</b>`], textposition: "top right", textfont: { color: ink("ink"), size: 14 },
+    marker: { symbol: "circle-open", size: small ? 14 : 20, color: ink("ink"), line: { width: 2 } },
+  }];
+}
+
+function drawPlane(id, x, y, small = false) {
+  const { split } = choices;
+  const { view } = marked();
+  const runs = visibleRuns();
+  const rays = view !== null && choices.rays && hasRays(view, x, y);
+  const origin = rays ? [x, y].map((name) => originOf(view)[taskOf(view, name)]) : null;
+  const ranges = rangesOf(runs, split, x, y, origin);
+  const traces = [];
+  if (rays && view.reading === "direction") traces.push(...regionTraces(view, x, y, ranges));
+  const direction = currentDirection();
+  if (rays && direction && marked().i !== null) {
+    const end = rayEnd(view, marked().i, direction, x, y, ranges);
+    traces.push({ x: [origin[0], end[0]], y: [origin[1], end[1]], mode: "lines", hoverinfo: "skip", line: { color: ink("accent"), width: 1.6 } });
+  }
+  for (const run of runs) traces.push(...pointTraces(run, split, x, y, small));
+  traces.push(...markTraces(split, x, y, small));
+  const place = draw(id, traces, layoutOf({
+    xaxis: { ...axisStyle(plain(labelOf(x))), range: ranges[0] },
+    yaxis: { ...axisStyle(plain(labelOf(y))), range: ranges[1] },
+    uirevision: [x, y, split, choices.rays, payload.runs.length].join("|"),
+    ...(small ? { margin: { l: 40, r: 8, t: 6, b: 40 } } : {}),
+  }), small ? { ...CONFIG, displayModeBar: false } : CONFIG);
+  listen(place, pickSolution);
+  if (!small) placeHandle(place, rays && direction ? direction : null, x, y);
+}
+
+// The end of the ray that can be dragged, where it leaves the panel.
+function placeHandle(place, direction, x, y) {
+  const handle = byId("handle");
+  handle.hidden = !place || direction === null || marked().i === null;
+  if (handle.hidden) return;
+  const { view, i } = marked();
+  const { xaxis, yaxis } = place._fullLayout;
+  const far = rayEnd(view, i, direction, x, y, [xaxis.range, yaxis.range]);
+  const origin = [x, y].map((name) => originOf(view)[taskOf(view, name)]);
+  const edge = [xaxis, yaxis].map((axis, side) => (far[side] > axis.range[1] ? (axis.range[1] - origin[side]) / (far[side] - origin[side]) : 1));
+  const share = Math.max(0, Math.min(...edge)) * 0.97;
+  handle.style.left = `${xaxis._offset + xaxis.l2p(origin[0] + share * (far[0] - origin[0]))}px`;
+  handle.style.top = `${yaxis._offset + yaxis.l2p(origin[1] + share * (far[1] - origin[1]))}px`;
+  const degrees = (180 / Math.PI) * Math.atan2(direction[1], direction[0]);
+  handle.setAttribute("aria-valuenow", degrees.toFixed(1));
+  handle.setAttribute("aria-valuetext", `direction ${row(unit(direction), 2)}`);
+}
+
+function unit(vector) {
+  const size = length(vector) || 1;
+  return vector.map((value) => value / size);
+}
+
+// The direction of scaled losses that a place on the screen lies in.
+function directionAt(clientX, clientY) {
+  const place = byId("plane");
+  const { view, i } = marked();
+  const { xaxis, yaxis } = place._fullLayout;
+  const box = place.getBoundingClientRect();
+  const seen = [xaxis.p2l(clientX - box.left - xaxis._offset), yaxis.p2l(clientY - box.top - yaxis._offset)];
+  const factor = view.scale ? view.scale[i] : [1, 1];
+  const found = [0, 0];
+  [choices.x, choices.y].forEach((name, side) => {
+    const t = taskOf(view, name);
+    found[t] = Math.max(0, seen[side] - originOf(view)[t]) * factor[t];
+  });
+  return length(found) > 0 ? unit(found) : null;
+}
+
+function wireHandle() {
+  const handle = byId("handle");
+  handle.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    handle.focus();
+    handle.setPointerCapture(event.pointerId);
+  });
+  handle.addEventListener("pointermove", (event) => {
+    if (!handle.hasPointerCapture(event.pointerId)) return;
+    const direction = directionAt(event.clientX, event.clientY);
+    if (direction) pickDirection(direction);
+  });
+  handle.addEventListener("keydown", (event) => {
+    const turns = { ArrowLeft: 2, ArrowUp: 2, ArrowRight: -2, ArrowDown: -2 };
+    if (!(event.key in turns)) return;
+    event.preventDefault();
+    const now = currentDirection();
+    const angle = Math.atan2(now[1], now[0]) + (turns[event.key] * Math.PI) / 180;
+    const bounded = Math.min(Math.PI / 2, Math.max(0, angle));
+    pickDirection([Math.cos(bounded), Math.sin(bounded)]);
+  });
+}

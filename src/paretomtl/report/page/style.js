@@ -1,0 +1,104 @@
+// How charts look: a palette that people with any colour vision can tell apart, and a shape for each run besides.
+
+const PALETTES = {
+  light: ["#0072b2", "#d55e00", "#008a64", "#b8598c", "#b87a00", "#3d9bd1", "#882255", "#555555"],
+  dark: ["#5fb0e6", "#f0803c", "#35c79d", "#e39cc5", "#f0b93a", "#a3d8f7", "#cf7ba6", "#c4c4c4"],
+};
+const SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star"];
+const SPACE_SHAPES = ["circle", "square", "diamond", "cross", "x"];
+const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
+const OUTLINES = {
+  circle: "M6 1.6a4.4 4.4 0 1 0 .01 0z",
+  square: "M2 2h8v8H2z",
+  diamond: "M6 .8 11.2 6 6 11.2.8 6z",
+  "triangle-up": "M6 1 11.2 10.4H.8z",
+  "triangle-down": "M6 11 .8 1.6h10.4z",
+  cross: "M4.4 1h3.2v3.4H11v3.2H7.6V11H4.4V7.6H1V4.4h3.4z",
+  x: "M3 .9 6 3.9 9 .9 11.1 3 8.1 6l3 3L9 11.1l-3-3-3 3L.9 9l3-3-3-3z",
+  star: "M6 .5 7.5 4.2l4 .3-3.1 2.5 1 3.9L6 8.8l-3.4 2.1 1-3.9L.5 4.5l4-.3z",
+};
+
+// The theme that is drawn: paper is light, whatever the screen is.
+function theme() {
+  if (window.matchMedia("print").matches) return "light";
+  return choices.theme || (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+}
+
+function colourOf(r) {
+  return PALETTES[theme()][r % 8];
+}
+
+// After a full round of colours each gets another shape, so that 64 runs differ.
+function shapeOf(r, shapes = SHAPES) {
+  return shapes[(r + Math.floor(r / 8)) % shapes.length];
+}
+
+function swatch(r, hollow = false) {
+  const style = hollow ? { fill: "none", stroke: colourOf(r), "stroke-width": 1.4 } : { fill: colourOf(r) };
+  return svg("svg", { viewBox: "0 0 12 12", class: "swatch", "aria-hidden": "true" }, svg("path", { d: OUTLINES[shapeOf(r)], ...style }));
+}
+
+function ink(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+const CONFIG = {
+  responsive: true,
+  displaylogo: false,
+  showTips: false,
+  doubleClick: "reset",
+  modeBarButtons: [["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
+};
+
+function axisStyle(title) {
+  return {
+    title: { text: title, standoff: 8 },
+    gridcolor: ink("rule"),
+    linecolor: ink("rule"),
+    zeroline: false,
+    automargin: true,
+    tickcolor: ink("rule"),
+    nticks: 7,
+  };
+}
+
+function layoutOf(extra) {
+  const touch = window.matchMedia("(pointer: coarse)").matches;
+  return {
+    font: { family: "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", size: 13, color: ink("muted") },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    margin: { l: 48, r: 16, t: 10, b: 44 },
+    hovermode: "closest",
+    hoverlabel: { bgcolor: ink("raised"), bordercolor: ink("rule"), font: { color: ink("ink"), size: 13 }, align: "left" },
+    showlegend: false,
+    dragmode: touch ? false : "zoom",
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: ink("muted"), activecolor: ink("accent") },
+    ...extra,
+  };
+}
+
+// A chart that cannot be drawn says so in its place; the rest of the page stays. Words and tables come before plotly,
+// which takes longer to load than all else.
+function draw(id, traces, layout, config = CONFIG) {
+  const place = byId(id);
+  if (typeof Plotly === "undefined" && document.readyState === "loading") return null;
+  try {
+    const failed = place.querySelector(".failed");
+    if (failed) failed.remove();
+    Plotly.react(place, traces, layout, config);
+    return place;
+  } catch (error) {
+    place.replaceChildren(el("p", { class: "notice failed" }, `This chart could not be drawn (${error.message}). The tables below have its numbers.`));
+    return null;
+  }
+}
+
+function listen(place, clicked) {
+  if (!place || place.dataset.heard) return;
+  place.dataset.heard = "yes";
+  place.on("plotly_click", (event) => {
+    const mark = event.points.map((point) => point.customdata).find((data) => data);
+    if (mark) clicked(mark[0], mark[1]);
+  });
+}

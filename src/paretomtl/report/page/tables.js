@@ -1,0 +1,100 @@
+// Tables that sort by a click, or by the keyboard, on a column.
+
+function sortedRows(rows, columns, order) {
+  const column = columns.find(({ key }) => key === order.key);
+  if (!column) return rows;
+  const sign = order.down ? -1 : 1;
+  return [...rows].sort((one, other) => {
+    const [a, b] = [column.value(one), column.value(other)];
+    if (a === null || b === null) return Number(a === null) - Number(b === null); // what is unknown stays at the end
+    return sign * (typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b);
+  });
+}
+
+function table(id, columns, rows, wire) {
+  const order = choices.sort[id] || {};
+  const head = columns.map(({ key, label, numeric }) => {
+    const sort = () => change({ sort: { ...choices.sort, [id]: { key, down: order.key === key && !order.down } } });
+    const arrow = order.key === key ? (order.down ? " ↓" : " ↑") : "";
+    return el(
+      "th", { scope: "col", class: numeric ? "number" : null, "aria-sort": order.key === key ? (order.down ? "descending" : "ascending") : "none" },
+      el("button", { type: "button", "data-key": `${id}-${key}`, onclick: sort }, named(label, 28), el("span", { "aria-hidden": "true" }, arrow)),
+    );
+  });
+  const body = sortedRows(rows, columns, order).map((one) => {
+    const cells = columns.map((column) => el("td", { class: column.numeric ? "number" : null }, column.cell ? column.cell(one) : shown(column.value(one))));
+    return wire(el("tr", {}, cells), one);
+  });
+  fill(id, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
+}
+
+function solutionColumns(split) {
+  const names = [...new Set(payload.runs.flatMap((view) => Object.keys(view.values[split] || {})))];
+  const number = (key, label, value, cell) => ({ key, label, numeric: true, value, cell });
+  const values = names.map((name) => number(name, labelOf(name), ({ view, i }) => ((view.values[split] || {})[name] || [])[i] ?? null));
+  const angle = ({ view, i }) => (view.angles ? view.angles[split][i] : null);
+  const region = ({ view, i }) => (view.in_region ? Number(view.in_region[split][i]) : null);
+  return [
+    { key: "run", label: "run", value: ({ view }) => view.name, cell: ({ view, r }) => el("span", { class: "run" }, swatch(r), named(view.name, 36)) },
+    number("k", "k", ({ view, i }) => view.subproblems[i], (one) => pickButton(one)),
+    { key: "preference", label: preferenceLabel(), value: ({ view, i }) => view.preferences[i][0], cell: ({ view, i }) => el("span", { class: "vector" }, row(view.preferences[i], 2)) },
+    ...values,
+    { key: "status", label: "status", value: ({ view, i }) => statusWords(view, split, i), cell: ({ view, i }) => statusWords(view, split, i) },
+    ...(payload.runs.some((view) => view.in_region) ? [
+      number("region", "in region", region, (one) => (region(one) === null ? "–" : region(one) ? "yes" : "no")),
+      number("angle", "degrees", angle, (one) => shown(angle(one), 2)),
+    ] : []),
+  ];
+}
+
+function preferenceLabel() {
+  const readings = [...new Set(payload.runs.map((view) => view.reading))];
+  return readings.length === 1 ? readings[0] : "preference";
+}
+
+function statusWords(view, split, i) {
+  return isFinitePoint(lossesAt(view, split, i)) && !view.nondominated[split][i] ? `${view.status[i]}, dominated` : view.status[i];
+}
+
+function pickButton({ view, r, i }) {
+  const pressed = isMarked({ view, i });
+  return el("button", { type: "button", class: "pick", "data-key": `pick-${r}-${i}`, "aria-pressed": String(pressed), "aria-label": `Mark subproblem ${view.subproblems[i]} of ${view.name}` }, String(view.subproblems[i]));
+}
+
+function drawSolutions() {
+  const { split } = choices;
+  const rows = visibleRuns().filter(({ view }) => view.values[split]).flatMap(({ view, r }) => view.subproblems.map((_, i) => ({ view, r, i })));
+  table("solutions", solutionColumns(split), rows, (made, { view, r, i }) => {
+    made.addEventListener("click", () => pickSolution(r, i));
+    if (isMarked({ view, i })) made.className = "marked";
+    else if (!view.nondominated[split][i]) made.className = "dominated";
+    if (!isKept(view, split, i)) made.classList.add("out");
+    return made;
+  });
+}
+
+function drawRuns() {
+  const { split } = choices;
+  const number = (key, label, value, cell) => ({ key, label, numeric: true, value, cell });
+  const count = (list) => list.filter(Boolean).length;
+  const many = (view, list) => (list ? `${count(list)} of ${view.subproblems.length}` : "–");
+  const columns = [
+    { key: "run", label: "run", value: ({ view }) => view.name, cell: ({ view, r }) => el("span", { class: "run" }, swatch(r), named(view.name, 36)) },
+    { key: "problem", label: "problem", value: ({ view }) => view.problem, cell: ({ view }) => named(view.problem, 28) },
+    { key: "method", label: "method", value: ({ view }) => view.method, cell: ({ view }) => named(view.method, 28) },
+    number("seed", "seed", ({ view }) => view.seed),
+    number("hypervolume", "hypervolume", ({ view }) => view.hypervolume[split] ?? null),
+    number("best", "not dominated", ({ view }) => count(view.nondominated[split] || []), ({ view }) => many(view, view.nondominated[split])),
+    number("region", "in region", ({ view }) => (view.in_region ? count(view.in_region[split] || []) : null), ({ view }) => many(view, view.in_region && view.in_region[split])),
+    number("epoch", "epochs", ({ view }) => view.epoch),
+    number("seconds", "time", ({ view }) => view.seconds, ({ view }) => clock(view.seconds)),
+    { key: "state", label: "state", value: ({ view }) => view.state, cell: ({ view }) => view.state },
+    { key: "strategy", label: "trained", value: ({ view }) => view.strategy, cell: ({ view }) => el("span", { class: "strategy" }, view.strategy) },
+  ];
+  table("runs", columns, payload.runs.map((view, r) => ({ view, r })), (made) => made);
+  const references = [...new Set(payload.runs.filter((view) => isNumber(view.hypervolume[split])).map((view) => row(view.reference)))];
+  let said = "";
+  if (references.length === 1) said = `Hypervolume of the losses on ${splitName(split)} at ${references[0]}; more is better.`;
+  if (references.length > 1) said = "Hypervolumes are at different reference points, and do not compare.";
+  fill("runs-hint", said);
+}

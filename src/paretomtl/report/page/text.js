@@ -1,0 +1,91 @@
+// Words and elements. What users named goes into the page as text, never as markup.
+
+const LONG = 48;
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function svg(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== null) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+function fill(id, ...children) {
+  byId(id).replaceChildren(...children.flat().filter((child) => child !== null));
+}
+
+function short(text, length = LONG) {
+  const letters = Array.from(String(text).replace(/\s+/g, " "));
+  return letters.length <= length ? letters.join("") : letters.slice(0, length - 1).join("") + "…";
+}
+
+// A name in a sentence: isolated, so that writing from right to left does not turn the sentence around.
+function named(text, length = LONG) {
+  const cut = short(text, length);
+  return el("bdi", cut === text ? {} : { title: text }, cut);
+}
+
+// For plotly, which reads some markup in labels.
+function plain(text, length = LONG) {
+  const cut = short(text, length).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  return `\u2068${cut}\u2069`;
+}
+
+function isNumber(value) {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+function shown(value, digits = 4) {
+  if (!isNumber(value)) return "–";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  const text = size >= 1e5 || size < 1e-4 ? value.toExponential(digits - 2) : String(+value.toPrecision(digits));
+  return text.replace("-", "−");
+}
+
+function row(values, digits = 3) {
+  return `(${values.map((value) => shown(value, digits)).join(", ")})`;
+}
+
+function counted(count, word) {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+function clock(seconds) {
+  if (!isNumber(seconds)) return "–";
+  if (seconds < 100) return `${shown(seconds, 3)} s`;
+  const whole = Math.round(seconds);
+  const minutes = Math.floor(whole / 60) % 60;
+  const hours = Math.floor(whole / 3600);
+  return hours ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
+}
+
+// As a POSIX shell wants it; a folder that begins with a dash is no option.
+function quoted(text) {
+  const safe = text.startsWith("-") ? `./${text}` : text;
+  return /^[\w@%+=:,./-]+$/.test(safe) ? safe : `'${safe.replace(/'/g, "'\\''")}'`;
+}
+
+const SPLIT_NAMES = { train: "training", val: "validation", test: "test" };
+
+function splitName(split) {
+  return SPLIT_NAMES[split] || split;
+}
+
+function labelOf(name) {
+  return name.startsWith("loss:") ? `${name.slice(5)} loss` : name;
+}

@@ -12,6 +12,7 @@ from paretomtl.cli._data import data
 from paretomtl.cli._diagnose import diagnose
 from paretomtl.cli._list import list_names
 from paretomtl.cli._refine import refine
+from paretomtl.cli._report import report
 from paretomtl.cli._reproduce import reproduce
 from paretomtl.cli._run import run
 from paretomtl.cli._select import select
@@ -29,6 +30,7 @@ app.command("run")(run)
 app.command("compare")(compare)
 app.command("show")(show)
 app.command("select")(select)
+app.command("report")(report)
 app.command("refine")(refine)
 app.command("reproduce")(reproduce)
 app.command("list")(list_names)

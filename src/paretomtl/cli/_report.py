@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from paretomtl.cli._common import clean_errors
+from paretomtl.report import write_page
+
+
+@clean_errors
+def report(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or of stored fronts.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Of the page; the problem if left out.")] = None,
+) -> None:
+    """Write one HTML file with the fronts of these runs, to look at, to choose from, and to mail.
+
+    It needs no network and no other file. Runs in one page have the same tasks.
+    """
+    path = write_page(runs, out, title=title)
+    size = path.stat().st_size / 1e6
+    Console().print(f"Written: {path} ({size:.1f} MB); open it in a browser.", highlight=False, markup=False)

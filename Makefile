@@ -14,9 +14,10 @@ $(READY): pyproject.toml constraints.txt
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-demo: $(READY)  ## a front on real digits beside the linear baseline, with tables and a figure, in out/demo
+demo: $(READY)  ## a front on real digits beside the linear baseline, with tables, a figure and a page, in out/demo
 	rm -rf out/demo
-	$(BIN)/paretomtl compare multi-digits --methods pareto-mtl,linear --seeds 1 --out out/demo
+	$(BIN)/paretomtl compare multi-digits --methods pareto-mtl,linear --seeds 1 --out out/demo --fronts
+	$(BIN)/paretomtl report out/demo/fronts/* --out out/demo/report.html
 
 test: lint docs  ## everything that must hold: lint, types, layers, docs, tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -58,6 +58,9 @@ def compare(
         Path | None,
         typer.Option(help="Where results and the figure go; what is there already is not trained again."),
     ] = None,
+    fronts_: Annotated[
+        bool, typer.Option("--fronts", help="Store the models, too, in OUT/fronts/METHOD-SEED, for select and report.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Train several methods with the same recipe, seeds and budget, and say which does best.
@@ -69,6 +72,8 @@ def compare(
     names = list(METHODS) if methods is None else [name.strip() for name in methods.split(",")]
     if seeds < 1:
         raise ValueError(f"'--seeds' must be at least 1. Got {seeds} instead.")
+    if fronts_ and out is None:
+        raise ValueError("'--fronts' must come with '--out', where they are stored.")
     errors = Console(stderr=True)
     options: dict[str, Any] = {
         "epochs": epochs,
@@ -91,6 +96,7 @@ def compare(
         problem_settings=settings,
         folder=out,
         command=f"paretomtl compare {problem}{said} --methods {','.join(names)} --seeds {seeds}",
+        keep_fronts=fronts_,
         tell=lambda text: errors.print(f"[dim]{text}[/]", highlight=False),
         **options,
     )

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from paretomtl._files import write_tensors
-from paretomtl._selection import table_of
+from paretomtl._selection import Choice, table_of
 from paretomtl.cli._ask import ask, at_terminal
 from paretomtl.cli._common import (
     NOTHING_FITS,
@@ -51,6 +51,7 @@ def select(
         typer.Option(help="A bound as the name asks for it: losses at most, accuracies at least."),
     ] = None,
     best: Annotated[str | None, typer.Option(help="The task or metric to choose by within the bounds.")] = None,
+    k: Annotated[int | None, typer.Option(help="This subproblem, whatever speaks for others.")] = None,
     split: Annotated[
         str | None, typer.Option(help="What to look at; val, or train where there is none.", show_default=False)
     ] = None,
@@ -88,7 +89,9 @@ def select(
         and not max_regret
         and all(given is None for given in (direction, importance, at_least, at_most, bound, best))
     )
-    if nothing and at_terminal():
+    if k is not None:
+        choice = _numbered(front, k, split, alone=nothing)
+    elif nothing and at_terminal():
         choice = ask(table_of(front, split))
     else:
         choice = front.select(
@@ -117,6 +120,16 @@ def select(
         write_tensors(save, front.state_dict(choice.k), {"problem": front.problem, "subproblem": str(choice.k)})
     if export_ is not None or torchscript is not None or onnx is not None:
         export(run, source, choice.k, choice.reason, weights=export_, torchscript=torchscript, onnx=onnx)
+
+
+def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice:
+    """The solution of a subproblem that was named."""
+    if not alone:
+        raise ValueError(f"'--k' must be the only way of choosing. Got {k} with another one.")
+    if k not in front.subproblems:
+        raise ValueError(f"'--k' must be one of the subproblems trained, {list(front.subproblems)}. Got {k} instead.")
+    table = table_of(front, split)
+    return table.choose(front.subproblems.index(k), f"asked for by its number; values on {table.split}.")
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:

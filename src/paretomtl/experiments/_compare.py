@@ -32,6 +32,7 @@ def compare(
     folder: Path | None = None,
     command: str = "",
     tell: Callable[[str], None] = lambda text: None,
+    keep_fronts: bool = False,
     **options: Any,
 ) -> tuple[list[Row], dict[str, Front]]:
     """Train every method with every seed.
@@ -45,6 +46,7 @@ def compare(
         folder: where rows are kept; a method and seed that is there already is not trained again.
         command: what to write down as the command that made the results.
         tell: called with a line before each run.
+        keep_fronts: whether fronts are stored, too, in ``folder/fronts/METHOD-SEED``.
         options: further arguments of :func:`paretomtl.fit`, the same for all.
 
     Returns:
@@ -55,6 +57,8 @@ def compare(
     require("moocore", "indicators")
     if folder is not None:
         check_writable("out", folder)
+    elif keep_fronts:
+        raise ValueError("'folder' must be given for fronts to be kept. Got None instead.")
     path = None if folder is None else folder / RESULTS
     asked = {
         "preferences_asked": preferences,
@@ -78,6 +82,8 @@ def compare(
                 raise KeyboardInterrupt  # half a run is no result
             if seed == 0:
                 fronts[method] = front
+            if folder is not None and keep_fronts:
+                front.save(folder / "fronts" / f"{method.replace(':', '-')}-{seed}")
             rows.append({**_row(front), **asked, **common})
             if path is not None:
                 save_rows(path, "compare", command, rows)

@@ -160,6 +160,7 @@ function drawControls() {
   rebuild("axes", JSON.stringify([names, choices.x, choices.y]), () => ["y", "x"].map((side) => el("label", { class: "field" }, side === "x" ? "Across " : "Up ",
     el("select", { id: `axis-${side}`, "data-key": `axis-${side}`, onchange: (event) => change({ [side]: event.target.value }) },
       names.map((name) => el("option", { value: name, selected: name === choices[side] }, short(labelOf(name))))))));
+  fill("plane-title", payload.tasks.length === 2 ? "The front" : "Any two");
   const { view } = mark;
   const drawn = view !== null && choices.rays && hasRays(view, choices.x, choices.y);
   const grey = drawn && view.reading === "direction" ? "Dashed rays are preferences, every other region is grey. " : "";

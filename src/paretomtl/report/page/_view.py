@@ -12,6 +12,7 @@ A view, with K solutions and m tasks; None stands for what is not known and for 
     tasks        [m]
     reading      what preferences mean: "direction", "importance" or "start"
     state        "finished", "stopped", "training" or "broken"
+    note         a sentence about the run to be shown; may be left out
     epoch        how many are done              epochs  how many were planned
     subproblems  [K]                            kept    [K], the epoch that each solution is from, or None
     preferences  [K][m]                         others  [...][m], the rows that were not trained
@@ -151,6 +152,8 @@ def rounded(numbers: Any, digits: int = DIGITS) -> Any:
     if numbers is None or not math.isfinite(numbers):
         return None
     short = float(f"{numbers:.{digits}g}")
+    if math.isinf(short):  # the largest numbers round up to infinity
+        return numbers
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 

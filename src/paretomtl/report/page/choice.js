@@ -137,5 +137,6 @@ function isBeaten(view, other, split) {
 
 function commandFor(view, i) {
   const k = view.subproblems[i];
-  return `paretomtl select ${quoted(view.folder)} --k ${k} --export ${quoted(`${short(view.name, 40).replace(/[^\w.-]+/g, "-")}-k${k}`)}`;
+  const name = short(view.name, 40).replace(/[^\w.]+/g, "-").replace(/^-+|-+$/g, "");
+  return `paretomtl select ${quoted(view.folder)} --k ${k} --export ${name || "model"}-k${k}`;
 }

@@ -2,7 +2,7 @@
 
 const SPLITS = ["val", "test", "train"];
 const choices = {
-  split: null, x: null, y: null, run: null, pick: { how: "balanced" }, rays: true, log: false, theme: null,
+  split: null, x: null, y: null, run: null, pick: { how: "balanced" }, rays: true, log: false, beyond: false, theme: null,
   hidden: new Set(), brushes: {}, parallel: "losses", sort: {},
 };
 let payload = null;
@@ -20,7 +20,8 @@ function marked() {
 
 function findMark() {
   const able = payload.runs.filter((view) => candidates(view, choices.split).length);
-  const view = payload.runs.find(({ name }) => name === choices.run) || able[0] || payload.runs[0] || null;
+  const usual = able.find(({ reading }) => reading === "direction") || able[0] || payload.runs[0] || null;
+  const view = payload.runs.find(({ name }) => name === choices.run) || usual;
   if (view === null) return { view, r: null, i: null };
   const { how, direction, k } = choices.pick;
   let i = null;
@@ -151,9 +152,12 @@ function drawControls() {
   const splits = availableSplits();
   const pairs = payload.tasks.length === 2 || payload.tasks.length === 3;
   const rays = pairs && payload.runs.some((view) => view.reading === "direction");
-  rebuild("controls", JSON.stringify([splits, choices.split, rays, choices.rays, choices.log]), () => [
+  const reference = commonReference();
+  const far = Boolean(reference) && visibleRuns().some(({ view }) => view.subproblems.some((_, i) => isBeyond(view, choices.split, i)));
+  rebuild("controls", JSON.stringify([splits, choices.split, rays, choices.rays, far, choices.beyond, choices.log]), () => [
     segmented("splits", "Values on", splits.map((split) => [split, splitName(split)]), choices.split, (split) => change({ split, brushes: {} })),
     rays ? box("rays", "Preferences and regions", choices.rays, (value) => change({ rays: value })) : null,
+    far ? box("beyond", `Losses beyond ${row(reference, 2)}`, choices.beyond, (value) => change({ beyond: value })) : null,
     box("log", "Logarithmic training losses", choices.log, (value) => change({ log: value })),
   ]);
   const names = availableNames();
@@ -163,8 +167,9 @@ function drawControls() {
   fill("plane-title", payload.tasks.length === 2 ? "The front" : "Any two");
   const { view } = mark;
   const drawn = view !== null && choices.rays && hasRays(view, choices.x, choices.y);
-  const grey = drawn && view.reading === "direction" ? "Dashed rays are preferences, every other region is grey. " : "";
-  fill("plane-hint", `${grey}${drawn ? "Drag the round end of the ray, or click a solution." : "A solution that is clicked is marked."} Hollow ones are dominated.`);
+  const grey = drawn && view.reading === "direction" && view.preferences.length <= CROWD ? "Dashed rays are preferences, every other region is grey. " : "";
+  const out = far && !choices.beyond && isLossPlane({ tasks: payload.tasks }, choices.x, choices.y);
+  fill("plane-hint", `${out ? `Solutions beyond the reference point ${row(reference, 2)} lie outside of this view. ` : ""}${grey}${drawn ? "Drag the round end of the ray, or click a solution." : "A solution that is clicked is marked."} Hollow ones are dominated.`);
 }
 
 function drawLegend() {
@@ -207,7 +212,7 @@ function ledeOf() {
   const problems = [...new Set(payload.runs.map((view) => view.problem))];
   const tasks = payload.tasks.map((task, t) => [t === 0 ? "" : t === payload.tasks.length - 1 ? " and " : ", ", named(task, 30)]).flat();
   const runs = payload.runs.length === 1 ? ["one run of ", named(payload.runs[0].method)] : [counted(payload.runs.length, "run")];
-  const start = [counted(total, "solution"), " of ", ...runs, " on ", named(problems.join(", "), 60), ", each a different trade-off between ", ...tasks];
+  const start = [counted(total, "solution"), " of ", ...runs, " on ", named(problems.join(", "), 60), total === 1 ? ", a trade-off between " : ", each a different trade-off between ", ...tasks];
   if (mark.i === null) return [...start, "; none is marked yet."];
   const { how, direction } = choices.pick;
   let why = "the balanced one";

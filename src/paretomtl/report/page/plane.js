@@ -1,5 +1,7 @@
 // The plane of two losses or metrics: rays, regions, the solutions of each run, the marked one, and a ray to drag.
 
+const CROWD = 40; // more regions than this are a blur
+
 function originOf(view) {
   return view.ideal || view.tasks.map(() => 0);
 }
@@ -42,8 +44,23 @@ function rangeOf(values, least) {
   return [least === null || low < least ? low - 0.07 * span : low, high + 0.08 * span];
 }
 
+// The reference point of all runs, which every solution should beat.
+function commonReference() {
+  const found = payload.runs.map((view) => view.reference).filter((point) => point && isFinitePoint(point));
+  return found.length ? payload.tasks.map((_, t) => Math.max(...found.map((point) => point[t]))) : null;
+}
+
+// A model that was never asked for a task has a loss there that nobody would take, and would squeeze all others.
+function isBeyond(view, split, i) {
+  const [reference, losses] = [commonReference(), lossesAt(view, split, i)];
+  return reference !== null && isFinitePoint(losses) && losses.some((loss, t) => loss > reference[t]);
+}
+
 function rangesOf(runs, split, x, y, origin) {
-  const points = runs.flatMap(({ view }) => view.subproblems.map((_, i) => pointAt(view, split, i, x, y))).filter(isFinitePoint);
+  const all = runs.flatMap(({ view }) => view.subproblems.map((_, i) => ({ beyond: isBeyond(view, split, i), point: pointAt(view, split, i, x, y) })));
+  const finite = all.filter(({ point }) => isFinitePoint(point));
+  const near = finite.filter(({ beyond }) => !beyond);
+  const points = (choices.beyond || !near.length ? finite : near).map(({ point }) => point);
   if (!points.length) return [[0, 1], [0, 1]];
   return [0, 1].map((side) => rangeOf(points.map((point) => point[side]), origin ? origin[side] : null));
 }
@@ -70,11 +87,12 @@ function regionTraces(view, x, y, ranges) {
   const own = view.preferences.map((direction, i) => rayEnd(view, i, direction, x, y, ranges));
   const common = !view.scale || view.scale.every((factor) => factor.every((value, t) => Math.abs(value / view.scale[0][t] - 1) < 1e-5));
   const rest = common ? view.others.map((direction) => rayEnd(view, 0, direction, x, y, ranges)) : [];
+  const many = own.length + rest.length > CROWD;
   const rays = [...own, ...rest].map((end) => ({
-    ...line(end), mode: "lines", hoverinfo: "skip", line: { color: ink("ray"), width: 1, dash: "dash" },
+    ...line(end), mode: "lines", hoverinfo: "skip", line: { color: ink("ray"), width: many ? 0.4 : 1, dash: many ? "solid" : "dash" },
   }));
   const all = [...view.preferences, ...view.others];
-  if (!common || all.length < 2) return rays;
+  if (!common || many || all.length < 2) return rays;
   const angles = [...new Set(all.map((direction) => Math.atan2(direction[1], direction[0])))].sort((a, b) => a - b);
   const borders = [0, ...angles.slice(1).map((angle, at) => (angle + angles[at]) / 2), Math.PI / 2];
   const ends = borders.map((angle) => rayEnd(view, 0, [Math.cos(angle), Math.sin(angle)], x, y, ranges));
@@ -94,7 +112,7 @@ function pointTraces({ view, r }, split, x, y, small) {
     y: some.map((i) => pointAt(view, split, i, x, y)[1]),
     customdata: some.map((i) => [r, i]),
     text: some.map((i) => hoverText(view, split, i)),
-    hoverinfo: "text", mode: "markers", name: plain(view.name), cliponaxis: false,
+    hoverinfo: "text", mode: "markers", name: plain(view.name),
     marker: { color: colourOf(r), size, opacity: some.map((i) => (isKept(view, split, i) ? marker.opacity : 0.12)), symbol: shapeOf(r) + marker.hollow },
   });
   const traces = [trace(rows.filter((i) => !best.includes(i)), { opacity: 0.5, hollow: "-open" }), trace(best, { opacity: 1, hollow: "" })];
@@ -111,8 +129,8 @@ function markTraces(split, x, y, small) {
   const point = pointAt(view, split, i, x, y);
   if (!isFinitePoint(point)) return [];
   return [{
-    x: [point[0]], y: [point[1]], mode: "markers+text", hoverinfo: "skip", cliponaxis: false,
-    text: [small ? "" : `<b>${view.subproblems[i]}</b>`], textposition: "top right", textfont: { color: ink("ink"), size: 14 },
+    x: [point[0]], y: [point[1]], mode: "markers+text", hoverinfo: "skip",
+    text: [small ? "" : `<b>${view.subproblems[i]}</b>`], textposition: "bottom left", textfont: { color: ink("ink"), size: 14 },
     marker: { symbol: "circle-open", size: small ? 14 : 20, color: ink("ink"), line: { width: 2 } },
   }];
 }
@@ -133,10 +151,11 @@ function drawPlane(id, x, y, small = false) {
   }
   for (const run of runs) traces.push(...pointTraces(run, split, x, y, small));
   traces.push(...markTraces(split, x, y, small));
+  const room = Math.max(12, Math.min(LONG, Math.floor(byId(id).clientWidth / 10)));
   const place = draw(id, traces, layoutOf({
-    xaxis: { ...axisStyle(plain(labelOf(x))), range: ranges[0] },
-    yaxis: { ...axisStyle(plain(labelOf(y))), range: ranges[1] },
-    uirevision: [x, y, split, choices.rays, payload.runs.length].join("|"),
+    xaxis: { ...axisStyle(plain(labelOf(x), room)), range: ranges[0] },
+    yaxis: { ...axisStyle(plain(labelOf(y), Math.min(room, 28))), range: ranges[1] },
+    uirevision: [x, y, split, choices.rays, choices.beyond, payload.runs.length].join("|"),
     ...(small ? { margin: { l: 40, r: 8, t: 6, b: 40 } } : {}),
   }), small ? { ...CONFIG, displayModeBar: false } : CONFIG);
   listen(place, pickSolution);

@@ -1,0 +1,52 @@
+"""A real browser for the tests: Chromium, driven by Playwright; skips, with the reason, where there is none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_FLAGS = ("--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader")
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Chromium without a window: $CHROMIUM, one that is installed, or else Playwright's own."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    with playwright.sync_playwright() as driver:
+        try:
+            browser = driver.chromium.launch(executable_path=path, args=list(_FLAGS))
+        except playwright.Error as error:
+            pytest.skip(f"no Chromium that runs here: {str(error).splitlines()[0]}")
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Errors(list[str]):
+    """What a page complains about; drawing in software is slow, which is no complaint of ours."""
+
+    def listen(self, page: Any) -> None:
+        """Collect from now on: errors and warnings on the console, exceptions, and every request but the page's own."""
+        page.on("console", lambda said: self._add(said.type, said.text))
+        page.on("pageerror", lambda error: self.append(f"exception: {error}"))
+        page.on(
+            "request",
+            lambda asked: self.append(asked.url) if not asked.url.startswith(("file:", "data:", "blob:")) else None,
+        )
+
+    def _add(self, kind: str, text: str) -> None:
+        slow = "GPU stall" in text or "willReadFrequently" in text
+        if kind in ("error", "warning") and not slow:
+            self.append(f"{kind}: {text}")
+
+    def _ask(self, asked: Any) -> None:
+        if not asked.url.startswith(("file:", "data:", "blob:")):
+            self.append(f"request: {asked.url}")

@@ -2,8 +2,20 @@
 
 from paretomtl.training._backward import backward
 from paretomtl.training._fit import fit, fit_seeds
+from paretomtl.training._process import is_running
 from paretomtl.training._progress import Callback, Report, TensorBoard, plain_numbers
 from paretomtl.training._run import read_log
 from paretomtl.training._strategies import Strategy
 
-__all__ = ["Callback", "Report", "Strategy", "TensorBoard", "backward", "fit", "fit_seeds", "plain_numbers", "read_log"]
+__all__ = [
+    "Callback",
+    "Report",
+    "Strategy",
+    "TensorBoard",
+    "backward",
+    "fit",
+    "fit_seeds",
+    "is_running",
+    "plain_numbers",
+    "read_log",
+]

@@ -20,7 +20,7 @@ from paretomtl.training._batches import Batches, Resident, make_batches
 from paretomtl.training._checks import check_losses, check_split
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._models import make_modules
-from paretomtl.training._outcome import Best, Stage, by_group, volume
+from paretomtl.training._outcome import Best, Stage, by_group, scale_now, volume
 from paretomtl.training._progress import Callback, Report, close
 from paretomtl.training._run import RunFolder
 from paretomtl.training._runners import Graphed, Launched, Runner
@@ -221,7 +221,7 @@ class Course:
                 folder.begin({**config, "taken": vars(self._choice)})
             except OSError as error:
                 raise ValueError(f"'out' must have room for a run. {error}.") from None
-            folder.log("start", **vars(self._choice))
+            folder.log("start", **self._settings.legend(), **vars(self._choice))
             return
         folder.check(stored, config)
         if (folder.front_path / "front.json").exists():
@@ -232,7 +232,7 @@ class Course:
         state = folder.load_checkpoint()
         if state is not None:
             self._load(state)
-        folder.log("resume", epoch=self.epoch, step=self.number)
+        folder.log("resume", epoch=self.epoch, step=self.number, **self._settings.legend())
 
     def _due(self) -> bool:
         return self._folder is not None and time.monotonic() - self._saved >= self._pause
@@ -387,6 +387,7 @@ class Course:
             hypervolume=volume(losses if scores is None else scores.losses, reference),
             reference=reference,
             frozen=frozen,
+            scale=scale_now(settings.method, self.groups),
         )
         if self._folder is not None:
             self._folder.log("epoch", **report.numbers())

@@ -40,13 +40,12 @@ class Stage:
         alive = torch.cat([group.alive for group in groups]).cpu()
         losses = scores["train"].losses
         words = method.status({name: tensor.cpu() for name, tensor in state.items()}, losses)
-        scale = method.scale_of(state)
         return cls(
             losses={split: found.losses for split, found in scores.items()},
             metrics={split: found.metrics for split, found in scores.items() if found.metrics},
             status=[word if living else "non-finite" for word, living in zip(words, alive.tolist(), strict=True)],
             since=method.since(state),
-            scale=None if scale is None else scale.cpu(),
+            scale=scale_now(method, groups),
             ideal=method.ideal,
             measured={name: tensor.cpu() for name, tensor in method.measured(state).items()},
             epochs=epochs,
@@ -130,6 +129,12 @@ class Best:
         """From a checkpoint."""
         self._tensors = [{name: t.to(device) for name, t in tensors.items()} for tensors in state["tensors"]]
         self._epochs, self._inside, self._values = state["epochs"], state["inside"], state["values"]
+
+
+def scale_now(method: Method, groups: Sequence[Group]) -> Tensor | None:
+    """The factors ``[K, m]`` that the method multiplies the losses by, on the CPU; None for none."""
+    scale = method.scale_of(_joined([group.state for group in groups]))
+    return None if scale is None else scale.cpu()
 
 
 def volume(losses: Tensor, reference: Sequence[float] | None) -> float | None:

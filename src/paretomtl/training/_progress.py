@@ -39,6 +39,7 @@ class Report:
             moocore or a reference.
         reference: the point that it is measured against.
         frozen: the subproblems whose losses were not finite.
+        scale: the factors ``[K, m]`` that the method multiplies the losses by; None for none.
     """
 
     epoch: int
@@ -54,6 +55,7 @@ class Report:
     hypervolume: float | None
     reference: Sequence[float] | None
     frozen: Sequence[int]
+    scale: Tensor | None = None
 
     @property
     def remaining(self) -> float:
@@ -73,6 +75,8 @@ class Report:
             "reference": None if self.reference is None else list(self.reference),
             "frozen": list(self.frozen),
         }
+        if self.scale is not None:
+            found["scale"] = plain_numbers(self.scale)
         if self.val_losses is not None:
             found["val_losses"] = plain_numbers(self.val_losses)
             found["val_metrics"] = {name: plain_numbers(values) for name, values in self.val_metrics.items()}

@@ -18,6 +18,7 @@ from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.methods import Method, in_words, resolve_method
 from paretomtl.problems import OptimizerFactory, PlannedSchedulerFactory, Problem, SchedulerFactory
 from paretomtl.training._models import named_tensors
+from paretomtl.training._process import this_process
 from paretomtl.training._step import Group
 from paretomtl.training._strategies import STRATEGIES
 
@@ -97,6 +98,16 @@ class Settings:
             "compile": self.compiler is not None,
             "keep": self.keep,
             "weigh_every": self.weigh_every,
+        }
+
+    def legend(self) -> dict[str, Any]:
+        """What a reader of the log needs besides the configuration, and which process writes it, as JSON."""
+        return {
+            "process": this_process(),
+            "method": self.method.name,
+            "reading": self.method.reading,
+            "ideal": None if self.method.ideal is None else list(self.method.ideal),
+            "better": {name: metric.better for name, metric in self.problem.metrics.items()},
         }
 
 

@@ -1,0 +1,173 @@
+"""The page of runs that train, served to this machine alone: two addresses, read-only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from paretomtl.report.page._live import LiveRun, check_folder
+
+LOOPBACK = "127.0.0.1"
+"""Where the server listens, and nowhere else."""
+
+EVERY = 1000
+"""Milliseconds between two questions of a page for news."""
+
+
+class Watched:
+    """Several runs, looked at when somebody asks.
+
+    Args:
+        folders: of runs, or where they are going to be.
+        page: makes HTML of a payload.
+    """
+
+    def __init__(self, folders: Sequence[Path], page: Callable[[dict[str, Any]], str]) -> None:
+        distinct = list({folder.resolve(): folder for folder in folders}.values())
+        for folder in distinct:
+            check_folder(folder)
+        self._runs = [LiveRun(folder, name) for folder, name in zip(distinct, _names(distinct), strict=True)]
+        self._page = page
+        self._lock = threading.Lock()
+        self._data, self._tag = b"", ""
+        self._payload: dict[str, Any] = {}
+
+    def data(self) -> tuple[bytes, str]:
+        """All runs as JSON, and what stays the same as long as there is no news."""
+        with self._lock:
+            news = [run.look() for run in self._runs]
+            if any(news) or not self._data:
+                self._payload = _payload(self._runs)
+                self._data = json.dumps(self._payload, ensure_ascii=False, allow_nan=False).encode()
+                self._tag = f'"{hashlib.sha256(self._data).hexdigest()[:32]}"'
+            return self._data, self._tag
+
+    def html(self) -> bytes:
+        """The page as it is now."""
+        self.data()
+        with self._lock:
+            return self._page(self._payload).encode()
+
+
+def _payload(runs: Sequence[LiveRun]) -> dict[str, Any]:
+    """What a live page shows: views of the runs that have one, and the news of all.
+
+    Runs of other tasks than the first one are in the news alone.
+    """
+    views = [run.view for run in runs if run.view is not None]
+    same = [view for view in views if view["tasks"] == views[0]["tasks"]]
+    news = [{"name": run.name, **vars(run.news)} for run in runs]
+    for run, said in zip(runs, news, strict=True):
+        if run.view is not None and run.view not in same:
+            said["text"] = f"left out here: its tasks are {', '.join(run.view['tasks'])}"
+    return {"live": {"every": EVERY, "news": news}, "runs": same}
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The names of folders, or the whole paths where two have the same."""
+    short = [folder.resolve().name for folder in folders]
+    return short if len(set(short)) == len(short) else [str(folder) for folder in folders]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET and HEAD for ``/`` and ``/data.json``, asked for by the server's own name."""
+
+    server: PageServer
+    timeout = 30  # seconds that a client may take to ask
+
+    def parse_request(self) -> bool:
+        if not super().parse_request():
+            return False
+        refused = self._refusal()
+        if refused is None:
+            return True
+        self.close_connection = True
+        self._answer(refused, f"{refused.phrase}\n".encode(), "text/plain; charset=utf-8")
+        return False
+
+    def _refusal(self) -> HTTPStatus | None:
+        if self.headers.get_all("Host") not in [[name] for name in self.server.names]:
+            return HTTPStatus.MISDIRECTED_REQUEST  # a foreign name that was made to point here
+        if self.command not in ("GET", "HEAD"):
+            return HTTPStatus.METHOD_NOT_ALLOWED
+        return None if self.path in ("/", "/data.json") else HTTPStatus.NOT_FOUND
+
+    def do_GET(self) -> None:
+        if self.path == "/":
+            self._answer(HTTPStatus.OK, self.server.watched.html(), "text/html; charset=utf-8")
+            return
+        data, tag = self.server.watched.data()
+        if self.headers.get("If-None-Match") == tag:
+            self._answer(HTTPStatus.NOT_MODIFIED, b"", None, tag)
+        else:
+            self._answer(HTTPStatus.OK, data, "application/json", tag)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def _answer(self, status: HTTPStatus, body: bytes, kind: str | None, tag: str | None = None) -> None:
+        self.send_response(status)
+        headers = {
+            "Content-Type": kind,
+            "Content-Length": None if status == HTTPStatus.NOT_MODIFIED else str(len(body)),
+            "ETag": tag,
+            "Allow": "GET, HEAD" if status == HTTPStatus.METHOD_NOT_ALLOWED else None,
+            "Cache-Control": "no-store",
+            "Content-Security-Policy": "frame-ancestors 'none'",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+        }
+        for name, value in headers.items():
+            if value is not None:
+                self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def version_string(self) -> str:
+        return "paretomtl"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: polls would fill the terminal."""
+
+
+class PageServer(ThreadingHTTPServer):
+    """Serves the page of some runs on the loopback interface.
+
+    Args:
+        watched: the runs.
+        port: 0 for any that is free.
+    """
+
+    daemon_threads = True
+    allow_reuse_port = False
+
+    def __init__(self, watched: Watched, port: int = 0) -> None:
+        self.watched = watched
+        if not 0 <= port <= 65535:
+            raise ValueError(f"'port' must be between 0 and 65535, 0 for any that is free. Got {port} instead.")
+        try:
+            super().__init__((LOOPBACK, port), _Handler)
+        except OSError as error:
+            raise ValueError(f"'port' must be one that is free. Got {port}: {error.strerror}.") from None
+        self.names = [f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")]
+        if self.server_port == 80:  # browsers leave it out
+            self.names += [LOOPBACK, "localhost"]
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://{LOOPBACK}:{self.server_port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)

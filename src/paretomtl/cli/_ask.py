@@ -9,6 +9,7 @@ from rich.table import Table as Grid
 
 from paretomtl._questions import begin, difference
 from paretomtl._selection import Choice, Table
+from paretomtl.cli._common import text_console
 
 
 def at_terminal() -> bool:
@@ -18,7 +19,7 @@ def at_terminal() -> bool:
 
 def ask(table: Table) -> Choice:
     """Ask which of two solutions is better until one is left. Questions go to standard error."""
-    console = Console(stderr=True)
+    console = text_console(stderr=True)
     search = begin(table)
     if not search.rows:
         return Choice(None, f"No solution has finite losses on {table.split}: {table.known()}.")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 from torch import Tensor
 
 from paretomtl import TensorBoard
@@ -22,6 +21,7 @@ from paretomtl.cli._common import (
     find_problem,
     print_front,
     print_json,
+    text_console,
 )
 from paretomtl.cli._show import summary
 from paretomtl.front import Front
@@ -121,7 +121,7 @@ def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        console = Console()
+        console = text_console()
         print_front(console, front, front.shown_split)
         for line in _lines(facts):
             console.print(line, highlight=False, soft_wrap=True)

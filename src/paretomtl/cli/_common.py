@@ -19,6 +19,7 @@ import torch
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import paretomtl
 from paretomtl.front import Front
@@ -69,6 +70,11 @@ ClipNorm = Annotated[float | None, typer.Option(help="The longest update of each
 Keep = Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")]
 
 
+def text_console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    """A console that prints text as it is: names and paths of users may hold what rich takes for markup or emoji."""
+    return Console(stderr=stderr, quiet=quiet, markup=False, emoji=False)
+
+
 def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
     """Errors that this library raises about its input are one line; all others keep their traceback."""
 
@@ -77,13 +83,14 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except KeyboardInterrupt:
-            Console(stderr=True).print("Stopped.", highlight=False)
+            text_console(stderr=True).print("Stopped.", highlight=False)
             raise typer.Exit(INTERRUPTED) from None
         except (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError) as error:
             frames = traceback.extract_tb(error.__traceback__)
             if not isinstance(error, OSError) and not _is_ours(frames[-1].filename):
                 raise
-            Console(stderr=True).print(f"[red]Error:[/] {_escaped(str(error))}", highlight=False, soft_wrap=True)
+            said = Text.assemble(("Error:", "red"), f" {error}")
+            text_console(stderr=True).print(said, highlight=False, soft_wrap=True)
             raise typer.Exit(BAD_INPUT) from None
 
     return wrapped
@@ -209,7 +216,7 @@ def print_front(console: Console, front: Front, split: str) -> None:
             if some:
                 console.print(_solutions(front, some, split, status=False))
     if "infeasible" in front.status:
-        console.print("[dim]infeasible: the losses on training lie outside of the region of its preference.[/]")
+        console.print("infeasible: the losses on training lie outside of the region of its preference.", style="dim")
 
 
 def _solutions(front: Front, columns: dict[str, list[float]], split: str, *, status: bool) -> Table:
@@ -237,7 +244,3 @@ def print_json(content: Any) -> None:
 
 def _is_ours(filename: str) -> bool:
     return os.path.realpath(filename).startswith(str(Path(paretomtl.__file__).resolve().parent))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", "\\[")

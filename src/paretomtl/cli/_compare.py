@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from paretomtl.cli._common import (
     BatchSize,
@@ -27,6 +27,7 @@ from paretomtl.cli._common import (
     find_problem,
     print_front,
     print_json,
+    text_console,
 )
 from paretomtl.experiments import Summary, common_reference, summaries, verdict
 from paretomtl.experiments import compare as compare_methods
@@ -74,7 +75,7 @@ def compare(
         raise ValueError(f"'--seeds' must be at least 1. Got {seeds} instead.")
     if fronts_ and out is None:
         raise ValueError("'--fronts' must come with '--out', where they are stored.")
-    errors = Console(stderr=True)
+    errors = text_console(stderr=True)
     options: dict[str, Any] = {
         "epochs": epochs,
         "batch_size": batch_size,
@@ -97,7 +98,7 @@ def compare(
         folder=out,
         command=f"paretomtl compare {problem}{said} --methods {','.join(names)} --seeds {seeds}",
         keep_fronts=fronts_,
-        tell=lambda text: errors.print(f"[dim]{text}[/]", highlight=False),
+        tell=lambda text: errors.print(text, style="dim", highlight=False),
         **options,
     )
     table = summaries(rows)
@@ -108,10 +109,10 @@ def compare(
         content = [{**vars(each), "hypervolume": _pair(each.hypervolume)} for each in table]
         print_json({"reference": reference, "methods": content, "verdict": verdict(table)})
         return
-    console = Console()
+    console = text_console()
     if seeds == 1:
         for name, front in fronts.items():
-            console.print(f"[bold]{name}[/], {len(front)} models, losses on {front.shown_split}")
+            console.print(Text.assemble((name, "bold"), f", {len(front)} models, losses on {front.shown_split}"))
             print_front(console, front, front.shown_split)
             console.print()
     console.print(_table(table, rows[0]["tasks"]))

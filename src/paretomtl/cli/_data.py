@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from paretomtl.cli._common import clean_errors, print_json
+from paretomtl.cli._common import clean_errors, print_json, text_console
 from paretomtl.problems import Canvases, prepare_canvases, prepare_census, prepare_localization, prepare_utkface
 from paretomtl.problems._canvases import MIXES
 from paretomtl.problems._census_prepared import PUBLISHED_CENSUS, census_file
@@ -76,10 +76,10 @@ def prepare(
     """Read a data set once, verify it and keep it in one file; what is there already is only verified."""
     if name not in NAMES:
         raise ValueError(f"'name' must be one of {', '.join(NAMES)}. Got {name!r} instead.")
-    errors, began = Console(stderr=True), time.perf_counter()
+    errors, began = text_console(stderr=True), time.perf_counter()
 
     def tell(text: str) -> None:
-        errors.print(text, highlight=False, soft_wrap=True, markup=False)
+        errors.print(text, highlight=False, soft_wrap=True)
 
     drawn = None
     if name in MIXES:
@@ -112,7 +112,7 @@ def prepare(
         place = "" if found.path == found.usual else f"PARETOMTL_DATA={found.path.parent} "
         lines.append(f"Train on it with: {place}paretomtl run {name}{found.arguments}")
     for line in lines:
-        Console().print(line, highlight=False, soft_wrap=True, markup=False)
+        text_console().print(line, highlight=False, soft_wrap=True)
 
 
 def _canvases(made: Canvases, cache: Path | None) -> _Prepared:
@@ -177,6 +177,6 @@ def _draw(canvases: Canvases, path: Path, errors: Console) -> Path | None:
     try:
         draw_sheet(canvases, path)
     except ModuleNotFoundError as error:
-        errors.print(f"No contact sheet: {error}", highlight=False, soft_wrap=True, markup=False)
+        errors.print(f"No contact sheet: {error}", highlight=False, soft_wrap=True)
         return None
     return path

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from paretomtl.cli._common import (
     BatchSize,
@@ -18,6 +17,7 @@ from paretomtl.cli._common import (
     find_optimizer,
     find_problem,
     print_json,
+    text_console,
 )
 from paretomtl.diagnosis import diagnose as measure
 
@@ -45,7 +45,7 @@ def diagnose(
     Trains one model with equal weights and a network for each task, for each seed.
     """
     found = find_problem(problem, with_ or [])
-    errors = Console(stderr=True)
+    errors = text_console(stderr=True)
     diagnosis = measure(
         found,
         epochs=epochs,
@@ -56,14 +56,14 @@ def diagnose(
         strategy=strategy,  # type: ignore[arg-type]
         device=device,
         precision=precision,
-        tell=lambda text: errors.print(f"[dim]{text}[/]", highlight=False),
+        tell=lambda text: errors.print(text, style="dim", highlight=False),
     )
     if as_json:
         print_json(diagnosis.numbers())
         return
-    console = Console()
+    console = text_console()
     for line in [*diagnosis.tables(), "", *diagnosis.sentences(min(console.width, 80))]:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, highlight=False, soft_wrap=True)
     verdict = diagnosis.verdict
     if verdict.preferences is not None:
         settings = "".join(f" --with {setting}" for setting in with_ or [])
@@ -71,4 +71,4 @@ def diagnose(
         long = diagnosis.epochs * (1 if found.train is None else 10)  # a problem's recipe says it, where there is one
         length = "" if found.recipe.epochs is not None else f" --epochs {long}"
         command = f"paretomtl run {problem}{settings} --preferences {verdict.preferences}{scale}{length}"
-        console.print(f"Next: {command}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"Next: {command}", highlight=False, soft_wrap=True)

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
 
 from paretomtl._export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl._files import read_json
 from paretomtl.cli._asked import Asked
-from paretomtl.cli._common import find_problem, problem_in_python
+from paretomtl.cli._common import find_problem, problem_in_python, text_console
 from paretomtl.front import Front
 from paretomtl.problems import Problem
 from paretomtl.training._batches import make_batches
@@ -79,7 +78,7 @@ def export(
     onnx: Path | None,
 ) -> None:
     """Write what was asked for; what was written, and what is to be known of it, goes to standard error."""
-    console = Console(stderr=True)
+    console = text_console(stderr=True)
     written: list[Path] = []
     problem = None
     try:
@@ -89,7 +88,7 @@ def export(
             raise
         if source.name is not None:
             said = f"The problem cannot be made here ({error}), so the names of the weights are not checked."
-            console.print(said, highlight=False, markup=False, soft_wrap=True)
+            console.print(said, highlight=False, soft_wrap=True)
     front = Front.load(run, problem)
     if weights is not None:
         make = None if problem is None or source.name is None else problem_in_python(source.name, source.settings)
@@ -101,9 +100,9 @@ def export(
         for path, write in ((torchscript, export_torchscript), (onnx, export_onnx)):
             if path is not None:
                 for note in write(model, path, inputs, others):
-                    console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+                    console.print(f"Note: {note}", highlight=False, soft_wrap=True)
                 written.append(path)
-    console.print(f"Written: {', '.join(map(str, written))}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"Written: {', '.join(map(str, written))}", highlight=False, soft_wrap=True)
 
 
 def _inputs(problem: Problem, model: torch.nn.Module, samples: int) -> tuple[Any, ...]:

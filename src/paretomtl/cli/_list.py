@@ -4,9 +4,9 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from paretomtl.cli._common import text_console
 from paretomtl.experiments import STUDIES
 from paretomtl.methods import METHODS
 from paretomtl.problems import PROBLEMS
@@ -30,7 +30,7 @@ def list_names(as_json: Annotated[bool, typer.Option("--json", help="Print as JS
     for kind, entries in groups.items():
         for name, text in entries.items():
             table.add_row(kind, name, text)
-    Console().print(table)
+    text_console().print(table)
 
 
 def _summary(docstring: str | None) -> str:

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from paretomtl.cli._asked import Asked, print_result
-from paretomtl.cli._common import clean_errors
+from paretomtl.cli._common import clean_errors, text_console
 from paretomtl.front import Front
 
 
@@ -36,8 +35,8 @@ def refine(
     """
     front = Front.load(run)
     rows = front.around(around, count, angle=angle)
-    console = Console(stderr=True)
-    console.print(f"{front.reading.capitalize()}s around subproblem {around} of {run}:", highlight=False, markup=False)
+    console = text_console(stderr=True)
+    console.print(f"{front.reading.capitalize()}s around subproblem {around} of {run}:", highlight=False)
     for row in rows.tolist():
         console.print("  " + "  ".join(f"{value:.4f}" for value in row), highlight=False)
     if propose:

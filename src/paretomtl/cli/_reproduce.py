@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from paretomtl._files import check_writable
-from paretomtl.cli._common import clean_errors
+from paretomtl.cli._common import clean_errors, text_console
 from paretomtl.experiments import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
 from paretomtl.report import DRAWINGS
 
@@ -43,7 +43,7 @@ def reproduce(
     if quick and smoke:
         raise typer.BadParameter("must not both be given: each is a size.", param_hint="--quick, --smoke")
     size: Size = "smoke" if smoke else "quick" if quick else "full"
-    found = {}
+    found, errors = {}, text_console(stderr=True)
     for each in STUDIES if name == EVERYTHING else (name,):
         folder = out or Path("out") / "reproduce"
         check_writable("--out", folder)
@@ -54,7 +54,7 @@ def reproduce(
             command = f"paretomtl reproduce {each}{'' if size == 'full' else f' --{size}'}"
             progress = run_study(
                 each, STUDIES[each], folder, size=size, seconds=seconds, only=only, data=data, again=again,
-                command=command, tell=lambda text: Console(stderr=True).print(text, highlight=False, soft_wrap=True),
+                command=command, tell=lambda text: errors.print(text, highlight=False, soft_wrap=True),
             )  # fmt: skip
         found[each] = _told(each, STUDIES[each], progress, folder, quiet=as_json, began=began, size=size)
     if as_json:
@@ -65,7 +65,7 @@ def _told(
     name: str, study: Study, progress: Progress, folder: Path, *, quiet: bool, began: float, size: Size
 ) -> dict[str, Any]:
     """Print what the rows say, as far as they say it; draw the figures."""
-    console = Console(quiet=quiet)
+    console = text_console(quiet=quiet)
     claims, facts, figures, remarks = [], [], [], []
     if progress.rows:
         figures = DRAWINGS[name](progress.rows, folder)
@@ -87,7 +87,7 @@ def _told(
         shown = "; ".join(progress.missing[:4]) + ("; ..." if len(progress.missing) > 4 else "")
         remarks.append(f"Missing {len(progress.missing)} cells: {shown}. The same command goes on.")
     for remark in remarks:
-        console.print(f"[yellow]{remark}[/]", soft_wrap=True)
+        console.print(remark, style="yellow", soft_wrap=True)
     seconds = time.perf_counter() - began
     drawn = ", ".join(sorted({path.stem for path in figures})) or "none"
     console.print(
@@ -110,7 +110,8 @@ def _claims_table(claims: list[Any]) -> Table:
     table.add_column("verdict", width=12)
     for claim in claims:
         style = VERDICT_STYLE.get(claim.verdict.removeprefix("so far "), "red")
-        table.add_row(f"{claim.claim} [dim]({claim.where})[/]", claim.measured, f"[{style}]{claim.verdict}[/]")
+        said = Text.assemble(claim.claim, (f" ({claim.where})", "dim"))
+        table.add_row(said, claim.measured, Text(claim.verdict, style))
     return table
 
 

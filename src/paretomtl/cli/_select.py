@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from paretomtl._files import write_tensors
 from paretomtl._selection import Choice, table_of
@@ -18,6 +17,7 @@ from paretomtl.cli._common import (
     complete_problem,
     numbers_of,
     print_json,
+    text_console,
 )
 from paretomtl.cli._export import Source, export
 from paretomtl.front import Front
@@ -110,7 +110,7 @@ def select(
         missed = {"nearest": choice.nearest, "misses": dict(choice.misses)}
         print_json({"k": choice.k, "reason": choice.reason, **values, **missed})
     else:
-        console = Console()
+        console = text_console()
         console.print(choice.reason, highlight=False)
         for name, value in {**choice.losses, **choice.metrics}.items():
             console.print(f"  {name}: {value:.4g}", highlight=False)

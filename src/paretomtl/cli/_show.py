@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
-from paretomtl.cli._common import clean_errors, print_front, print_json
+from paretomtl.cli._common import clean_errors, print_front, print_json, text_console
 from paretomtl.front import Front
 from paretomtl.training import plain_numbers
 
@@ -33,9 +33,10 @@ def show(
     if as_json:
         print_json(facts)
         return
-    console = Console()
+    console = text_console()
     stopped = "" if front.complete else ", stopped early"
-    console.print(f"[bold]{front.problem}[/], {front.method}, seed {front.seed}{stopped}; losses on {shown}")
+    told = f", {front.method}, seed {front.seed}{stopped}; losses on {shown}"
+    console.print(Text.assemble((front.problem, "bold"), told))
     print_front(console, front, shown)
     if facts["hypervolume"] is not None:
         reference = tuple(round(value, 3) for value in facts["reference"])

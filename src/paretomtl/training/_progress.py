@@ -147,7 +147,7 @@ class RichProgress:
     """A bar with the time left, and the losses of each subproblem below it."""
 
     def __init__(self) -> None:
-        console = require("rich.console", "cli").Console(stderr=True)
+        console = require("rich.console", "cli").Console(stderr=True, markup=False, emoji=False)
         self._live = require("rich.live", "cli").Live(console=console, transient=True, refresh_per_second=4)
         self._started = False
         self._report: Report | None = None

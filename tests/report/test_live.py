@@ -134,38 +134,36 @@ def test_every_stage_of_a_run(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     run = LiveRun(folder, "run")
     assert run.look()
-    assert (run.news.state, run.view) == ("waiting", None)
+    assert (run.news.state, run.front) == ("waiting", None)
     front = fit(folder, epochs=6)
     lines = cut(folder, 0)
     (folder / "log.jsonl").write_text(lines[0])
     assert run.look()
-    assert run.view is not None
-    assert (run.news.state, run.view["values"], run.view["epoch"]) == ("training", {}, 0)
-    assert run.view["preferences"] == view_of(front, "", "")["preferences"]
+    assert (run.news.state, run.view()["values"], run.view()["epoch"]) == ("training", {}, 0)
+    assert run.view()["preferences"] == view_of(front, "", "")["preferences"]
     for done in range(1, 7):
         (folder / "log.jsonl").write_text("".join(lines[: done + 1]))
         assert run.look()
         assert not run.look()
         event = json.loads(lines[done])
-        assert run.view["epoch"] == done
-        assert run.view["values"]["val"]["loss:a"] == pytest.approx([row[0] for row in event["val_losses"]], rel=1e-5)
-        assert run.view["values"]["val"]["worst"] == pytest.approx(event["val_metrics"]["worst"], rel=1e-5)
-        assert run.view["history"]["epochs"] == list(range(1, done + 1))
-    assert run.view["state"] == "training"
+        assert run.view()["epoch"] == done
+        assert run.view()["values"]["val"]["loss:a"] == pytest.approx([row[0] for row in event["val_losses"]], rel=1e-5)
+        assert run.view()["values"]["val"]["worst"] == pytest.approx(event["val_metrics"]["worst"], rel=1e-5)
+        assert run.view()["history"]["epochs"] == list(range(1, done + 1))
+    assert run.view()["state"] == "training"
     assert run.news.process == "running"
     front.save(folder / "front")
     assert not run.look(), "the front of a run that says that it trains is not looked at"
     (folder / "log.jsonl").write_text("".join(lines))
     assert run.look()
     assert run.news.state == "finished"
-    assert run.view == {**view_of(front, "run", str(folder)), "epochs": 6}
+    assert run.view() == {**view_of(front, "run", str(folder)), "epochs": 6}
 
 
 def test_the_live_view_of_the_last_epoch_is_that_of_the_front(tmp_path: Path) -> None:
     front = fit(tmp_path, epochs=5, method=pm.ParetoMTL(scale=(1.0, 4.0)))
     cut(tmp_path, 6)
-    live, final = looked_at(tmp_path).view, view_of(front, "run", str(tmp_path))
-    assert live is not None
+    live, final = looked_at(tmp_path).view(), view_of(front, "run", str(tmp_path))
     assert final["scale"] is not None
     same = ("tasks", "reading", "preferences", "scale", "ideal", "reference", "history", "better", "method", "seed")
     assert {name: live[name] for name in same} == {name: final[name] for name in same}
@@ -180,10 +178,9 @@ def test_runs_of_earlier_versions_are_shown_without_regions(tmp_path: Path) -> N
         del lines[0][name]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:4]))
     run = looked_at(tmp_path)
-    assert run.view is not None
-    assert (run.view["reading"], run.view["in_region"], run.view["method"]) == ("start", None, "ParetoMTL")
+    assert (run.view()["reading"], run.view()["in_region"], run.view()["method"]) == ("start", None, "ParetoMTL")
     assert (run.news.state, run.news.process) == ("training", "unknown")
-    assert run.view["values"]["val"]
+    assert run.view()["values"]["val"]
 
 
 def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
@@ -192,8 +189,7 @@ def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
     run = looked_at(tmp_path)
     assert run.news.state == "finished"
     assert "front cannot be read" in run.news.text
-    assert run.view is not None
-    assert run.view["values"], "the log is still there"
+    assert run.view()["values"], "the log is still there"
     (tmp_path / "config.json").write_text("[]")
     assert "config.json cannot be read" in looked_at(tmp_path).news.text
 
@@ -210,8 +206,7 @@ def test_reports_of_another_shape_are_left_out(tmp_path: Path, change: dict[str,
     lines = cut(tmp_path, 3)
     with (tmp_path / "log.jsonl").open("a") as file:
         file.write(json.dumps({**json.loads(lines[3]), **change}) + "\n")
-    view = looked_at(tmp_path).view
-    assert view is not None
+    view = looked_at(tmp_path).view()
     assert view["epoch"] == 2
 
 
@@ -222,8 +217,7 @@ def test_losses_that_are_not_finite_are_shown_as_unknown(tmp_path: Path) -> None
     event["val_losses"][1] = [None, None]
     event["frozen"] = [1]
     (tmp_path / "log.jsonl").write_text(lines[0] + json.dumps(event) + "\n")
-    view = looked_at(tmp_path).view
-    assert view is not None
+    view = looked_at(tmp_path).view()
     assert view["values"]["val"]["loss:a"][1] is None
     assert view["status"] == ["training", "non-finite", "training"]
     assert view["nondominated"]["val"][1] is False
@@ -236,8 +230,7 @@ def test_a_long_log_has_short_curves(tmp_path: Path) -> None:
     with (tmp_path / "log.jsonl").open("a") as file:
         for epoch in range(1, 10_001):
             file.write(json.dumps({**event, "epoch": epoch}) + "\n")
-    view = looked_at(tmp_path).view
-    assert view is not None
+    view = looked_at(tmp_path).view()
     assert len(view["history"]["epochs"]) <= 200
     assert view["history"]["epochs"][-1] == view["epoch"] == 10_000
     assert len(json.dumps(view)) < 100_000
@@ -247,7 +240,7 @@ def test_a_stored_front_is_shown_too(tmp_path: Path) -> None:
     front = fit(tmp_path / "run")
     front.save(tmp_path / "alone")
     run = looked_at(tmp_path / "alone")
-    assert (run.news.state, run.view) == ("finished", view_of(front, "run", str(tmp_path / "alone")))
+    assert (run.news.state, run.view()) == ("finished", view_of(front, "run", str(tmp_path / "alone")))
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
@@ -287,24 +280,23 @@ def test_a_run_is_followed_through_its_death_and_resurrection(tmp_path: Path) ->
 
     def seen(state: str, epoch: int = 0) -> bool:
         run.look()
-        return run.news.state == state and run.view is not None and run.view["epoch"] >= epoch
+        return run.news.state == state and run.front is not None and run.view()["epoch"] >= epoch
 
     with training(folder) as process:
         wait_for(lambda: seen("training", 5))
         process.send_signal(signal.SIGKILL)
         process.wait()
         wait_for(lambda: seen("broken", 5))
-    assert run.view is not None
     assert run.news.process == "gone"
     assert run.news.time is not None
     assert run.news.time <= time.time()
-    reached = run.view["epoch"]
+    reached = run.view()["epoch"]
     with training(folder) as process:
         wait_for(lambda: seen("training", reached + 3))
-        epochs = run.view["history"]["epochs"]
+        epochs = run.view()["history"]["epochs"]
         assert epochs == sorted(set(epochs)), "what was trained twice is shown once"
         process.send_signal(signal.SIGINT)
         process.wait()
         wait_for(lambda: seen("stopped", reached + 3))
     front = pm.Front.load(folder)
-    assert run.view == {**view_of(front, "run", str(folder)), "epochs": 100_000}
+    assert run.view() == {**view_of(front, "run", str(folder)), "epochs": 100_000}

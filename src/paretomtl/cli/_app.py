@@ -17,6 +17,7 @@ from paretomtl.cli._reproduce import reproduce
 from paretomtl.cli._run import run
 from paretomtl.cli._select import select
 from paretomtl.cli._show import show
+from paretomtl.cli._watch import watch
 
 app = typer.Typer(
     name="paretomtl",
@@ -31,6 +32,7 @@ app.command("compare")(compare)
 app.command("show")(show)
 app.command("select")(select)
 app.command("report")(report)
+app.command("watch")(watch)
 app.command("refine")(refine)
 app.command("reproduce")(reproduce)
 app.command("list")(list_names)

@@ -5,9 +5,9 @@ While a run trains, all comes from its configuration and its log, which are smal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch import Tensor
 from paretomtl._files import read_json
 from paretomtl.front import Front
 from paretomtl.report.page._log import Curves, LogTail
-from paretomtl.report.page._view import View, history_of, view_of
+from paretomtl.report.page._view import POINTS, View, history_of, view_of
 from paretomtl.training import is_running
 
 _TRAINING, _ENDED = ("start", "resume", "epoch"), ("end", "stopped")  # words of a log
@@ -52,7 +52,7 @@ class LiveRun:
         >>> run = LiveRun(Path("runs/not-yet"), "not-yet")
         >>> run.look()
         True
-        >>> run.news.state, run.view
+        >>> run.news.state, run.front
         ('waiting', None)
         >>> run.look()
         False
@@ -61,7 +61,7 @@ class LiveRun:
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
         self.name = name
-        self.view: View | None = None
+        self.front: Front | None = None
         self.news = News("", "unknown", None)
         self._tail = LogTail(folder / "log.jsonl")
         self._forget()
@@ -80,8 +80,23 @@ class LiveRun:
         if not (anew or any(added) or replaced or news != self.news):
             return False
         self.news = news
-        self.view = self._made()
+        self.front = self._final() or self._of_log()
         return True
+
+    def view(self, *, reference: Sequence[float] | None = None, points: int = POINTS) -> View:
+        """What there is to show, with the arguments of :func:`view_of`; there must be a front."""
+        assert self.front is not None
+        found = view_of(self.front, self.name, str(self.folder), reference=reference, points=points)
+        if self.front is self._final():
+            return {**found, "epochs": self._config.get("epochs", found["epochs"])}
+        events = self._curves.events()
+        return {
+            **found,
+            "state": "training" if self.news.state == "waiting" else self.news.state,
+            "epoch": events[-1]["epoch"] if events else 0,
+            "epochs": self._config.get("epochs"),
+            "history": history_of(self.front.history, points, [event["epoch"] for event in events]),
+        }
 
     # What the files say.
 
@@ -139,7 +154,7 @@ class LiveRun:
         self._front_seen, self._front, self._front_trouble = seen, None, ""
         if seen is not None:
             try:
-                self._front = Front.load(self.folder)
+                self._front = replace(Front.load(self.folder), parameters={}, measured={}, snapshot=None)
             except (OSError, ValueError) as error:
                 self._front_trouble = f"its front cannot be read: {error}"
         return True
@@ -163,32 +178,18 @@ class LiveRun:
         process = {True: "running", False: "gone", None: "unknown"}[running]
         return News("broken" if running is False else "training", process, self._time, trouble)
 
-    def _made(self) -> View | None:
-        front = self._final()
-        if front is not None:
-            found = view_of(front, self.name, str(self.folder))
-            return {**found, "epochs": self._config.get("epochs", found["epochs"])}
+    def _of_log(self) -> Front | None:
         if not self._config:
             return None
         events = self._curves.events()
-        last = events[-1] if events else {}
-        return {
-            **view_of(front_of_log(self._config, self._legend, last), self.name, str(self.folder)),
-            "state": "training" if self.news.state == "waiting" else self.news.state,
-            "epoch": last.get("epoch", 0),
-            "epochs": self._config.get("epochs"),
-            "history": self._history(events),
-        }
-
-    def _history(self, events: list[dict[str, Any]]) -> View:
-        shape = (len(self._config["subproblems"]), len(self._config["tasks"]))
-        curves = {"losses": "losses", "weights": "weights", "val": "val_losses"}
-        tables = {
+        front = front_of_log(self._config, self._legend, events[-1] if events else {})
+        curves, shape = {"losses": "losses", "weights": "weights", "val": "val_losses"}, (len(front), len(front.tasks))
+        history = {
             name: torch.stack([_numbers(event[key]) for event in events])
             for name, key in curves.items()
             if events and all(_fits(event.get(key), shape) for event in events)
         }
-        return history_of(tables, epochs=[event["epoch"] for event in events])
+        return replace(front, history=history)
 
 
 def front_of_log(config: Mapping[str, Any], legend: Mapping[str, Any], report: Mapping[str, Any]) -> Front:

@@ -50,9 +50,7 @@ def read_views(runs: Sequence[str | Path]) -> list[View]:
     names = names_of(folders)
     fronts = [Front.load(folder) for folder in folders]
     check_tasks(names, [front.tasks for front in fronts])
-    reference = _common_reference(fronts)
-    room = NUMBERS // (3 * len(fronts[0].tasks) * sum(map(len, fronts)))
-    points = max(20, min(POINTS, room))
+    reference, points = common_reference(fronts), room_for(fronts)
     return [
         view_of(front, name, str(folder), reference=reference, points=points)
         for front, name, folder in zip(fronts, names, folders, strict=True)
@@ -141,7 +139,12 @@ def _asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _common_reference(fronts: Sequence[Front]) -> list[float] | None:
+def room_for(fronts: Sequence[Front]) -> int:
+    """How many points each curve of a page with all of these may have."""
+    return max(20, min(POINTS, NUMBERS // (3 * len(fronts[0].tasks) * sum(map(len, fronts)))))
+
+
+def common_reference(fronts: Sequence[Front]) -> list[float] | None:
     """The largest reference of each task, so that hypervolumes compare; None where a run has none."""
     found = [front.reference for front in fronts]
     if any(reference is None for reference in found):

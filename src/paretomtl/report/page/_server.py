@@ -6,13 +6,14 @@ import hashlib
 import json
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from paretomtl.report.page._live import LiveRun, check_folder
+from paretomtl.report.page._page import Payload, common_reference, names_of, page_text, payload_of, room_for
 
 LOOPBACK = "127.0.0.1"
 """Where the server listens, and nowhere else."""
@@ -26,25 +27,23 @@ class Watched:
 
     Args:
         folders: of runs, or where they are going to be.
-        page: makes HTML of a payload.
     """
 
-    def __init__(self, folders: Sequence[Path], page: Callable[[dict[str, Any]], str]) -> None:
+    def __init__(self, folders: Sequence[Path]) -> None:
         distinct = list({folder.resolve(): folder for folder in folders}.values())
         for folder in distinct:
             check_folder(folder)
-        self._runs = [LiveRun(folder, name) for folder, name in zip(distinct, _names(distinct), strict=True)]
-        self._page = page
+        self._runs = [LiveRun(folder, name) for folder, name in zip(distinct, names_of(distinct), strict=True)]
         self._lock = threading.Lock()
         self._data, self._tag = b"", ""
-        self._payload: dict[str, Any] = {}
+        self._payload: Payload = {}
 
     def data(self) -> tuple[bytes, str]:
         """All runs as JSON, and what stays the same as long as there is no news."""
         with self._lock:
             news = [run.look() for run in self._runs]
             if any(news) or not self._data:
-                self._payload = _payload(self._runs)
+                self._payload = live_payload(self._runs)
                 self._data = json.dumps(self._payload, ensure_ascii=False, allow_nan=False).encode()
                 self._tag = f'"{hashlib.sha256(self._data).hexdigest()[:32]}"'
             return self._data, self._tag
@@ -53,27 +52,32 @@ class Watched:
         """The page as it is now."""
         self.data()
         with self._lock:
-            return self._page(self._payload).encode()
+            return live_page(self._payload).encode()
 
 
-def _payload(runs: Sequence[LiveRun]) -> dict[str, Any]:
-    """What a live page shows: views of the runs that have one, and the news of all.
+def live_payload(runs: Sequence[LiveRun]) -> Payload:
+    """What a live page shows: views of the runs that have a front, and the news of all.
 
     Runs of other tasks than the first one are in the news alone.
     """
-    views = [run.view for run in runs if run.view is not None]
-    same = [view for view in views if view["tasks"] == views[0]["tasks"]]
-    news = [{"name": run.name, **vars(run.news)} for run in runs]
-    for run, said in zip(runs, news, strict=True):
-        if run.view is not None and run.view not in same:
-            said["text"] = f"left out here: its tasks are {', '.join(run.view['tasks'])}"
-    return {"live": {"every": EVERY, "news": news}, "runs": same}
+    known = [run.front for run in runs if run.front is not None]
+    tasks = known[0].tasks if known else ()
+    same = [front for front in known if front.tasks == tasks]
+    reference, points = (common_reference(same), room_for(same)) if same else (None, 0)
+    views, news = [], []
+    for run in runs:
+        said = {"name": run.name, **vars(run.news)}
+        if run.front is not None and run.front.tasks == tasks:
+            views.append(run.view(reference=reference, points=points))
+        elif run.front is not None:
+            said["text"] = f"left out here: its tasks are {', '.join(run.front.tasks)}"
+        news.append(said)
+    return payload_of(views, live={"every": EVERY, "news": news})
 
 
-def _names(folders: Sequence[Path]) -> list[str]:
-    """The names of folders, or the whole paths where two have the same."""
-    short = [folder.resolve().name for folder in folders]
-    return short if len(set(short)) == len(short) else [str(folder) for folder in folders]
+def live_page(payload: Payload) -> str:
+    """The HTML of a page that asks for news."""
+    return page_text(payload, more=["live"])
 
 
 class _Handler(BaseHTTPRequestHandler):

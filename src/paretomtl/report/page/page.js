@@ -208,6 +208,7 @@ const READING = [
 ];
 
 function ledeOf() {
+  if (!payload.runs.length) return ["Nothing is there yet."];
   const total = payload.runs.reduce((sum, view) => sum + view.subproblems.length, 0);
   const problems = [...new Set(payload.runs.map((view) => view.problem))];
   const tasks = payload.tasks.map((task, t) => [t === 0 ? "" : t === payload.tasks.length - 1 ? " and " : ", ", named(task, 30)]).flat();

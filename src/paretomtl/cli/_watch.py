@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import signal
+import threading
+import webbrowser
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from paretomtl.cli._common import clean_errors, text_console
+from paretomtl.report.page import PageServer, Watched
+
+
+@clean_errors
+def watch(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Folders of runs, or where they are going to be.", metavar="RUN...", show_default=False),
+    ],
+    port: Annotated[int, typer.Option(help="Where to serve; 0 takes any port that is free.")] = 0,
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Show runs while they train: the page of [bold]report[/], served to this machine alone, until Ctrl-C."""
+    with PageServer(Watched(runs), port) as server:
+
+        def leave(number: int, frame: FrameType | None) -> None:
+            threading.Thread(target=server.shutdown).start()  # which waits for the loop below
+
+        before = signal.signal(signal.SIGTERM, leave)
+        text_console().print(f"Serving {server.url} until Ctrl-C.", highlight=False)
+        if open_:
+            webbrowser.open(server.url)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        finally:
+            signal.signal(signal.SIGTERM, before)

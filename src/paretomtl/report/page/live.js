@@ -1,0 +1,63 @@
+// A page that is served: it asks for news while somebody looks at it, and says how old they are.
+
+const served = { payload: JSON.parse(byId("payload").textContent), tag: null, lost: false, asking: false, timer: 0, held: false, waiting: false };
+
+byId("notices").after(el("div", { id: "news", class: "news" }));
+
+function newsOf({ name, state, process, time, text }) {
+  const age = time === null ? "" : clock(Math.max(0, Math.round(Date.now() / 1000 - time)));
+  const view = served.payload.runs.find((run) => run.name === name);
+  const done = view ? `epoch ${view.epoch}${isNumber(view.epochs) ? ` of ${view.epochs}` : ""}` : "";
+  const unknown = process === "unknown" ? "; whether its process runs is not known here" : "";
+  const words = {
+    waiting: "no run is there yet; it shows up here when it begins.",
+    training: `${done}, last news ${age} ago${unknown}.`,
+    broken: age ? `no news for ${age}; the process is gone. The same command with --resume goes on.` : "it cannot be read.",
+    stopped: `stopped, ${done}. The same command with --resume goes on.`,
+    finished: `finished, ${done}.`,
+  };
+  const more = text ? ` ${text[0].toUpperCase()}${text.slice(1)}.` : "";
+  return el("p", { class: state === "broken" ? "notice" : "hint", "data-state": state }, named(name), `: ${words[state]}${more}`);
+}
+
+function drawNews() {
+  const lost = el("p", { class: "notice", "data-state": "lost" }, "The server does not answer: paretomtl watch has ended, or is busy. This is what it said last.");
+  fill("news", served.lost ? lost : null, served.payload.live.news.map(newsOf));
+}
+
+function show() {
+  served.waiting = served.held;
+  if (!served.held) render(served.payload);
+}
+
+async function ask() {
+  if (served.asking || document.hidden) return;
+  served.asking = true;
+  clearTimeout(served.timer);
+  try {
+    const answer = await fetch("/data.json", { cache: "no-store", headers: served.tag === null ? {} : { "If-None-Match": served.tag } });
+    served.lost = answer.status !== 200 && answer.status !== 304;
+    if (answer.status === 200) {
+      served.payload = await answer.json();
+      served.tag = answer.headers.get("ETag");
+      show();
+    }
+  } catch {
+    served.lost = true;
+  }
+  drawNews();
+  served.asking = false;
+  served.timer = setTimeout(ask, served.payload.live.every);
+}
+
+// Nothing is drawn anew under a finger that drags.
+document.addEventListener("pointerdown", () => { served.held = true; }, true);
+for (const end of ["pointerup", "pointercancel"]) {
+  document.addEventListener(end, () => {
+    served.held = false;
+    if (served.waiting) show();
+  }, true);
+}
+document.addEventListener("visibilitychange", ask);
+drawNews();
+ask();

@@ -1,0 +1,146 @@
+"""The live page in a real browser, with a run in another process."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paretomtl.report.page import PageServer, Watched
+from report.runs import training
+from report.test_live import cut, fit
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    made = browser.new_page()
+    errors: list[str] = []
+    made.on("pageerror", lambda error: errors.append(str(error)))
+    made.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    made.problems = errors
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[PageServer]:
+    """The page of the folder "run", which is not there yet."""
+    with PageServer(Watched([tmp_path / "run"])) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def cells(page: Any) -> str:
+    """The solutions as the table has them."""
+    return str(page.inner_text("#solutions"))
+
+
+def news(page: Any, state: str) -> str:
+    """What is said of the run, as soon as it is in this state."""
+    page.wait_for_selector(f'#news p[data-state="{state}"]', timeout=60_000)
+    return str(page.inner_text("#news"))
+
+
+def moved(page: Any) -> None:
+    """Wait until the front is another one than now."""
+    page.wait_for_function(
+        "before => document.getElementById('solutions').innerText !== before", arg=cells(page), timeout=60_000
+    )
+
+
+def test_a_front_is_seen_to_form(page: Any, served: PageServer, tmp_path: Path) -> None:
+    page.goto(served.url)
+    assert "no run is there yet" in news(page, "waiting")
+    with training(tmp_path / "run") as process:
+        assert "last news" in news(page, "training")
+        page.wait_for_selector("#main:not([hidden])", timeout=60_000)
+        moved(page)
+        page.click("#solutions tbody tr >> nth=2")
+        page.wait_for_function("document.getElementById('lede').innerText.includes('which you picked')")
+        chosen = page.inner_text("#lede strong")
+        moved(page)
+        assert page.inner_text("#lede strong") == chosen, "the user's choice stays"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        said = news(page, "broken")
+    assert "no news for" in said
+    assert "the process is gone" in said
+    with training(tmp_path / "run") as process:
+        news(page, "training")
+        moved(page)
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        assert "stopped" in news(page, "stopped")
+    assert page.inner_text("#lede strong") == chosen
+    assert page.problems == []
+
+
+def test_a_hidden_page_does_not_ask(page: Any, served: PageServer, tmp_path: Path) -> None:
+    fit(tmp_path / "run", epochs=2)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(served.url)
+    news(page, "finished")
+    hide = """value => {
+        Object.defineProperty(document, "hidden", { value, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, True)
+    page.wait_for_timeout(1500)
+    before = len(asked)
+    page.wait_for_timeout(2500)
+    assert len(asked) == before
+    with page.expect_request("**/data.json"):
+        page.evaluate(hide, False)
+
+
+def test_a_server_that_ended_is_said(page: Any, tmp_path: Path) -> None:
+    fit(tmp_path / "run", epochs=2)
+    with PageServer(Watched([tmp_path / "run"])) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        page.goto(server.url)
+        news(page, "finished")
+        server.shutdown()
+        thread.join()
+    assert "The server does not answer" in news(page, "lost")
+    assert "finished" in page.inner_text("#news")
+
+
+def test_hostile_names_are_text(page: Any, served: PageServer, tmp_path: Path) -> None:
+    fit(tmp_path / "run")
+    lines = cut(tmp_path / "run", 3)
+    hostile = "<img src=x onerror=document.title='hit'></script><script>document.title='hit'</script>"
+    path = tmp_path / "run" / "config.json"
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), "tasks": [hostile, "b"], "problem": "</title>" + hostile})
+    )
+    page.goto(served.url)
+    page.wait_for_selector("#main:not([hidden])")
+    with (tmp_path / "run" / "log.jsonl").open("a") as file:
+        file.write(lines[3])
+    moved(page)
+    assert page.locator("img[src=x]").count() == 0
+    assert page.title() != "hit"
+    assert page.problems == []

@@ -76,6 +76,7 @@ def test_a_front_is_seen_to_form(page: Any, served: PageServer, tmp_path: Path) 
         assert "last news" in news(page, "training")
         page.wait_for_selector("#main:not([hidden])", timeout=60_000)
         moved(page)
+        assert page.locator("#export").is_hidden(), "there is nothing to export yet"
         page.click("#solutions tbody tr >> nth=2")
         page.wait_for_function("document.getElementById('lede').innerText.includes('which you picked')")
         chosen = page.inner_text("#lede strong")
@@ -92,6 +93,7 @@ def test_a_front_is_seen_to_form(page: Any, served: PageServer, tmp_path: Path) 
         process.send_signal(signal.SIGINT)
         process.wait()
         assert "stopped" in news(page, "stopped")
+        assert page.locator("#export").is_visible()
     assert page.inner_text("#lede strong") == chosen
     assert page.problems == []
 

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from paretomtl.cli._common import clean_errors
+from paretomtl.cli._common import clean_errors, text_console
 from paretomtl.report import write_page
 
 
@@ -24,4 +23,4 @@ def report(
     """
     path = write_page(runs, out, title=title)
     size = path.stat().st_size / 1e6
-    Console().print(f"Written: {path} ({size:.1f} MB); open it in a browser.", highlight=False, markup=False)
+    text_console().print(f"Written: {path} ({size:.1f} MB); open it in a browser.", highlight=False)

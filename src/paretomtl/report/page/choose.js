@@ -153,7 +153,8 @@ function stepByKey(event) {
 function drawChosen() {
   const { view, i } = marked();
   const { split } = choices;
-  byId("export").hidden = byId("numbers").hidden = i === null;
+  byId("numbers").hidden = i === null;
+  byId("export").hidden = i === null || !["finished", "stopped"].includes(view.state); // there is a front to export from
   if (i === null) {
     fill("chosen", el("p", {}, "No solution is marked."));
     return;

@@ -230,6 +230,7 @@ function stateNotices(view) {
   const name = () => named(view.name);
   const notes = view.note ? [[name(), `: ${view.note}`]] : [];
   if (!Object.keys(view.values).length) notes.push(["Nothing is there yet of ", name(), ": its first epoch is not done."]);
+  if (payload.live !== null) return notes; // which says more of it
   if (view.state === "stopped") notes.push([name(), ` was stopped early, after ${counted(view.epoch, "epoch")}.`]);
   if (view.state === "broken") notes.push([name(), " broke off; what it had stored is shown."]);
   return notes;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -164,6 +165,31 @@ def test_help_for_one_task_at_the_cost_of_another_is_told() -> None:
     assert found.verdict.word == "gap-only"
     assert "worse than separate networks in many" in found.verdict.text
     assert "better in few" in found.verdict.text
+
+
+def test_a_gap_that_stays_to_the_end_is_a_trade_off() -> None:
+    """Noise hides conflict, as in multi-digits; what joint training costs after the whole recipe does not lie."""
+    found = diagnose(pm.Problem(Pair, squares, ["a", "b"], train=data()), epochs=20)
+
+    def told(gaps: list[float], planned: int | None, norms: list[float] | None = None) -> pm.diagnosis.Verdict:
+        alone = found.first * torch.tensor([[0.40], [0.41], [0.42]])
+        joint = alone + found.first * torch.tensor(gaps)
+        lengths = found.norms if norms is None else torch.tensor(norms).double()
+        return replace(found, alone=alone, joint=joint, planned=planned, norms=lengths).verdict
+
+    assert told([0.0, 0.0], 20).word == "one-model"
+    short = told([0.2, 0.2], 200)
+    assert (short.word, short.preferences) == ("gap-only", None)
+    assert "Diagnose again with all 200 epochs" in short.text
+    assert "as many epochs as you are going to train" in told([0.2, 0.2], None).text
+    for gaps in ([0.2, 0.2], [0.2, 0.0]):
+        whole = told(gaps, 20)
+        assert (whole.word, whole.preferences) == ("front", 5)
+        assert "gradients hardly conflict, but over all epochs" in whole.text
+    assert told([0.2, -0.2], 20).word == "gap-only", "one task gains from the other"
+    scaled = told([0.2, 0.2], 20, norms=[1.0, 100.0])
+    assert scaled.word == "gap-only"
+    assert "Scale the losses first" in scaled.text
 
 
 def test_a_task_without_gradient_is_named() -> None:

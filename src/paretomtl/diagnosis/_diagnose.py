@@ -111,6 +111,7 @@ def diagnose(
         broken=sum(list(front.status).count("non-finite") for front in fronts),
         seconds=time.monotonic() - began,
         without_data=problem.train is None,
+        planned=problem.recipe.epochs,
     )
 
 

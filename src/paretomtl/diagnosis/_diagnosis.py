@@ -36,6 +36,7 @@ class Diagnosis:
         broken: how many of them had losses or gradients that were not finite.
         seconds: how long it took.
         without_data: whether the problem has no data, so that an epoch is a step.
+        planned: the epochs of the problem's recipe; None where it says none.
     """
 
     problem: str
@@ -55,11 +56,17 @@ class Diagnosis:
     broken: int
     seconds: float
     without_data: bool = False
+    planned: int | None = None
 
     @functools.cached_property
     def verdict(self) -> Verdict:
         """What to do, by the rules in docs/diagnose.md."""
         return judge(self)
+
+    @property
+    def whole(self) -> bool:
+        """Whether models were trained as long as the problem's recipe says."""
+        return self.planned is not None and self.epochs >= self.planned
 
     @property
     def late_cosines(self) -> Tensor:
@@ -96,6 +103,7 @@ class Diagnosis:
             "split": self.split,
             **measured,
             "without_data": self.without_data,
+            "planned": self.planned,
             "models": self.models,
             "broken": self.broken,
             "seconds": round(self.seconds, 3),

@@ -62,20 +62,20 @@ def judge(found: Diagnosis) -> Verdict:
     count = None
     if trouble:
         word, text = "unclear", " ".join(trouble)
-    elif conflicts and worse:
+    elif worse and (conflicts or (found.whole and not better and scale is None)):
         word, count = "front", usual_preferences(len(found.tasks))
+        why = f"gradients of {pairs} conflict, and" if conflicts else "gradients hardly conflict, but over all epochs"
         text = (
-            f"A front is worth it: gradients of {pairs} conflict, and joint training is worse than separate networks "
-            f"in {losing}. Begin with {count} preferences, spread evenly; docs/how-many.md says when more pay."
+            f"A front is worth it: {why} joint training is worse than separate networks in {losing}. Begin with "
+            f"{count} preferences, spread evenly; docs/how-many.md says when more pay."
         )
         if len(worse) < len(found.tasks):
             text += f" Look first at preferences with a small loss of {_listed([found.tasks[i] for i in worse])}."
     elif worse:
         word = "gap-only"
-        first = "Scale the losses first" if scale else "Train longer, or a larger model, first"
         text = (
             f"Joint training is worse than separate networks in {losing}, but gradients hardly conflict so far: the "
-            f"cause may be something else than a trade-off. {first}, and diagnose again."
+            f"cause may be something else than a trade-off. {_after_gap(found, scaled=scale is not None)}"
         )
     elif better:
         word = "helping"
@@ -199,6 +199,16 @@ def _trouble(found: Diagnosis) -> list[str]:
             f"Losses or gradients were not finite in {found.broken} of {found.models} models: lower the learning rate."
         )
     return said
+
+
+def _after_gap(found: Diagnosis, *, scaled: bool) -> str:
+    """What to do about a gap without conflict."""
+    if scaled:
+        return "Scale the losses first, and diagnose again."
+    if found.whole:
+        return "Try other weights, or a larger model."
+    long = "as many epochs as you are going to train" if found.planned is None else f"all {found.planned} epochs"
+    return f"Diagnose again with {long}: a gap in some tasks that no other gains from, and that stays, is a trade-off."
 
 
 def _seeds_note(found: Diagnosis) -> str:

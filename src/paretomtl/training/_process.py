@@ -16,7 +16,9 @@ def this_process() -> dict[str, Any]:
 
 
 def is_running(process: Mapping[str, Any]) -> bool | None:
-    """Whether a process of :func:`this_process` is still there; None where that cannot be known from here.
+    """Whether a process, as the lines "start" and "resume" of a log name it, is still there; None where nobody knows.
+
+    That it is on this machine, and on POSIX, is what can be known.
 
     Example:
         >>> is_running(this_process()) in (True, None)

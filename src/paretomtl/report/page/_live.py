@@ -21,6 +21,8 @@ from paretomtl.report.page._view import POINTS, View, history_of, view_of
 from paretomtl.training import is_running
 
 _TRAINING, _ENDED = ("start", "resume", "epoch"), ("end", "stopped")  # words of a log
+_CURVES = {"losses": "losses", "weights": "weights", "val": "val_losses"}  # what a history calls them, and a log
+_TABLES = "tables"  # where an event keeps its tensors
 _OF_A_RUN = ("config.json", "log.jsonl", "front", "checkpoint")  # beginnings of names in a run's folder
 
 
@@ -95,7 +97,7 @@ class LiveRun:
             "state": "training" if self.news.state == "waiting" else self.news.state,
             "epoch": events[-1]["epoch"] if events else 0,
             "epochs": self._config.get("epochs"),
-            "history": history_of(self.front.history, points, [event["epoch"] for event in events]),
+            "history": self._history(points),
         }
 
     # What the files say.
@@ -182,14 +184,17 @@ class LiveRun:
         if not self._config:
             return None
         events = self._curves.events()
-        front = front_of_log(self._config, self._legend, events[-1] if events else {})
-        curves, shape = {"losses": "losses", "weights": "weights", "val": "val_losses"}, (len(front), len(front.tasks))
-        history = {
-            name: torch.stack([_numbers(event[key]) for event in events])
-            for name, key in curves.items()
-            if events and all(_fits(event.get(key), shape) for event in events)
-        }
-        return replace(front, history=history)
+        return front_of_log(self._config, self._legend, events[-1] if events else {})
+
+    def _history(self, points: int) -> View:
+        """The curves so far; what an event holds of them becomes tensors once."""
+        shape, events = (len(self._config["subproblems"]), len(self._config["tasks"])), self._curves.events()
+        for event in events:
+            if _TABLES not in event:
+                event[_TABLES] = {n: _numbers(event[k]) for n, k in _CURVES.items() if _fits(event.get(k), shape)}
+        whole = [name for name in _CURVES if events and all(name in event[_TABLES] for event in events)]
+        tables = {name: torch.stack([event[_TABLES][name] for event in events]) for name in whole}
+        return history_of(tables, points, [event["epoch"] for event in events])
 
 
 def front_of_log(config: Mapping[str, Any], legend: Mapping[str, Any], report: Mapping[str, Any]) -> Front:
@@ -248,9 +253,11 @@ def _fits(value: Any, shape: tuple[int, ...]) -> bool:
 
 def _numbers(lists: Any) -> Tensor:
     """Numbers of a log as they were: NaN for None."""
-    if lists and isinstance(lists[0], list):
-        return torch.stack([_numbers(part) for part in lists])
-    return torch.tensor([torch.nan if value is None else value for value in lists], dtype=torch.float64)
+
+    def known(part: Any) -> Any:
+        return [known(each) for each in part] if isinstance(part, list) else torch.nan if part is None else part
+
+    return torch.tensor(known(lists), dtype=torch.float64)
 
 
 def _point(value: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:

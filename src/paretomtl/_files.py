@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import re
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -18,61 +21,141 @@ from torch import Tensor, nn
 from paretomtl._extras import require
 
 _HINT = " Nothing in it can be trusted; delete it to start over."
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR)
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_LONGEST_NAME = 50  # letters, of up to four bytes; systems take 255 bytes
+
+
+class NewerFormatError(ValueError):
+    """A file that a newer version of this library wrote."""
 
 
 def check_writable(name: str, folder: Path) -> None:
     """Make a folder, and find out now, not after the work, whether it can be written."""
+    mark = _unfinished(folder / "writable")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / ".writable", "")
-        (folder / ".writable").unlink()
+        make_folder(folder)
+        mark.write_bytes(b"")
+        mark.unlink(missing_ok=True)
     except OSError as error:
         raise ValueError(f"'{name}' must be a folder that can be written. {error}.") from None
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, so that they last through a loss of power."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync_folder(each.parent)
+
+
+def file_name(text: str) -> str:
+    """A text as one part of a path that any system takes and that cannot lead anywhere else.
+
+    Example:
+        >>> file_name("../../etc/passwd"), file_name("CON"), file_name("multi-mnist")
+        ('_.._etc_passwd', '_CON', 'multi-mnist')
+    """
+    plain = re.sub(r"[^\w.+-]", "_", text)[:_LONGEST_NAME].lstrip(".").rstrip(". ")
+    return f"_{plain}" if not plain or _RESERVED.fullmatch(plain) else plain
+
+
+def check_format(path: Path, found: Any, formats: Collection[int | None]) -> None:
+    """Refuse a file of a format that is not known here; one of a newer format says so."""
+    newest = max(each for each in formats if each is not None)
+    if isinstance(found, int) and found > newest:
+        raise NewerFormatError(
+            f"'{path}' was written by a newer paretomtl (format {found}; this one knows {newest}): update paretomtl."
+        )
+    if found not in formats:
+        known = " or ".join(str(each) for each in formats if each is not None)
+        raise ValueError(f"'{path}' must have the format {known}. Got {found!r} instead.")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    _write(path, text.encode())
+    with whole_file(path) as file:
+        file.write(text.encode())
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:
-    """Write tensors and a few words about them, whole or not at all; return the checksum of both."""
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, str], earlier: Path | None = None
+) -> str:
+    """Write tensors and a few words about them, whole or not at all; return the checksum of both.
+
+    With ``earlier`` the file that was there is kept under that name.
+    """
     apart = _apart(tensors)
     checksum = _checksum(apart, meta)
-    _write(path, require("safetensors.torch", "all").save(apart, metadata={**meta, "sha256": checksum}))
+    data = require("safetensors.torch", "all").save(apart, metadata={**meta, "sha256": checksum})
+    with whole_file(path, earlier) as file:
+        file.write(data)
     return checksum
 
 
-def _write(path: Path, data: bytes) -> None:
-    with whole_file(path) as file:
-        file.write(data)
+def write_record(path: Path, content: Mapping[str, Any], *, format: int) -> None:
+    """Write a JSON object with the number of its format and a checksum, whole or not at all."""
+    plain = json.loads(json.dumps({"format": format, **content}))
+    write_text(path, json.dumps({**plain, "sha256": _checksum_of_json(plain)}, indent=2, ensure_ascii=False))
+
+
+def read_record(path: Path, formats: Collection[int | None]) -> dict[str, Any]:
+    """What :func:`write_record` wrote; an error for another format, and for a file that was changed.
+
+    Args:
+        path: the file.
+        formats: those that are known; None for files that say none. Files without a checksum are older ones.
+    """
+    stored = read_json(path)
+    if not isinstance(stored, dict):
+        raise ValueError(f"'{path}' must hold a JSON object. Got {type(stored).__name__} instead.")
+    check_format(path, stored.get("format"), formats)
+    checksum = stored.pop("sha256", None)
+    if checksum is not None and checksum != _checksum_of_json(stored):
+        raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was changed.")
+    stored.pop("format", None)
+    return stored
+
+
+def _checksum_of_json(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".{path.name}.unfinished-{os.getpid()}-{threading.get_ident()}")
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to be written that takes its place when the block ends well; until then, and else, nothing changes."""
-    unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
+def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
+    """A file to be written that takes its place when the block ends well; until then, and else, nothing changes.
+
+    With ``earlier`` the file that was there is kept under that name. Wherever it is cut short, one of both is whole.
+    """
+    unfinished = _unfinished(path)
     try:
         with unfinished.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if earlier is not None:
+            with suppress(FileNotFoundError):
+                path.replace(earlier)
         unfinished.replace(path)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong first is what is told
+            unfinished.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """What :func:`write_tensors` wrote; an error for a file that is truncated or was changed."""
     safetensors = require("safetensors", "all")
+    path.open("rb").close()  # what the system refuses is no damage
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             meta = dict(file.metadata() or {})
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-    except FileNotFoundError:
-        raise
     except Exception as error:
         raise ValueError(f"'{path}' must be a whole file of tensors. It is damaged ({error}).{_HINT}") from None
     checksum = meta.pop("sha256", None)
@@ -85,7 +168,7 @@ def read_json(path: Path) -> Any:
     """The content of a JSON file; an error that names the file where it is none."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"'{path}' must be a JSON file. It is damaged: {error}.") from None
 
 
@@ -188,15 +271,16 @@ def sweep(folder: Path, *, seconds: float = 0.0) -> None:
                 path.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename last through a loss of power, where the system can."""
+def sync_folder(folder: Path) -> None:
+    """Make renames last through a loss of power, where the system can."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
+    except PermissionError:  # as on Windows
         return
     try:
         os.fsync(handle)
-    except OSError:
-        pass
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
     finally:
         os.close(handle)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._files import from_lists, read_json, read_tensors, sweep, to_lists, write_tensors, write_text
+from paretomtl._files import (
+    from_lists,
+    make_folder,
+    read_record,
+    read_tensors,
+    sweep,
+    sync_folder,
+    to_lists,
+    write_record,
+    write_tensors,
+)
 
 if TYPE_CHECKING:
     from paretomtl.front import Front
@@ -35,14 +45,14 @@ _PLAIN = (
 
 def write_front(front: Front, folder: Path) -> None:
     """Write a front. A crash leaves the old one, or this."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     sweep(folder)
     unfinished = folder / "models.safetensors"
     checksum = write_tensors(unfinished, _tensors(front), {"kind": "front", "format": str(FORMAT)})
     final = folder / f"models-{checksum[:16]}.safetensors"
     unfinished.replace(final)
-    words = {"format": FORMAT, "models": final.name, **_words(front)}
-    write_text(folder / "front.json", json.dumps(words, indent=2, ensure_ascii=False))
+    sync_folder(folder)  # front.json must not outlive what it names
+    write_record(folder / "front.json", {"models": final.name, **_words(front)}, format=FORMAT)
     for other in folder.glob("models-*.safetensors"):
         if other != final:
             other.unlink()
@@ -56,9 +66,7 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
     if not (folder / "front.json").exists():
         hint = "an unfinished run; --resume goes on" if (folder / "config.json").exists() else "no front.json"
         raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has {hint}.")
-    words = read_json(folder / "front.json")
-    if not isinstance(words, dict) or words.get("format") != FORMAT:
-        raise ValueError(f"'{folder / 'front.json'}' must have the format {FORMAT}. Got another one.")
+    words = read_record(folder / "front.json", [FORMAT])
     try:
         if tasks is not None and tasks != tuple(words["tasks"]):
             raise ValueError(f"'problem' must have the tasks {words['tasks']}. Got {list(tasks)} instead.")
@@ -66,6 +74,15 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
         return _fields(words, tensors, "")
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {error!r}.") from None
+
+
+def is_stored(front: Front, folder: Path) -> bool:
+    """Whether it is this front, and no other one, that a folder holds."""
+    try:
+        words = read_record(folder / "front.json", [FORMAT])
+    except (OSError, ValueError):
+        return False
+    return {**json.loads(json.dumps(_words(front))), "models": words.get("models")} == words
 
 
 def _tensors(front: Front, prefix: str = "") -> dict[str, Tensor]:

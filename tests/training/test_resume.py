@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
@@ -214,18 +215,48 @@ def interrupted(folder: Path) -> None:
         fit(problem(train=Samples(265, crash)), out=folder, epochs=5, strategy="sequential", checkpoint_seconds=0.0)
 
 
-@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "header"])
-def test_a_damaged_checkpoint_is_said_to_be(harm: str, tmp_path: Path) -> None:
-    interrupted(tmp_path)
-    path = tmp_path / "checkpoint.safetensors"
+def damage(path: Path, harm: str) -> None:
+    if harm == "missing":
+        path.unlink()
+        return
     data = bytearray(path.read_bytes())
     if harm == "flip":
         data[-5] ^= 1
     if harm == "header":
         data = data.replace(b"number", b"numbre", 1)
     path.write_bytes({"truncate": data[:-20], "empty": b""}.get(harm, data))
-    with pytest.raises(ValueError, match=r"checkpoint.safetensors' must be (a whole file|as it was written)"):
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "header", "missing"])
+def test_the_previous_checkpoint_stands_in_for_a_damaged_one(harm: str, tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    damage(tmp_path / "checkpoint.safetensors", harm)
+    options: dict[str, Any] = {"epochs": 5, "strategy": "sequential"}
+    with pytest.warns(
+        UserWarning, match=r"the last checkpoint in .* is lost .* goes on from the one before it, of step"
+    ):
+        resumed = fit(problem(train=Samples()), out=tmp_path, resume=True, **options)
+    assert_equal(resumed, fit(problem(train=Samples()), **options))
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "header"])
+def test_two_damaged_checkpoints_are_said_to_be(harm: str, tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    for name in ("checkpoint.safetensors", "checkpoint-previous.safetensors"):
+        damage(tmp_path / name, harm)
+    with pytest.raises(ValueError, match=r"checkpoint-previous.safetensors' must be (a whole file|as it was written)"):
         fit(problem(train=Samples()), out=tmp_path, epochs=5, strategy="sequential", resume=True)
+
+
+@pytest.mark.parametrize("name", ["front.json", "models-*.safetensors"])
+@pytest.mark.parametrize("harm", ["truncate", "flip", "missing"])
+def test_a_damaged_front_is_made_again(name: str, harm: str, tmp_path: Path) -> None:
+    first = fit(problem(), out=tmp_path)
+    damage(next((tmp_path / "front").glob(name)), harm)
+    lost = (name, harm) == ("front.json", "missing")
+    with contextlib.nullcontext() if lost else pytest.warns(UserWarning, match="the front is made again"):
+        assert_equal(fit(problem(), out=tmp_path, resume=True), first)
+    assert_equal(pm.Front.load(tmp_path), first)
 
 
 def test_a_torn_configuration_is_said_to_be(tmp_path: Path) -> None:
@@ -249,12 +280,12 @@ def test_a_disk_that_fills_up_costs_no_training(tmp_path: Path, monkeypatch: pyt
     original = _files.write_tensors
     calls = 0
 
-    def fills_up(path: Path, tensors: Any, meta: Any) -> str:
+    def fills_up(*arguments: Any) -> str:
         nonlocal calls
         calls += 1
         if calls > 2:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return original(path, tensors, meta)
+        return original(*arguments)
 
     monkeypatch.setattr("paretomtl.training._run.write_tensors", fills_up)
     monkeypatch.setattr("paretomtl._front_file.write_tensors", fills_up)

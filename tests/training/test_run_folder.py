@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import paretomtl as pm
+from paretomtl._files import read_record, write_record
 from paretomtl.training import read_log
 from training.networks import Normed, classes, fit, problem
 
@@ -58,7 +59,7 @@ def test_another_run_is_not_resumed(options: dict[str, Any], name: str, tmp_path
 def test_a_run_of_another_version_is_not_resumed(field: str, value: Any, tmp_path: Path) -> None:
     fit(problem(), out=tmp_path)
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    write_record(path, {**read_record(path, [2]), "format": 2, field: value}, format=2)
     with pytest.raises(ValueError, match=field):
         fit(problem(), out=tmp_path, resume=True)
 
@@ -72,7 +73,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_training(tmp_path: Path
 
 
 def test_a_full_disk_is_found_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, tensors: Any, meta: Any) -> str:
+    def full(*arguments: Any) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("paretomtl.training._run.write_tensors", full)

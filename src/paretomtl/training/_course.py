@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -25,6 +23,7 @@ from paretomtl.training._progress import Callback, Report, close
 from paretomtl.training._run import RunFolder
 from paretomtl.training._runners import Graphed, Launched, Runner
 from paretomtl.training._settings import Settings
+from paretomtl.training._signals import Stopping
 from paretomtl.training._step import Group
 from paretomtl.training._strategies import Choice, Plan, choose
 from paretomtl.training._trace import Trace
@@ -47,7 +46,6 @@ class Course:
         step: how many steps of the current epoch are done.
         number: how many steps are done in all.
         total: how many steps are planned; 0 when that is not known.
-        stopping: whether the user wants to stop after the current step.
         finished: the front of a run that was complete already.
     """
 
@@ -74,7 +72,7 @@ class Course:
 
         self.total = 0 if self._train.steps is None else self._train.steps * settings.epochs
         self.epoch = self.step = self.number = 0
-        self.stopping = False
+        self._stop = Stopping()
         self.finished: Front | None = None
         self.groups, self._choice = self._build(modules, first, stored)
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
@@ -83,7 +81,6 @@ class Course:
         self._seconds = 0.0
         self._began = self._saved = self._reported = self._ticked = time.monotonic()
         self._whole = True
-        self._old_handlers: dict[int, Any] = {}
         self._count = len(modules)
         seed_everything(settings.seeds[0])
         if folder is not None:
@@ -190,26 +187,24 @@ class Course:
     # Stopping cleanly.
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            self._old_handlers = {n: signal.signal(n, self._interrupted) for n in (signal.SIGINT, signal.SIGTERM)}
+        self._stop.__enter__()
         return self
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the user wants to stop after the current step."""
+        return self._stop.asked
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, handler in self._old_handlers.items():
-            signal.signal(number, handler)
+        self._stop.__exit__()
         self._runner.close()
         try:
             if error is not None and self._whole and (self._train.resumes_inside or self.step == 0):
                 self._save()
         finally:
             close(self._listeners)
-
-    def _interrupted(self, number: int, frame: Any) -> None:
-        if self.stopping:
-            raise KeyboardInterrupt
-        self.stopping = True
 
     # Checkpoints.
 
@@ -224,11 +219,10 @@ class Course:
             folder.log("start", **self._settings.legend(), **vars(self._choice))
             return
         folder.check(stored, config)
-        if (folder.front_path / "front.json").exists():
-            front = Front.load(folder.front_path, self._settings.problem)
-            if front.complete:
-                self.finished = front
-                return
+        front = folder.load_front(self._settings.problem)
+        if front is not None and front.complete:
+            self.finished = front
+            return
         state = folder.load_checkpoint()
         if state is not None:
             self._load(state)

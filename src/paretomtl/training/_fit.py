@@ -163,7 +163,8 @@ def _train(
     """The loop: every epoch, every batch, every model (paper, algorithm 1)."""
     on_gpu = settings.device.type == "cuda"
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
-    with here, isolated_randomness(), multiplying(settings.precision):
+    closing = contextlib.nullcontext() if folder is None else contextlib.closing(folder)
+    with here, isolated_randomness(), multiplying(settings.precision), closing:
         seed_everything(settings.seeds[0])
         try:
             course = Course(settings, folder, resume, checkpoint_seconds, listeners)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 import warnings
 from collections.abc import Mapping
@@ -11,32 +12,61 @@ from typing import Any
 
 from torch import Tensor
 
-from paretomtl._files import check_writable, pack, read_json, read_tensors, sweep, unpack, write_tensors, write_text
+from paretomtl._files import (
+    NewerFormatError,
+    check_format,
+    check_writable,
+    pack,
+    read_record,
+    read_tensors,
+    sweep,
+    unpack,
+    write_record,
+    write_tensors,
+)
+from paretomtl._locks import Lock
 from paretomtl.front import Front
+from paretomtl.problems import Problem
+from paretomtl.training._manifest import LOG, NAME, Manifest, read_manifest
 
 FORMAT = 2
-"""The version of what a run's folder holds."""
+"""The version of a run's configuration and of its checkpoints."""
+
+CONFIG, LOCK = "config.json", ".lock"
+CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 
 
 class RunFolder:
     """The files of one run.
 
+    It is written by one process at a time, from :meth:`open` to :meth:`close`; anybody may read it.
+
     Files:
         config.json: what was asked for, and the strategy that was taken.
         log.jsonl: one line per report.
         checkpoint.safetensors: all that a later process needs to go on.
+        checkpoint-previous.safetensors: the one before, for the day that the last one is damaged.
         front: the result (:meth:`paretomtl.Front.save`).
+        manifest.json: length and checksum of each file; written last.
+        .lock: who is writing.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock = Lock(path / LOCK)
+        self._manifest = Manifest(path)
         self._log_works = True
         self._log_seen = False
 
     @property
     def checkpoint_path(self) -> Path:
         """Where the last checkpoint is."""
-        return self.path / "checkpoint.safetensors"
+        return self.path / CHECKPOINT
+
+    @property
+    def previous_path(self) -> Path:
+        """Where the checkpoint before the last one is."""
+        return self.path / PREVIOUS
 
     @property
     def front_path(self) -> Path:
@@ -44,30 +74,47 @@ class RunFolder:
         return self.path / "front"
 
     def open(self, *, resume: bool) -> dict[str, Any] | None:
-        """Make the folder, and see that it can be written.
+        """Make the folder, see that it can be written, and keep others from it.
 
         Returns:
             What the configuration of the run in it says; None where there is none yet.
         """
         check_writable("out", self.path)
+        holder = self._lock.take()
+        if holder is not None:
+            raise BlockingIOError(f"'out' must be a folder that nobody else writes. {holder} writes '{self.path}'.")
         sweep(self.path)
-        path = self.path / "config.json"
+        path = self.path / CONFIG
         if not path.exists():
-            foreign = [name for name in ("log.jsonl", "front") if (self.path / name).exists()]
-            if foreign and not self.checkpoint_path.exists():
-                raise ValueError(
-                    f"'out' must be an empty folder, or that of a run. '{self.path}' has a {foreign[0]!r}."
-                )
+            self._clear()
             return None
         if not resume:
             raise ValueError(
                 f"'out' must be a new folder, or come with resume=True (--resume). '{self.path}' holds a run already."
             )
-        stored = read_json(path)
-        if not isinstance(stored, dict) or stored.get("format") != FORMAT:
-            found = stored.get("format") if isinstance(stored, dict) else "no object"
-            raise ValueError(f"'{path}' must have the format {FORMAT} of this version. Got {found} instead.")
+        stored = read_record(path, [FORMAT])
+        try:
+            read_manifest(self.path)
+        except NewerFormatError:
+            raise
+        except ValueError as error:
+            warnings.warn(
+                f"{error} The files say for themselves whether they are whole; it is written anew.", stacklevel=2
+            )
         return stored
+
+    def close(self) -> None:
+        """Let others write."""
+        self._lock.release()
+
+    def _clear(self) -> None:
+        """Make room for a new run: refuse what is not ours, remove what a run left that was killed as it began."""
+        names = [NAME] if self.checkpoint_path.exists() else [NAME, LOG, "front"]
+        foreign = [name for name in names if (self.path / name).exists()]
+        if foreign:
+            raise ValueError(f"'out' must be an empty folder, or that of a run. '{self.path}' has a {foreign[0]!r}.")
+        for path in (self.checkpoint_path, self.previous_path):  # of other settings, perhaps
+            path.unlink(missing_ok=True)
 
     def check(self, stored: Mapping[str, Any], config: Mapping[str, Any]) -> None:
         """Refuse to go on with another run than the one in the folder."""
@@ -80,13 +127,14 @@ class RunFolder:
 
     def begin(self, config: Mapping[str, Any]) -> None:
         """Write down what is about to be run."""
-        write_text(self.path / "config.json", json.dumps({"format": FORMAT, **config}, indent=2, ensure_ascii=False))
+        write_record(self.path / CONFIG, config, format=FORMAT)
+        self._list()
 
     def log(self, event: str, **fields: Any) -> None:
         """Add a line to the log; a log that cannot be written is said once and does not stop a run."""
         line = json.dumps({"event": event, "time": round(time.time(), 3), **fields}, ensure_ascii=False) + "\n"
         try:
-            path = self.path / "log.jsonl"
+            path = self.path / LOG
             torn = not self._log_seen and path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
             self._log_seen = True
             with path.open("a", encoding="utf-8") as file:
@@ -97,35 +145,99 @@ class RunFolder:
             self._log_works = False
 
     def save_checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Replace the last checkpoint by this one, or leave it as it is."""
+        """Store a checkpoint, and keep the last one as the previous; or leave both as they are."""
         tensors: dict[str, Tensor] = {}
         packed = pack(dict(state), tensors)
-        write_tensors(
-            self.checkpoint_path, tensors, {"kind": "checkpoint", "format": str(FORMAT), "state": json.dumps(packed)}
-        )
+        meta = {"kind": "checkpoint", "format": str(FORMAT), "state": json.dumps(packed)}
+        write_tensors(self.checkpoint_path, tensors, meta, self.previous_path)
+        if (self.path / CONFIG).exists():
+            self._list()
 
     def load_checkpoint(self) -> dict[str, Any] | None:
-        """What the last checkpoint holds, on the CPU; None where there is none."""
-        if not self.checkpoint_path.exists():
+        """What the last checkpoint holds, on the CPU, or the previous one where it is damaged; None without any."""
+        if not self.checkpoint_path.exists() and not self.previous_path.exists():
             return None
-        tensors, meta = read_tensors(self.checkpoint_path)
-        if meta.get("kind") != "checkpoint" or meta.get("format") != str(FORMAT):
-            raise ValueError(f"'{self.checkpoint_path}' must be a checkpoint of format {FORMAT}. Got {meta} instead.")
-        state: dict[str, Any] = unpack(json.loads(meta["state"]), tensors)
-        return state
+        try:
+            return read_checkpoint(self.checkpoint_path)
+        except NewerFormatError:
+            raise
+        except (ValueError, FileNotFoundError) as error:
+            if not self.previous_path.exists():
+                raise
+            state = read_checkpoint(self.previous_path)
+            reason = "it is missing" if isinstance(error, FileNotFoundError) else error
+            warnings.warn(
+                f"the last checkpoint in '{self.path}' is lost ({reason}); the run goes on from the one before it, "
+                f"of step {state['number']}.",
+                stacklevel=2,
+            )
+            self.restore()
+            return state
+
+    def restore(self) -> None:
+        """Put the previous checkpoint in the place of the last one, before that one would be kept as the previous."""
+        self.previous_path.replace(self.checkpoint_path)
+
+    def load_front(self, problem: Problem) -> Front | None:
+        """The front; None where there is none yet, and for a damaged one, which the checkpoint makes again."""
+        if not (self.front_path / "front.json").exists():
+            return None
+        try:
+            return Front.load(self.front_path, problem)
+        except NewerFormatError:
+            raise
+        except (ValueError, FileNotFoundError) as error:
+            warnings.warn(f"the front is made again from the last checkpoint: {error}", stacklevel=2)
+            return None
 
     def save_front(self, front: Front) -> None:
-        """Store the result; where that fails, say so, for the caller still has it."""
+        """Store the result; where that fails, store it elsewhere and say so; the caller still has it."""
         try:
             front.save(self.front_path)
         except OSError as error:
-            warnings.warn(f"the front cannot be stored in '{self.front_path}': {error}.", stacklevel=2)
+            warnings.warn(
+                f"the front cannot be stored in '{self.front_path}': {error}. {_saved_elsewhere(front)} "
+                "resume=True makes it again from the last checkpoint.",
+                stacklevel=2,
+            )
+        else:
+            self._list()
+
+    def _list(self) -> None:
+        """Bring the manifest up to date; without it, everything still loads."""
+        try:
+            self._manifest.write()
+        except OSError as error:
+            warnings.warn(f"the manifest in '{self.path}' cannot be written: {error}. Training goes on.", stacklevel=2)
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """What a checkpoint holds, on the CPU; an error for a file that is damaged or of another kind."""
+    tensors, meta = read_tensors(path)
+    if meta.get("kind") != "checkpoint":
+        raise ValueError(f"'{path}' must be a checkpoint. Got {meta.get('kind')!r} instead.")
+    number = meta.get("format", "")
+    check_format(path, int(number) if number.isdecimal() else number, [FORMAT])
+    try:
+        state: dict[str, Any] = unpack(json.loads(meta["state"]), tensors)
+        return {**state, "number": int(state["number"]), "epoch": int(state["epoch"])}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"'{path}' must describe where a run stands. It is damaged: {error!r}.") from None
+
+
+def _saved_elsewhere(front: Front) -> str:
+    try:
+        folder = tempfile.mkdtemp(prefix="paretomtl-front-")
+        front.save(folder)
+    except OSError as error:
+        return f"Nor can it be stored elsewhere: {error}."
+    return f"It is in '{folder}' instead."
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
     """The events of a run's log, without a line that was torn by a crash."""
     events = []
-    for line in (path / "log.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (path / LOG).read_text(encoding="utf-8").splitlines():
         try:
             events.append(json.loads(line))
         except json.JSONDecodeError:

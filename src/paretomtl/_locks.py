@@ -1,0 +1,156 @@
+"""One writer at a time: a lock on an open file, which the system drops together with the process that holds it."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import json
+import os
+import socket
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL)
+_PAUSE = 0.02  # seconds between two looks at a lock that is waited for
+_held: set[int] = set()
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock, as far as the file says."""
+
+    pid: int | None = None
+    host: str | None = None
+    since: str | None = None
+
+    def __str__(self) -> str:
+        if self.pid is None:
+            return "another process"
+        return f"process {self.pid} on {self.host} since {self.since}"
+
+
+class Lock:
+    """A lock between processes, and between threads of one process.
+
+    The file says who holds it, for messages alone: what counts is the lock of the system (``flock``; a byte range by
+    ``msvcrt`` on Windows). The file goes away when the lock is released; one that a killed process left is free.
+
+    Args:
+        path: the file; its folder must be there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._handle: int | None = None
+
+    def take(self) -> Holder | None:
+        """Take the lock; who has it where it is taken."""
+        while True:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                taken = _try_lock(handle, self.path)
+                current = taken and _is_at(handle, self.path)  # its last holder may have removed the file meanwhile
+            except BaseException:
+                os.close(handle)
+                raise
+            if current:
+                break
+            os.close(handle)
+            if not taken:
+                return read_holder(self.path)
+        self._handle = handle
+        _held.add(handle)
+        since = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
+        with suppress(OSError):  # a full disk: the lock holds without a name
+            os.ftruncate(handle, 0)
+            os.write(handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode())
+        return None
+
+    def release(self) -> None:
+        """Let others have it; nothing where it is not held, as in a child process."""
+        handle, self._handle = self._handle, None
+        if handle is None or handle not in _held:
+            return
+        _held.discard(handle)
+        with suppress(OSError):  # the folder may be gone; Windows keeps open files
+            if _is_at(handle, self.path):
+                self.path.unlink()
+        os.close(handle)
+
+
+@contextmanager
+def locked(path: Path, seconds: float = 60.0) -> Iterator[None]:
+    """Hold a lock for a short piece of work; wait for others that do, and give up with an error that names them."""
+    lock = Lock(path)
+    end = time.monotonic() + seconds
+    while (holder := lock.take()) is not None:
+        if time.monotonic() > end:
+            raise BlockingIOError(f"'{path.parent}' must be free to be written. {holder} has locked '{path}'.")
+        time.sleep(_PAUSE)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def read_holder(path: Path) -> Holder:
+    """Who wrote a lock's file last."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        return Holder(int(said["pid"]), str(said["host"]), str(said["since"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Holder()
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 1 << 30  # behind what the file says, which others may read
+
+    def _try_lock(handle: int, path: Path) -> bool:
+        os.lseek(handle, _FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            os.lseek(handle, 0, os.SEEK_SET)
+        return True
+
+else:
+    import fcntl
+
+    def _try_lock(handle: int, path: Path) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            warnings.warn(
+                f"the file system of '{path}' has no locks ({error}): see to it that one process writes there at a "
+                "time.",
+                stacklevel=4,
+            )
+        return True
+
+    def _drop_inherited() -> None:
+        """A child process has no part in the locks of its parent, and must not keep them when that one dies."""
+        for handle in _held:
+            os.close(handle)
+        _held.clear()
+
+    os.register_at_fork(after_in_child=_drop_inherited)

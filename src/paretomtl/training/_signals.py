@@ -1,0 +1,68 @@
+"""Signals that ask to stop: Ctrl-C, and SIGTERM as schedulers send it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+_last: signal.Signals | None = None
+
+
+class Stopping:
+    """While it is entered, a first signal is noted, for the run to end after its step; a second one ends it at once.
+
+    Attributes:
+        asked: whether there was a signal.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._old: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._old = {number: signal.signal(number, self._note) for number in _NUMBERS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: Any) -> None:
+        _remember(number)
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+@contextmanager
+def sigterm_interrupts() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does, outside of training, too: files are closed, and what is whole stays."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: Any) -> None:
+        _remember(number)
+        raise KeyboardInterrupt
+
+    _remember(None)
+    old = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old)
+
+
+def stopped_by() -> signal.Signals | None:
+    """The last signal that asked this process to stop; None for none, and for Ctrl-C outside of training."""
+    return _last
+
+
+def _remember(number: int | None) -> None:
+    global _last
+    _last = None if number is None else signal.Signals(number)

@@ -13,6 +13,7 @@ from torch import nn
 from typer.testing import CliRunner
 
 import paretomtl as pm
+from paretomtl._files import read_record, write_record
 from paretomtl.cli._app import app
 
 PROBLEM = """
@@ -177,7 +178,7 @@ def test_without_its_problem_the_weights_are_still_there(here: Path) -> None:
 def test_a_problem_that_cannot_be_made_is_said_to_be(here: Path) -> None:
     train("exported:make")
     asked = here / "run" / "asked.json"
-    asked.write_text(asked.read_text().replace("exported:make", "exported:gone"))
+    write_record(asked, {**read_record(asked, [1]), "problem": "exported:gone"}, format=1)
     text = call("select", "run", "--importance", "1,0", "--export", "chosen")
     assert "The problem cannot be made here ('PROBLEM' must name an attribute of 'exported'. Got 'gone'" in text
     assert (here / "chosen" / "model.safetensors").exists()

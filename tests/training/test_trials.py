@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor
 
 import paretomtl as pm
+from paretomtl._files import read_record, write_record
 from paretomtl.training._batches import make_batches
 from paretomtl.training._runners import Launched
 from paretomtl.training._step import Group, train_step
@@ -86,9 +86,8 @@ def test_a_run_of_a_gpu_is_not_taken_up_on_a_cpu(tmp_path: Path) -> None:
     with pytest.raises(InterruptedError):
         fit(problem(), out=tmp_path, callbacks=[stop], checkpoint_seconds=0.0)
     path = tmp_path / "config.json"
-    config = json.loads(path.read_text())
-    config |= {"device": "cuda", "taken": {"strategy": "graphed", "reason": "asked for", "most": None}}
-    path.write_text(json.dumps(config))
+    taken = {"strategy": "graphed", "reason": "asked for", "most": None}
+    write_record(path, {**read_record(path, [2]), "device": "cuda", "taken": taken}, format=2)
     with pytest.raises(ValueError, match="must be that of the run"):
         fit(problem(), out=tmp_path, resume=True)
 

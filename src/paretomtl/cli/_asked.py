@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ import typer
 from torch import Tensor
 
 from paretomtl import TensorBoard
-from paretomtl._files import read_json, write_text
+from paretomtl._files import file_name, read_record, write_record
+from paretomtl._front_file import is_stored
 from paretomtl.cli._common import (
-    INTERRUPTED,
+    NOT_STORED,
+    code_of_stop,
     find_method,
     find_optimizer,
     find_problem,
@@ -28,6 +30,8 @@ from paretomtl.front import Front
 from paretomtl.training import fit
 
 _FILE = "asked.json"
+FORMAT = 1
+"""The version of the file; None are those that said none."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Asked:
                 "preferences=front.around(k))."
             )
         try:
-            return cls(**read_json(path))
+            return cls(**read_record(path, [None, FORMAT]))
         except TypeError as error:
             raise ValueError(f"'{path}' must hold the options of a run. It is damaged: {error}.") from None
 
@@ -81,7 +85,7 @@ class Asked:
         """Train as asked for; the front, and the folder of the run."""
         found = find_problem(self.problem, self.with_)
         method = find_method(self.method, self.set_, found)
-        folder = out or Path("runs") / f"{found.name}-{method.name.replace(':', '-')}-{self.seed}"
+        folder = out or Path("runs") / f"{file_name(found.name)}-{file_name(method.name.replace(':', '-'))}-{self.seed}"
         callbacks: list[Any] = [] if tensorboard is None else [TensorBoard(tensorboard)]
         callbacks.append(lambda report: self._keep(folder))  # at the end of an epoch: a run may be killed
         front = fit(
@@ -112,12 +116,14 @@ class Asked:
 
     def _keep(self, folder: Path) -> None:
         if not (folder / _FILE).exists():
-            write_text(folder / _FILE, json.dumps(dataclasses.asdict(self), indent=2))
+            with suppress(OSError):  # it is only for ``refine``; a full disk is said where it matters
+                write_record(folder / _FILE, dataclasses.asdict(self), format=FORMAT)
 
 
 def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
-    """Show what was trained; leave with the code for interruptions where it was stopped."""
-    facts = summary(front, front.shown_split, folder)
+    """Show what was trained; leave with a code of its own where it was stopped, or could not be stored."""
+    stored = is_stored(front, folder / "front")
+    facts = {**summary(front, front.shown_split, folder), "stored": stored}
     if as_json:
         print_json(facts)
     else:
@@ -126,7 +132,9 @@ def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
         for line in _lines(facts):
             console.print(line, highlight=False, soft_wrap=True)
     if not front.complete:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(code_of_stop())
+    if not stored:
+        raise typer.Exit(NOT_STORED)
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
@@ -135,4 +143,6 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     if volume is not None:
         first += f" Hypervolume {volume:.4g} at {tuple(round(r, 3) for r in facts['reference'])}."
     stopped = "" if facts["complete"] else "Stopped early; --resume goes on. "
+    if not facts["stored"]:
+        return [first, f"{stopped}Not stored in {facts['folder']}: a warning above says why, and where it is."]
     return [first, f"{stopped}Stored in {facts['folder']}; see it again with: paretomtl show {facts['folder']}"]

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -25,10 +26,11 @@ import paretomtl
 from paretomtl.front import Front
 from paretomtl.methods import METHODS, Method, resolve_method
 from paretomtl.problems import PROBLEMS, OptimizerFactory, Problem
+from paretomtl.training._signals import sigterm_interrupts, stopped_by
 
 P = ParamSpec("P")
 
-BAD_INPUT, NOTHING_FITS, INTERRUPTED = 2, 3, 130
+BAD_INPUT, NOTHING_FITS, LOST, NOT_STORED, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 130, 143
 """Exit codes besides 0, and 1 for everything unexpected."""
 
 OPTIMIZERS = {
@@ -81,10 +83,11 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            command(*args, **kwargs)
+            with sigterm_interrupts():
+                command(*args, **kwargs)
         except KeyboardInterrupt:
             text_console(stderr=True).print("Stopped.", highlight=False)
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(code_of_stop()) from None
         except (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError) as error:
             frames = traceback.extract_tb(error.__traceback__)
             if not isinstance(error, OSError) and not _is_ours(frames[-1].filename):
@@ -94,6 +97,11 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(BAD_INPUT) from None
 
     return wrapped
+
+
+def code_of_stop() -> int:
+    """The exit code of a command that was stopped: by SIGTERM, as schedulers send it, or by Ctrl-C."""
+    return TERMINATED if stopped_by() is signal.SIGTERM else INTERRUPTED
 
 
 def find_problem(name: str, settings: Sequence[str] = ()) -> Problem:

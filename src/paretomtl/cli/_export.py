@@ -10,12 +10,13 @@ from typing import Any
 import torch
 
 from paretomtl._export import export_onnx, export_torchscript, export_weights, inputs_of
-from paretomtl._files import read_json
+from paretomtl._files import read_record
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import find_problem, problem_in_python, text_console
 from paretomtl.front import Front
 from paretomtl.problems import Problem
 from paretomtl.training._batches import make_batches
+from paretomtl.training._run import FORMAT
 
 _SAMPLES = 2, 3  # of what a model is traced with, and of what it is tried with
 
@@ -56,7 +57,7 @@ class Source:
     def facts(self) -> dict[str, Any]:
         """What the run knows beyond its front."""
         path = self.run / "config.json"
-        config = read_json(path) if path.exists() else {}
+        config = read_record(path, [FORMAT]) if path.exists() else {}
         return {
             "problem_argument": self.name,
             "problem_settings": list(self.settings),

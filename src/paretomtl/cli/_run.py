@@ -61,7 +61,8 @@ def run(
 ) -> None:
     """Train a front: one model per preference.
 
-    Exit codes: 0 done, 2 bad input, 130 stopped by Ctrl-C (a checkpoint and a front of what there is are stored).
+    Exit codes: 0 done, 2 bad input, 5 trained but not stored, 130 stopped by Ctrl-C, 143 by SIGTERM (a checkpoint and a
+    front of what there is are stored).
     """
     asked = Asked(
         problem=problem,

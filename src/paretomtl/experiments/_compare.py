@@ -7,13 +7,14 @@ import re
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from paretomtl._extras import require
 from paretomtl._files import check_writable
 from paretomtl.experiments._indicators import finite_points, volume
-from paretomtl.experiments._store import Row, environment, load_rows, numbers, save_rows
+from paretomtl.experiments._store import Row, environment, load_rows, numbers, update_rows
 from paretomtl.front import Front
 from paretomtl.methods import resolve_method
 from paretomtl.problems import Problem
@@ -86,8 +87,14 @@ def compare(
                 front.save(folder / "fronts" / f"{method.replace(':', '-')}-{seed}")
             rows.append({**_row(front), **asked, **common})
             if path is not None:
-                save_rows(path, "compare", command, rows)
+                rows = update_rows(path, "compare", command, partial(_merged, mine=rows))
     return [row for row in rows if row["method"] in methods and row["seed"] < seeds], fronts
+
+
+def _merged(stored: Sequence[Row], mine: Sequence[Row]) -> list[Row]:
+    """With the rows that another process has stored meanwhile."""
+    known = {(row["method"], row["seed"]) for row in mine}
+    return [*mine, *(row for row in stored if (row["method"], row["seed"]) not in known)]
 
 
 def _row(front: Front) -> Row:

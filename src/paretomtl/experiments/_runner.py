@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from paretomtl._files import check_writable
 from paretomtl.experiments._indicators import fill_indicators
-from paretomtl.experiments._store import Row, environment, load_rows, save_rows
+from paretomtl.experiments._store import Row, environment, load_rows, update_rows
 from paretomtl.experiments._study import Cell, Size, Study
 
 _SHOWN = 5  # how many rows a message names
@@ -104,10 +105,9 @@ def run_study(
         made = [{"cell": cell.name, **row, **stamp} for row in cell.run(data)]
         slowest = max(slowest, time.monotonic() - started)
         trained += 1
-        rows = _with_others(path, cells, [row for row in rows if row["cell"] != cell.name] + made)
-        save_rows(path, name, command, rows)
-    rows = fill_indicators(_with_others(path, cells, rows))
-    save_rows(path, name, command, rows)
+        mine = [row for row in rows if row["cell"] != cell.name] + made
+        rows = update_rows(path, name, command, partial(_with_others, cells=cells, rows=mine))
+    rows = update_rows(path, name, command, lambda stored: fill_indicators(_with_others(stored, cells, rows)))
     return Progress(rows, [cell.name for cell in cells if _lacking(cell, rows)], trained)
 
 
@@ -146,11 +146,8 @@ def _without_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str, 
     if not old:
         return rows
     aside = path.with_name(f"{path.stem}-old.json")
-    earlier = load_rows(aside) if aside.exists() else []
-    save_rows(aside, name, command, earlier + old)
-    kept = [row for row in rows if _belongs(row, known)]
-    save_rows(path, name, command, kept)
-    return kept
+    update_rows(aside, name, command, lambda earlier: earlier + [row for row in old if row not in earlier])
+    return update_rows(path, name, command, lambda stored: [row for row in stored if _belongs(row, known)])
 
 
 def _taken_over(
@@ -172,11 +169,10 @@ def _taken_over(
     return _in_order(cells, rows)
 
 
-def _with_others(path: Path, cells: Sequence[Cell], rows: list[Row]) -> list[Row]:
+def _with_others(stored: Sequence[Row], cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
     """With the rows of cells that another process has stored meanwhile."""
     known, mine = {cell.name: cell for cell in cells}, {row["cell"] for row in rows}
-    there = load_rows(path) if path.exists() else []
-    return _in_order(cells, rows + [row for row in there if _belongs(row, known) and row["cell"] not in mine])
+    return _in_order(cells, [*rows, *(row for row in stored if _belongs(row, known) and row["cell"] not in mine)])
 
 
 def _lacking(cell: Cell, rows: Sequence[Row], *, any_name: bool = False) -> list[tuple[int, str]]:

@@ -9,7 +9,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from paretomtl._extras import version_of
-from paretomtl._files import read_json, write_text
+from paretomtl._files import make_folder, read_json, write_text
+from paretomtl._locks import locked
 
 Row: TypeAlias = dict[str, Any]
 """One run: what was run, what it gave, where and when."""
@@ -53,10 +54,19 @@ def _code() -> str:
 
 def save_rows(path: Path, name: str, command: str, rows: Sequence[Row]) -> None:
     """Write results whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
     text = f'{{"name": {json.dumps(name)}, "command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n'
     write_text(path, text)
+
+
+def update_rows(path: Path, name: str, command: str, change: Callable[[list[Row]], list[Row]]) -> list[Row]:
+    """Write what is made of the rows that are stored; other processes wait meanwhile, and lose nothing."""
+    make_folder(path.parent)
+    with locked(path.with_name(f".{path.name}.lock")):
+        rows = change(load_rows(path) if path.exists() else [])
+        save_rows(path, name, command, rows)
+    return rows
 
 
 def load_rows(path: Path) -> list[Row]:

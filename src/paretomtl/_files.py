@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from paretomtl._extras import require
 
-_HINT = " Nothing in it can be trusted; delete it to start over."
+_HINT = " Nothing in it can be trusted."
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR)
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _LONGEST_NAME = 50  # letters, of up to four bytes; systems take 255 bytes

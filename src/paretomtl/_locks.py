@@ -98,6 +98,18 @@ def locked(path: Path, seconds: float = 60.0) -> Iterator[None]:
         lock.release()
 
 
+def is_held(path: Path) -> bool:
+    """Whether anybody holds a lock; its file stays as it is."""
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(handle, path)
+    finally:
+        os.close(handle)
+
+
 def read_holder(path: Path) -> Holder:
     """Who wrote a lock's file last."""
     try:

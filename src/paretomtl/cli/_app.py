@@ -10,6 +10,7 @@ import typer
 from paretomtl.cli._compare import compare
 from paretomtl.cli._data import data
 from paretomtl.cli._diagnose import diagnose
+from paretomtl.cli._doctor import doctor
 from paretomtl.cli._list import list_names
 from paretomtl.cli._refine import refine
 from paretomtl.cli._report import report
@@ -35,6 +36,7 @@ app.command("report")(report)
 app.command("watch")(watch)
 app.command("refine")(refine)
 app.command("reproduce")(reproduce)
+app.command("doctor")(doctor)
 app.command("list")(list_names)
 app.add_typer(data, name="data")
 

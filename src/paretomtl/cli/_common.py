@@ -33,6 +33,9 @@ P = ParamSpec("P")
 BAD_INPUT, NOTHING_FITS, LOST, NOT_STORED, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 130, 143
 """Exit codes besides 0, and 1 for everything unexpected."""
 
+MENDABLE = 1
+"""Of a doctor who found something, as of other programs that look for differences."""
+
 OPTIMIZERS = {
     "sgd": torch.optim.SGD,
     "adam": torch.optim.Adam,

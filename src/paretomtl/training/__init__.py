@@ -1,6 +1,7 @@
 """From a problem and a method to a front: the loop, and the pieces for a loop of one's own."""
 
 from paretomtl.training._backward import backward
+from paretomtl.training._doctor import Finding, examine, mend
 from paretomtl.training._fit import fit, fit_seeds
 from paretomtl.training._process import is_running
 from paretomtl.training._progress import Callback, Report, TensorBoard, plain_numbers
@@ -9,13 +10,16 @@ from paretomtl.training._strategies import Strategy
 
 __all__ = [
     "Callback",
+    "Finding",
     "Report",
     "Strategy",
     "TensorBoard",
     "backward",
+    "examine",
     "fit",
     "fit_seeds",
     "is_running",
+    "mend",
     "plain_numbers",
     "read_log",
 ]

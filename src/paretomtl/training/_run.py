@@ -162,10 +162,14 @@ class RunFolder:
         except NewerFormatError:
             raise
         except (ValueError, FileNotFoundError) as error:
-            if not self.previous_path.exists():
-                raise
-            state = read_checkpoint(self.previous_path)
             reason = "it is missing" if isinstance(error, FileNotFoundError) else error
+            try:
+                state = read_checkpoint(self.previous_path)
+            except (ValueError, FileNotFoundError) as another:
+                raise ValueError(
+                    f"'{self.path}' must hold a whole checkpoint to be resumed. The last one: {reason} The one before "
+                    f"it: {another} What can be saved, 'paretomtl doctor' says; to start over, delete the folder."
+                ) from None
             warnings.warn(
                 f"the last checkpoint in '{self.path}' is lost ({reason}); the run goes on from the one before it, "
                 f"of step {state['number']}.",

@@ -1,0 +1,290 @@
+"""What is wrong with a run's folder, file by file, and what can be saved of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from paretomtl._files import NewerFormatError, read_record
+from paretomtl._locks import Lock, is_held, read_holder
+from paretomtl.front import Front
+from paretomtl.training import _manifest as manifest
+from paretomtl.training._run import CHECKPOINT, CONFIG, FORMAT, LOCK, PREVIOUS, RunFolder, read_checkpoint
+
+State: TypeAlias = Literal["sound", "note", "mendable", "lost"]
+STATES: tuple[State, ...] = ("sound", "note", "mendable", "lost")
+"""From good to bad."""
+
+ASKED, FRONT = "asked.json", "front/front.json"
+_GO_ON = "resume (--resume) goes on from there"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found out about a file.
+
+    Attributes:
+        file: its name in the run's folder.
+        state: "sound"; "note", which asks for nothing; "mendable", by what ``text`` says; or "lost".
+        text: what there is, what is wrong with it, and what mends it.
+        mend: does it, and returns what it did; None where there is nothing that is safe to do.
+    """
+
+    file: str
+    state: State
+    text: str
+    mend: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+
+
+def worst(findings: list[Finding]) -> State:
+    """The worst state among some."""
+    return max((finding.state for finding in findings), key=STATES.index, default="sound")
+
+
+def examine(run: str | Path) -> list[Finding]:
+    """Look at every file of a run's folder; nothing is changed.
+
+    A checkpoint or a front counts as whole if the checksum inside of it fits.
+
+    Args:
+        run: the folder.
+
+    Example:
+        >>> import tempfile, paretomtl as pm
+        >>> folder = tempfile.mkdtemp()
+        >>> front = pm.fit(pm.problems.quadratic(), epochs=3, out=folder, progress="quiet", device="cpu")
+        >>> [finding.file for finding in examine(folder)][:3]
+        ['config.json', 'checkpoint.safetensors', 'checkpoint-previous.safetensors']
+        >>> worst(examine(folder))
+        'sound'
+    """
+    return list(_Look(Path(run)).findings())
+
+
+def mend(run: str | Path) -> list[str]:
+    """Do what is safe: sweep leftovers, restore the previous checkpoint, write the manifest anew; say what was done.
+
+    Nothing that is whole is removed, and a run that somebody is writing is left alone.
+
+    Args:
+        run: the folder.
+    """
+    folder = Path(run)
+    examine(folder)  # an error for what is no run
+    lock = Lock(folder / LOCK)
+    left = lock.path.exists()
+    holder = lock.take()
+    if holder is not None:
+        raise BlockingIOError(f"'RUN' must be a folder that nobody writes. {holder} writes '{folder}'.")
+    try:
+        done = [finding.mend() for finding in examine(folder) if finding.mend is not None]
+        if left:
+            done.append(f"{LOCK}: removed; its process is gone.")
+        done += _list_again(folder)
+    finally:
+        lock.release()
+    return done
+
+
+def _list_again(folder: Path) -> list[str]:
+    """Write the manifest anew where it is not that of the files, each of which must be whole."""
+    look = _Look(folder)
+    if worst(look.own()) not in ("sound", "note"):
+        return []
+    if not any(finding.state == "mendable" or look.listed is None for finding in look.about_manifest()):
+        return []
+    manifest.Manifest(folder).write()
+    return [f"{manifest.NAME}: written anew; the checksums inside of all files were verified."]
+
+
+class _Look:
+    """One look at a folder: each file is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise FileNotFoundError(f"'RUN' must be the folder of a run. There is no folder '{folder}'.")
+        if not any((folder / name).exists() for name in (CONFIG, CHECKPOINT, PREVIOUS, FRONT, manifest.NAME)):
+            raise ValueError(f"'RUN' must be the folder of a run. '{folder}' has none of its files.")
+        self.folder = folder
+        self.config = self._read(CONFIG, lambda path: read_record(path, [FORMAT]))
+        self.asked = self._read(ASKED, lambda path: read_record(path, [None, 1]))
+        self.last = self._read(CHECKPOINT, read_checkpoint)
+        self.previous = self._read(PREVIOUS, read_checkpoint)
+        self.front = self._read(FRONT, lambda path: Front.load(path.parent))
+        found = self._read(manifest.NAME, lambda path: manifest.read_manifest(path.parent))
+        self.listed: Mapping[str, Any] | None = found if isinstance(found, dict) else None
+        self._manifest_error = found if isinstance(found, Exception) else None
+
+    def _read(self, name: str, read: Callable[[Path], Any]) -> Any:
+        """The content of a file, the error that reading it gives, or None where it is not there."""
+        if not (self.folder / name).exists():
+            return None
+        try:
+            return read(self.folder / name)
+        except (ValueError, OSError) as error:
+            return error
+
+    @property
+    def complete(self) -> bool:
+        return isinstance(self.front, Front) and self.front.complete
+
+    @property
+    def resumable(self) -> bool:
+        return isinstance(self.config, dict) and any(isinstance(each, dict) for each in (self.last, self.previous))
+
+    def findings(self) -> Iterator[Finding]:
+        """All, with what happens right now first."""
+        if is_held(self.folder / LOCK):
+            holder = read_holder(self.folder / LOCK)
+            yield Finding(LOCK, "note", f"{holder} writes this run: what follows may change while it is read.")
+        elif (self.folder / LOCK).exists():
+            yield Finding(LOCK, "note", f"left by {read_holder(self.folder / LOCK)}, which is gone; the run is free.")
+        yield from self.own()
+        yield from self.about_log()
+        yield from self.about_manifest()
+        yield from self.about_others()
+
+    def own(self) -> list[Finding]:
+        """On the files that carry a checksum of their own."""
+        found = [*self.about_config(), *self.about_checkpoints(), *self.about_front()]
+        return [_newer(finding, self) for finding in found]
+
+    def about_config(self) -> Iterator[Finding]:
+        rest = "; the front is whole: show reads it" if isinstance(self.front, Front) else ""
+        if isinstance(self.config, dict):
+            yield Finding(CONFIG, "sound", f"whole: {self.config.get('problem')}, {self.config.get('epochs')} epochs.")
+        elif self.config is None and self.listed is None and self.front is None:
+            yield Finding(CONFIG, "note", "none: the run was stopped as it began; the same command starts it.")
+        else:
+            yield Finding(CONFIG, "lost", f"{self.config or 'missing.'} The run cannot be resumed{rest}.")
+        if isinstance(self.asked, dict):
+            yield Finding(ASKED, "sound", "whole: what the command line was asked for.")
+        elif self.asked is not None or (self.listed is not None and ASKED in self.listed):
+            yield Finding(ASKED, "lost", f"{self.asked or 'missing.'} refine and exports need it; nothing else does.")
+
+    def about_checkpoints(self) -> Iterator[Finding]:
+        last, previous = self.last, self.previous
+        if isinstance(last, dict):
+            yield Finding(CHECKPOINT, "sound", f"whole: {_place(last)}.")
+        elif last is None and previous is None:
+            if self.config is not None and not self.complete:
+                yield Finding(CHECKPOINT, "lost", "missing: resume (--resume) starts over.")
+        elif isinstance(previous, dict):
+            text = f"{last or 'missing.'} The previous one, of {_place(previous)}, is whole: {_GO_ON}."
+            yield Finding(CHECKPOINT, "mendable", text, self._restore)
+        elif self.complete:
+            text = f"{last or 'missing.'} The front is complete and whole, so that nothing needs it."
+            yield Finding(CHECKPOINT, "mendable", text)
+        else:
+            rest = "The front of a part of the run is whole. " if isinstance(self.front, Front) else ""
+            text = f"{last or 'missing.'} There is no whole one before it. {rest}To start over, delete the folder."
+            yield Finding(CHECKPOINT, "lost", text)
+        if isinstance(previous, dict) and isinstance(last, dict):
+            yield Finding(PREVIOUS, "sound", f"whole: {_place(previous)}.")
+        elif previous is not None and isinstance(last, dict):
+            text = f"{previous} The last one is whole, and the next one takes this place."
+            yield Finding(PREVIOUS, "mendable", text, partial(self._remove, PREVIOUS, "it was damaged"))
+
+    def about_front(self) -> Iterator[Finding]:
+        listed = self.listed is not None and FRONT in self.listed
+        if isinstance(self.front, Front):
+            state = "complete" if self.front.complete else f"stopped early; {_GO_ON}"
+            yield Finding(FRONT, "sound", f"whole: {len(self.front)} solutions, {state}.")
+            yield from self._leftover_models()
+        elif self.front is None and not listed:
+            yield Finding(FRONT, "note", "none yet: resume (--resume) ends the run.")
+        else:
+            again = "A checkpoint is whole: resume (--resume) makes the front again."
+            text = f"{self.front or 'missing.'} {again if self.resumable else 'Nothing makes it again.'}"
+            yield Finding(FRONT, "mendable" if self.resumable else "lost", text)
+
+    def _leftover_models(self) -> Iterator[Finding]:
+        named = read_record(self.folder / FRONT, [1]).get("models")
+        for path in sorted((self.folder / "front").glob("models*.safetensors")):
+            if path.name != named:
+                name = path.relative_to(self.folder).as_posix()
+                text = "left by a write of the front that was cut short; the front names another file."
+                yield Finding(name, "mendable", text, partial(self._remove, name, "the front is another"))
+
+    def about_log(self) -> Iterator[Finding]:
+        path = self.folder / manifest.LOG
+        said = (self.listed or {}).get(manifest.LOG, {}).get("size", 0)
+        data = path.read_bytes() if path.exists() else b""
+        if len(data) < said:
+            text = f"{said - len(data):,} bytes shorter than it was: lines are lost, which nothing needs for training."
+            yield Finding(manifest.LOG, "note", text)
+        lines = data.split(b"\n")
+        torn = sum(not _is_json(line) for line in lines[:-1])
+        if torn:
+            yield Finding(manifest.LOG, "note", f"torn lines: {torn} of {len(lines) - 1}; readers step over them.")
+        if lines[-1]:
+            yield Finding(manifest.LOG, "note", "the last line is torn; the next one begins anew.")
+
+    def about_manifest(self) -> Iterator[Finding]:
+        name = manifest.NAME
+        if self._manifest_error is not None:
+            yield _newer(Finding(name, "mendable", f"{self._manifest_error} --fix writes it anew."), self)
+        elif self.listed is None:
+            yield Finding(name, "note", "none: the run is of an earlier version, or had just begun; --fix writes one.")
+        else:
+            other = [file for file in self.listed if file != manifest.LOG and self._differs(file)]
+            if other:
+                text = f"does not fit {', '.join(other)}, as after a crash; --fix writes it anew once all are whole."
+                yield Finding(name, "mendable", text)
+            else:
+                yield Finding(name, "sound", f"fits all {len(self.listed)} files.")
+
+    def _differs(self, name: str) -> bool:
+        path, said = self.folder / name, (self.listed or {})[name]
+        if not path.is_file():
+            return True
+        return (path.stat().st_size, manifest.sha256_of(path)) != (said.get("size"), said.get("sha256"))
+
+    def about_others(self) -> Iterator[Finding]:
+        """On leftovers of writes, and on files that no run makes."""
+        known = {CONFIG, ASKED, CHECKPOINT, PREVIOUS, manifest.NAME, manifest.LOG, LOCK, "front"}
+        for path in sorted([*self.folder.iterdir(), *(self.folder / "front").glob("*")]):
+            name = path.relative_to(self.folder).as_posix()
+            if path.match(".*.unfinished-*"):
+                text = "left by a write that was cut short."
+                yield Finding(name, "mendable", text, partial(self._remove, name, "it was never whole"))
+            elif path.parent == self.folder and path.name not in known:
+                yield Finding(name, "note", "not of this run; left alone.")
+
+    def _restore(self) -> str:
+        RunFolder(self.folder).restore()
+        return f"{CHECKPOINT}: the previous one, of {_place(self.previous)}, was put in its place."
+
+    def _remove(self, name: str, reason: str) -> str:
+        (self.folder / name).unlink(missing_ok=True)
+        return f"{name}: removed; {reason}."
+
+
+def _newer(finding: Finding, look: _Look) -> Finding:
+    """What a newer version wrote is neither damaged nor to be touched."""
+    errors = {
+        CONFIG: look.config,
+        ASKED: look.asked,
+        CHECKPOINT: look.last,
+        PREVIOUS: look.previous,
+        FRONT: look.front,
+        manifest.NAME: look._manifest_error,
+    }
+    error = errors.get(finding.file)
+    return Finding(finding.file, "mendable", str(error)) if isinstance(error, NewerFormatError) else finding
+
+
+def _place(state: Mapping[str, Any]) -> str:
+    return f"epoch {state['epoch']}, step {state['number']}"
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return not line
+    return True

@@ -9,7 +9,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	touch $@
 
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test stress lint docs bench clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -21,6 +21,9 @@ demo: $(READY)  ## a front on real digits beside the linear baseline, with table
 
 test: lint docs  ## everything that must hold: lint, types, layers, docs, tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+stress: $(READY)  ## what the tests sample, in full; counts are stored in stress/results
+	PYTHONPATH=tests $(BIN)/python stress/faults.py
 
 lint: $(READY)  ## style, types, and the direction of imports
 	$(BIN)/ruff check .

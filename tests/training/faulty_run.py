@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -191,7 +192,7 @@ def chain(bench: Bench, seed: int, length: int = 5) -> str:
     return "" if in_child(lambda: bench.end(there)) == FINE else "the resumed run ended wrong"
 
 
-def measure(folder: Path, count: int | None, chains: int, seed: int) -> dict[str, object]:
+def measure(folder: Path, count: int | None, chains: int, seed: int) -> dict[str, Any]:
     """All cases, or some: how many of each kind, and which went wrong."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")

@@ -73,9 +73,9 @@ def check_format(path: Path, found: Any, formats: Collection[int | None]) -> Non
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
+    """Write a text file whole or not at all; what UTF-8 does not know is escaped, in JSON as it should be."""
     with whole_file(path) as file:
-        file.write(text.encode())
+        file.write(text.encode(errors="backslashreplace"))
 
 
 def write_tensors(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ def read_arrays(path: Path, command: str, **words: str | int) -> dict[str, NDArr
     again = f"Make it again with: {command}"
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in stored.zip.infolist()):
+                raise ValueError("it is compressed, as no such file is written")  # a little may become very much
             content = {key: stored[key] for key in stored.files}
         found = {key: content.pop(key).item() for key in (*words, "checksum")}
         same = checksum(content) == found["checksum"]

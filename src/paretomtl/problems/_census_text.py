@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretomtl.problems._census_layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS, UNKNOWN
+from paretomtl.problems._published import LARGEST_TEXT
 
 _OPEN: Mapping[str, Callable[[Path], Any]] = {
     "": lambda path: path.open("rb"),
@@ -219,6 +220,7 @@ def _arrays(path: Path, lines: list[tuple[int, bytes]], tables: Mapping[str, _Ta
 
 def _blocks(path: Path) -> Iterator[bytes]:
     """The text in blocks of whole lines."""
+    read = 0
     with _OPEN.get(path.suffix, _OPEN[""])(path) as file:
         while True:
             try:
@@ -234,6 +236,9 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 raise ValueError(f"'{path}' must be text in lines. One has more than {_LONGEST:,} bytes.")
             if not block:
                 return
+            read += len(block) + len(end)
+            if read > LARGEST_TEXT:
+                raise ValueError(f"'{path}' must be a text of at most {LARGEST_TEXT:,} bytes, unpacked. It has more.")
             yield block + end
 
 

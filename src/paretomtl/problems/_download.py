@@ -17,6 +17,9 @@ _TRIES = 3  # at each mirror
 _PAUSE = 1.0  # seconds before the second try, twice that before the third
 _TIMEOUT = 30.0  # seconds without a byte
 _BLOCK = 1 << 18
+LARGEST = 1 << 30
+"""Bytes of a download: forty times the largest file that is published."""
+
 ABANDONED = 3600.0  # seconds after which a file that nobody finished is taken for one that nobody will
 
 
@@ -88,6 +91,8 @@ def _blocks(address: str) -> Iterator[bytes]:
             length = int(response.headers.get("Content-Length", 0))
             while block := response.read(_BLOCK):
                 received += len(block)
+                if received > LARGEST:
+                    raise _UselessError(f"it has more than {LARGEST:,} bytes, which no published file has")
                 yield block
     except urllib.error.HTTPError as error:
         error.close()

@@ -118,9 +118,10 @@ def check_file(path: Path, md5: str, source: Source) -> None:
 
 def read_idx(path: Path, shape: tuple[int, ...]) -> Bytes:
     """The unsigned bytes of a gzipped idx file, which must have this shape."""
+    size = 4 * (len(shape) + 1) + math.prod(shape)
     try:
         with gzip.open(path) as file:
-            content = file.read()
+            content = file.read(size + 1)  # no more than there may be, and enough to see the end
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"'{path}' must be a whole gzip file. It is damaged: {error}.") from None
     rank = len(shape)
@@ -133,9 +134,8 @@ def read_idx(path: Path, shape: tuple[int, ...]) -> Bytes:
         raise ValueError(f"'{path}' must have the shape {list(shape)}. Got {list(sizes)} instead.")
     values = np.frombuffer(content, dtype=np.uint8, offset=4 * (rank + 1))
     if len(values) != math.prod(shape):
-        raise ValueError(
-            f"'{path}' must hold {math.prod(shape):,} bytes after its header. Got {len(values):,} instead."
-        )
+        found = "more" if len(content) > size else f"{len(values):,}"
+        raise ValueError(f"'{path}' must hold {math.prod(shape):,} bytes after its header. Got {found} instead.")
     return values.reshape(shape)
 
 

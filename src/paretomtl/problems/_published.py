@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+_BLOCK = 1 << 20  # bytes that are unpacked at a time
+LARGEST_TEXT = 1 << 32
+"""Bytes that a packed text may unpack to: forty times the largest that is published."""
+
 
 @dataclass(frozen=True)
 class Published:
@@ -56,16 +60,23 @@ class _UnpackedMd5:
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._gzip = _gunzip()
         self._whole = self._damaged = False
+        self._size = 0
 
     def update(self, block: bytes | memoryview) -> None:
-        rest = b"" if self._damaged else bytes(block)
-        while rest:
+        rest, more = bytes(block), not self._damaged
+        while more:
             try:
-                self._md5.update(self._gzip.decompress(rest))
+                unpacked = self._gzip.decompress(rest, _BLOCK)  # a little may become very much
             except zlib.error:
-                self._damaged = True
+                unpacked, self._damaged = b"", True
+            self._md5.update(unpacked)
+            self._size += len(unpacked)
+            self._damaged |= self._size > LARGEST_TEXT
+            if self._damaged:
                 return
-            rest, self._whole = self._gzip.unused_data, self._gzip.eof
+            self._whole = self._gzip.eof
+            rest = self._gzip.unused_data if self._whole else self._gzip.unconsumed_tail
+            more = bool(rest) or (not self._whole and len(unpacked) == _BLOCK)
             if self._whole:  # another member may follow
                 self._gzip = _gunzip()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ NAME = "manifest.json"
 LOG = "log.jsonl"
 PATTERNS = ("config.json", "asked.json", "checkpoint*.safetensors", "front/front.json", "front/models-*.safetensors")
 """The files of a run, besides its log, which grows between two manifests."""
+
+_NAME = re.compile(r"(config|asked|front/front)\.json|(checkpoint|front/models)(-\w+)?\.safetensors")
 
 
 class Manifest:
@@ -53,6 +56,9 @@ def read_manifest(folder: Path) -> Mapping[str, Any] | None:
     files = read_record(path, [FORMAT]).get("files")
     if not isinstance(files, dict) or not all(isinstance(said, dict) for said in files.values()):
         raise ValueError(f"'{path}' must have an object for each file. Got something else.")
+    for name in files:
+        if name != LOG and not _NAME.fullmatch(name):
+            raise ValueError(f"'{path}' must only name files of a run. Got {name!r}.")
     return files
 
 

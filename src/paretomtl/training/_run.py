@@ -137,7 +137,7 @@ class RunFolder:
             path = self.path / LOG
             torn = not self._log_seen and path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
             self._log_seen = True
-            with path.open("a", encoding="utf-8") as file:
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(("\n" if torn else "") + line)
         except OSError as error:
             if self._log_works:

@@ -50,6 +50,7 @@ PAGES = {
     "quality": tables.quality_tables,
     "every": tables.every_table,
     "shards": tables.shards_table,
+    "faults": tables.faults_table,
     "checksums": tables.checksum_table,
     "files": tables.file_table,
     "census": tables.census_table,

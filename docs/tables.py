@@ -253,6 +253,16 @@ def shards_table() -> str:
     return "\n".join([table(header, lines), "", provenance(path, rows[0])])
 
 
+def faults_table() -> str:
+    """How many faults runs went through, by kind, and what became of them."""
+    path = ROOT / "stress" / "results" / "faults.json"
+    (row,) = load_rows(path)
+    lines = [[kind, count] for kind, count in row["kinds"].items()]
+    lines.append(["all", row["faults"]])
+    said = f"Runs that were lost, or ended otherwise than without the fault: {len(row['failures'])}."
+    return "\n".join([table(["fault", "times"], lines), "", f"{said} {provenance(path, row)}"])
+
+
 def checksum_table() -> str:
     """What the canvases of seed 0 must be."""
     return table(

@@ -48,8 +48,9 @@ class Lock:
         self.path = path
         self._handle: int | None = None
 
-    def take(self) -> Holder | None:
-        """Take the lock; who has it where it is taken."""
+    def take(self, seconds: float = 0.0) -> Holder | None:
+        """Take the lock, or wait for it so long; who has it where it is taken."""
+        end = time.monotonic() + seconds
         while True:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
@@ -61,8 +62,9 @@ class Lock:
             if current:
                 break
             os.close(handle)
-            if not taken:
+            if not taken and time.monotonic() >= end:
                 return read_holder(self.path)
+            time.sleep(0.0 if taken else _PAUSE)
         self._handle = handle
         _held.add(handle)
         since = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
@@ -87,11 +89,9 @@ class Lock:
 def locked(path: Path, seconds: float = 60.0) -> Iterator[None]:
     """Hold a lock for a short piece of work; wait for others that do, and give up with an error that names them."""
     lock = Lock(path)
-    end = time.monotonic() + seconds
-    while (holder := lock.take()) is not None:
-        if time.monotonic() > end:
-            raise BlockingIOError(f"'{path.parent}' must be free to be written. {holder} has locked '{path}'.")
-        time.sleep(_PAUSE)
+    holder = lock.take(seconds)
+    if holder is not None:
+        raise BlockingIOError(f"'{path.parent}' must be free to be written. {holder} has locked '{path}'.")
     try:
         yield
     finally:

@@ -71,6 +71,14 @@ def test_sigterm_outside_of_training_ends_with_its_code(here: Path, monkeypatch:
     assert "Stopped." in call("run", "stops:busy", code=143)
 
 
+def test_sigterm_ends_a_study_with_its_code(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def trained(*_: Any, **__: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("paretomtl.cli._reproduce.run_study", trained)
+    assert "Stopped." in call("reproduce", "synthetic", "--smoke", code=143)
+
+
 def test_a_front_that_could_not_be_stored_has_its_code(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")

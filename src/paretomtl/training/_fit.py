@@ -87,9 +87,11 @@ def fit(
             graphs are in memory at a time. Models whose steps draw random numbers take turns all the same. None: with
             "auto", one for each thread of torch where that was measured to be faster; otherwise 1. Losses differ from
             those of another number of workers by rounding.
-        out: a folder for configuration, log, checkpoints and the front.
+        out: a folder for configuration, log, checkpoints and the front, which one process writes at a time. Where it
+            can no longer be written, training goes on with a warning, and the front is still returned.
         resume: go on from the last checkpoint in ``out``, if there is one, to the same result as without the
-            interruption: bit by bit on the same machine. With a DataLoader, from the last whole epoch.
+            interruption: bit by bit on the same machine. With a DataLoader, from the last whole epoch. Where that
+            checkpoint is damaged, from the one before it, with a warning.
         checkpoint_seconds: the least time between two checkpoints; with a DataLoader they come at the end of epochs.
         progress: "rich", "plain" or "quiet"; "auto" draws a bar on a terminal, and prints a line now and then
             elsewhere, on standard error.

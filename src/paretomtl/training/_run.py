@@ -33,6 +33,7 @@ FORMAT = 2
 """The version of a run's configuration and of its checkpoints."""
 
 CONFIG, LOCK = "config.json", ".lock"
+_MOMENT = 0.2  # seconds that somebody who looks at a lock may hold it
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 
 
@@ -80,7 +81,7 @@ class RunFolder:
             What the configuration of the run in it says; None where there is none yet.
         """
         check_writable("out", self.path)
-        holder = self._lock.take()
+        holder = self._lock.take(_MOMENT)
         if holder is not None:
             raise BlockingIOError(f"'out' must be a folder that nobody else writes. {holder} writes '{self.path}'.")
         sweep(self.path)

@@ -19,7 +19,7 @@ from paretomtl.experiments._store import environment
 from training.faulty_run import measure
 
 RESULT = Path(__file__).parent / "results" / "faults.json"
-SEED, COUNT, CHAINS = 0, 600, 50
+SEED, COUNT, CHAINS = 0, 400, 30
 
 
 def main() -> None:

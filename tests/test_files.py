@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,30 @@ def test_lists_keep_every_bit(rows: list[list[float]]) -> None:
     found = from_lists(json.loads(json.dumps(to_lists(tensor), allow_nan=False)), torch.float32)
     assert torch.equal(found.isnan(), tensor.isnan())
     assert torch.equal(found.nan_to_num(7.0), tensor.nan_to_num(7.0))
+
+
+@pytest.mark.parametrize("fails", [1, 2])
+def test_a_rename_that_fails_leaves_the_old_file(fails: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file before it would be kept under another name; one of both is always whole."""
+    path, earlier = tmp_path / "x", tmp_path / "earlier"
+    for value in (1.0, 2.0):
+        write_tensors(path, {"a": torch.tensor(value)}, {}, earlier)
+    original, calls = os.replace, 0
+
+    def fail(source: Any, target: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == fails:
+            raise OSError("full")
+        original(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="full"):
+        write_tensors(path, {"a": torch.tensor(3.0)}, {}, earlier)
+    assert float(read_tensors(path)[0]["a"]) == 2.0
+    monkeypatch.undo()
+    write_tensors(path, {"a": torch.tensor(4.0)}, {}, earlier)
+    assert (float(read_tensors(path)[0]["a"]), float(read_tensors(earlier)[0]["a"])) == (4.0, 2.0)
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

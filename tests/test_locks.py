@@ -139,15 +139,14 @@ def test_two_runs_cannot_share_a_folder(tmp_path: Path) -> None:
             said.append(str(error.value))
         with pytest.raises(BlockingIOError, match="'RUN' must be a folder that nobody writes"):
             mend(tmp_path)
-        assert examine(tmp_path)[0].text.startswith(f"process {os.getpid()} on")
+        assert examine(tmp_path)[0].text.startswith(f"held by process {os.getpid()} on")
         assert read_log(tmp_path)
         with pytest.raises(FileNotFoundError, match="an unfinished run"):
             pm.Front.load(tmp_path)
 
     front = fit(problem(), out=tmp_path, epochs=1, callbacks=[meddle])
     assert front.complete
-    assert said[0].endswith(f"writes '{tmp_path}'.")
-    assert f"process {os.getpid()} on {socket.gethostname()} since" in said[0]
+    assert f"'{tmp_path}' is being written by process {os.getpid()} on {socket.gethostname()} since 20" in said[0]
     assert not (tmp_path / ".lock").exists()
     assert fit(problem(), out=tmp_path, epochs=1, resume=True).complete
 

@@ -132,6 +132,7 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
     With ``earlier`` the file that was there is kept under that name. Wherever it is cut short, one of both is whole.
     """
     unfinished = _unfinished(path)
+    moved = None
     try:
         with unfinished.open("wb") as file:
             yield file
@@ -139,11 +140,13 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         if earlier is not None:
             with suppress(FileNotFoundError):
-                path.replace(earlier)
+                moved = path.replace(earlier)
         unfinished.replace(path)
     except BaseException:
         with suppress(OSError):  # what went wrong first is what is told
             unfinished.unlink(missing_ok=True)
+            if moved is not None and not path.exists():
+                moved.replace(path)
         raise
     sync_folder(path.parent)
 

@@ -53,9 +53,7 @@ def write_front(front: Front, folder: Path) -> None:
     unfinished.replace(final)
     sync_folder(folder)  # front.json must not outlive what it names
     write_record(folder / "front.json", {"models": final.name, **_words(front)}, format=FORMAT)
-    for other in folder.glob("models-*.safetensors"):
-        if other != final:
-            other.unlink()
+    sweep_front(folder)
 
 
 def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
@@ -74,6 +72,19 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
         return _fields(words, tensors, "")
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {error!r}.") from None
+
+
+def sweep_front(folder: Path) -> None:
+    """Remove what writes left that were cut short, and models that a whole front does not name."""
+    sweep(folder)
+    for other in leftover_models(folder):
+        other.unlink(missing_ok=True)
+
+
+def leftover_models(folder: Path) -> list[Path]:
+    """Files of models that a front does not name; an error where it cannot be read."""
+    named = read_record(folder / "front.json", [FORMAT])["models"]
+    return sorted(path for path in folder.glob("models*.safetensors") if path.name != named)
 
 
 def is_stored(front: Front, folder: Path) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from paretomtl._files import NewerFormatError, read_record
+from paretomtl._front_file import leftover_models
 from paretomtl._locks import Lock, is_held, read_holder
 from paretomtl.front import Front
 from paretomtl.training import _manifest as manifest
@@ -79,7 +80,7 @@ def mend(run: str | Path) -> list[str]:
     left = lock.path.exists()
     holder = lock.take()
     if holder is not None:
-        raise BlockingIOError(f"'RUN' must be a folder that nobody writes. {holder} writes '{folder}'.")
+        raise BlockingIOError(f"'RUN' must be a folder that nobody writes. '{folder}' is being written by {holder}.")
     try:
         done = [finding.mend() for finding in examine(folder) if finding.mend is not None]
         if left:
@@ -140,7 +141,7 @@ class _Look:
         """All, with what happens right now first."""
         if is_held(self.folder / LOCK):
             holder = read_holder(self.folder / LOCK)
-            yield Finding(LOCK, "note", f"{holder} writes this run: what follows may change while it is read.")
+            yield Finding(LOCK, "note", f"held by {holder}: what follows may change while it is read.")
         elif (self.folder / LOCK).exists():
             yield Finding(LOCK, "note", f"left by {read_holder(self.folder / LOCK)}, which is gone; the run is free.")
         yield from self.own()
@@ -203,12 +204,10 @@ class _Look:
             yield Finding(FRONT, "mendable" if self.resumable else "lost", text)
 
     def _leftover_models(self) -> Iterator[Finding]:
-        named = read_record(self.folder / FRONT, [1]).get("models")
-        for path in sorted((self.folder / "front").glob("models*.safetensors")):
-            if path.name != named:
-                name = path.relative_to(self.folder).as_posix()
-                text = "left by a write of the front that was cut short; the front names another file."
-                yield Finding(name, "mendable", text, partial(self._remove, name, "the front is another"))
+        for path in leftover_models(self.folder / "front"):
+            name = path.relative_to(self.folder).as_posix()
+            text = "left by a write of the front that was cut short; the front names another file."
+            yield Finding(name, "mendable", text, partial(self._remove, name, "the front is another"))
 
     def about_log(self) -> Iterator[Finding]:
         path = self.folder / manifest.LOG

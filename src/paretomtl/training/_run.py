@@ -7,6 +7,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from paretomtl._files import (
     write_record,
     write_tensors,
 )
+from paretomtl._front_file import sweep_front
 from paretomtl._locks import Lock
 from paretomtl.front import Front
 from paretomtl.problems import Problem
@@ -83,7 +85,9 @@ class RunFolder:
         check_writable("out", self.path)
         holder = self._lock.take(_MOMENT)
         if holder is not None:
-            raise BlockingIOError(f"'out' must be a folder that nobody else writes. {holder} writes '{self.path}'.")
+            raise BlockingIOError(
+                f"'out' must be a folder that nobody else writes. '{self.path}' is being written by {holder}."
+            )
         sweep(self.path)
         path = self.path / CONFIG
         if not path.exists():
@@ -146,7 +150,7 @@ class RunFolder:
             self._log_works = False
 
     def save_checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Store a checkpoint, and keep the last one as the previous; or leave both as they are."""
+        """Store a checkpoint, and keep the last one as the previous; or leave the last one where it is."""
         tensors: dict[str, Tensor] = {}
         packed = pack(dict(state), tensors)
         meta = {"kind": "checkpoint", "format": str(FORMAT), "state": json.dumps(packed)}
@@ -188,12 +192,17 @@ class RunFolder:
         if not (self.front_path / "front.json").exists():
             return None
         try:
-            return Front.load(self.front_path, problem)
+            front = Front.load(self.front_path, problem)
         except NewerFormatError:
             raise
         except (ValueError, FileNotFoundError) as error:
             warnings.warn(f"the front is made again from the last checkpoint: {error}", stacklevel=2)
             return None
+        if front.complete:  # nothing will be written any more: leave the folder as it should be
+            with suppress(OSError):
+                sweep_front(self.front_path)
+            self._list()
+        return front
 
     def save_front(self, front: Front) -> None:
         """Store the result; where that fails, store it elsewhere and say so; the caller still has it."""

@@ -10,18 +10,22 @@ from typing import Any
 
 import pytest
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_FLAGS = ("--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = ("--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader")
+
+
+def installed() -> str | None:
+    """The browser to drive: $CHROMIUM, or one that is installed; None leaves it to Playwright."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Chromium without a window: $CHROMIUM, one that is installed, or else Playwright's own."""
+    """Chromium without a window."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
     with playwright.sync_playwright() as driver:
         try:
-            browser = driver.chromium.launch(executable_path=path, args=list(_FLAGS))
+            browser = driver.chromium.launch(executable_path=installed(), args=list(FLAGS))
         except playwright.Error as error:
             pytest.skip(f"no Chromium that runs here: {str(error).splitlines()[0]}")
         try:
@@ -37,10 +41,7 @@ class Errors(list[str]):
         """Collect from now on: errors and warnings on the console, exceptions, and every request but the page's own."""
         page.on("console", lambda said: self._add(said.type, said.text))
         page.on("pageerror", lambda error: self.append(f"exception: {error}"))
-        page.on(
-            "request",
-            lambda asked: self.append(asked.url) if not asked.url.startswith(("file:", "data:", "blob:")) else None,
-        )
+        page.on("request", self._ask)
 
     def _add(self, kind: str, text: str) -> None:
         slow = "GPU stall" in text or "willReadFrequently" in text

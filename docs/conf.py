@@ -49,6 +49,7 @@ PAGES = {
     "profile": tables.profile_table,
     "quality": tables.quality_tables,
     "every": tables.every_table,
+    "page": tables.page_table,
     "shards": tables.shards_table,
     "faults": tables.faults_table,
     "checksums": tables.checksum_table,

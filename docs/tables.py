@@ -104,6 +104,26 @@ def memory_table() -> str:
     return "\n".join([table(header, lines), "", provenance(path, rows[0])])
 
 
+def page_table() -> str:
+    """The size of the page, and the time to open it."""
+    path = ROOT / "benchmarks" / "results" / "page.json"
+    rows = load_rows(path)
+    header = ["tasks", "size, MB", "first words, ms", "all drawn, ms", "least to most", "on the processor, ms", "load"]
+    lines = [
+        [
+            row["tasks"],
+            round(row["bytes"] / 1e6, 2),
+            row["first_words_milliseconds"],
+            row["milliseconds"],
+            f"{row['milliseconds_least']} to {row['milliseconds_most']}",
+            row["cpu_milliseconds"],
+            row["load"],
+        ]
+        for row in rows
+    ]
+    return "\n".join([table(header, lines), "", provenance(path, rows[0])])
+
+
 CONTENDERS = {
     "graphed": "graphed",
     "batched": "batched",

@@ -126,7 +126,7 @@ function axisGroup(scale, x) {
     made.textContent = words;
     return made;
   };
-  const label = text(14, short(labelOf(scale.name), 13));
+  const label = text(14, short(labelOf(scale.name), 12));
   label.append(svg("title"));
   label.lastChild.textContent = labelOf(scale.name);
   label.setAttribute("class", "name");

@@ -45,7 +45,7 @@ class Errors(list[str]):
 
     def _add(self, kind: str, text: str) -> None:
         slow = "GPU stall" in text or "willReadFrequently" in text
-        if kind in ("error", "warning") and not slow:
+        if kind in ("error", "warning", "trace") and not slow:
             self.append(f"{kind}: {text}")
 
     def _ask(self, asked: Any) -> None:

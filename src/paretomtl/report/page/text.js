@@ -39,9 +39,9 @@ function named(text, length = LONG) {
   return el("bdi", cut === text ? {} : { title: text }, cut);
 }
 
-// For plotly, which reads some markup in labels.
+// For plotly, which reads some markup in labels, and formulas between dollars.
 function plain(text, length = LONG) {
-  const cut = short(text, length).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const cut = short(text, length).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
   return `\u2068${cut}\u2069`;
 }
 

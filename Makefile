@@ -17,7 +17,7 @@ help:  ## show this list
 demo: $(READY)  ## a front on real digits beside the linear baseline, with tables, a figure and a page, in out/demo
 	rm -rf out/demo
 	$(BIN)/paretomtl compare multi-digits --methods pareto-mtl,linear --seeds 1 --out out/demo --fronts
-	$(BIN)/paretomtl report out/demo/fronts/* --out out/demo/report.html
+	$(BIN)/paretomtl report out/demo/fronts/pareto-mtl-0 out/demo/fronts/linear-0 --out out/demo/report.html
 
 test: lint docs  ## everything that must hold: lint, types, layers, docs, tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal

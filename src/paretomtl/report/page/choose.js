@@ -165,7 +165,8 @@ function drawChosen() {
     el("p", { class: "hint" }, `${view.reading} ${row(view.preferences[i])}; ${standing(view, split, i)}.`),
     el("ul", { class: "words", id: "words" }, sentences(view, split, i)),
     split === "test" ? el("p", { class: "hint" }, "These numbers are on test: a choice made by them is one made on the test set.") : null);
-  fill("command", commandFor(view, i));
+  const parts = commandFor(view, i).split(/ (?=--(?:k|export) )/);
+  fill("command", parts.flatMap((part, at) => [at ? " " : "", el("span", { class: "part" }, part)]));
   fill("numbers", el("dl", { class: "numbers" }, numbers.flat()));
 }
 

@@ -74,7 +74,7 @@ def test_a_front_is_seen_to_form(page: Any, errors: Errors, served: PageServer, 
         moved(page)
         assert page.locator("#export").is_hidden(), "there is nothing to export yet"
         page.click("#solutions tbody tr >> nth=2")
-        page.wait_for_function("document.getElementById('lede').innerText.includes('which you picked')")
+        page.wait_for_function("() => document.getElementById('lede').innerText.includes('which you picked')")
         chosen = page.inner_text("#lede strong")
         moved(page)
         assert page.inner_text("#lede strong") == chosen, "the user's choice stays"
@@ -92,6 +92,28 @@ def test_a_front_is_seen_to_form(page: Any, errors: Errors, served: PageServer, 
         assert page.locator("#export").is_visible()
     assert page.inner_text("#lede strong") == chosen
     assert [each for each in errors if not each.startswith(served.url)] == [], "nobody else is asked, nothing complains"
+
+
+def test_news_do_not_swallow_a_click(page: Any, served: PageServer, tmp_path: Path) -> None:
+    """They come between press and release; the row that was pressed is the one that is picked."""
+    fit(tmp_path / "run")
+    lines = cut(tmp_path / "run", 3)
+    page.goto(served.url)
+    page.wait_for_selector("#main:not([hidden])")
+    page.wait_for_function("() => served.tag !== null")
+    page.locator("#solutions tbody tr >> nth=2").scroll_into_view_if_needed()
+    page.locator("#solutions tbody tr >> nth=2").hover()
+    before = cells(page)
+    page.mouse.down()
+    with (tmp_path / "run" / "log.jsonl").open("a") as file:
+        file.write(lines[3])
+    page.wait_for_function("() => served.waiting")
+    assert cells(page) == before, "nothing is drawn anew under the finger"
+    page.mouse.up()
+    page.wait_for_function(
+        "() => document.getElementById('lede').innerText.includes('which you picked')", timeout=10_000
+    )
+    page.wait_for_function("before => document.getElementById('solutions').innerText !== before", arg=before)
 
 
 def test_a_hidden_page_does_not_ask(page: Any, served: PageServer, tmp_path: Path) -> None:

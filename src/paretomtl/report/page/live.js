@@ -53,10 +53,10 @@ async function ask() {
 // Nothing is drawn anew under a finger that drags.
 document.addEventListener("pointerdown", () => { served.held = true; }, true);
 for (const end of ["pointerup", "pointercancel"]) {
-  document.addEventListener(end, () => {
+  document.addEventListener(end, () => setTimeout(() => { // after the click that follows, whose target must still be there
     served.held = false;
     if (served.waiting) show();
-  }, true);
+  }), true);
 }
 document.addEventListener("visibilitychange", ask);
 drawNews();

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import signal
-import threading
 import webbrowser
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -24,15 +21,7 @@ def watch(
 ) -> None:
     """Show runs while they train: the page of [bold]report[/], served to this machine alone, until Ctrl-C."""
     with PageServer(Watched(runs), port) as server:
-
-        def leave(number: int, frame: FrameType | None) -> None:
-            threading.Thread(target=server.shutdown).start()  # which waits for the loop below
-
-        before = signal.signal(signal.SIGTERM, leave)
         text_console().print(f"Serving {server.url} until Ctrl-C.", highlight=False)
         if open_:
             webbrowser.open(server.url)
-        try:
-            server.serve_forever(poll_interval=0.2)
-        finally:
-            signal.signal(signal.SIGTERM, before)
+        server.serve_forever(poll_interval=0.2)

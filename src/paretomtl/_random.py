@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+_GOLDEN = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: its multiples stay far from each other
 _ORDERS = 1 << 60  # random states of data orders, far from those of models
 
 
@@ -35,6 +36,11 @@ def seed_everything(seed: int) -> None:
 def model_seed(seed: int, k: int) -> int:
     """The random state from which model k of a seed is made."""
     return seed * 2**20 + k
+
+
+def rank_seed(seed: int, rank: int) -> int:
+    """The random state from which a process that shares a run draws dropout; that of the run in the first."""
+    return (seed + rank * _GOLDEN) % 2**63
 
 
 def order_seed(seed: int, epoch: int) -> int:

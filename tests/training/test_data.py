@@ -57,7 +57,7 @@ def test_every_form_of_data_and_losses_trains_alike() -> None:
 
 def test_loaders_and_streams_train() -> None:
     loader = DataLoader(TensorDataset(X, Y), batch_size=32, shuffle=True, generator=torch.Generator())
-    first, again = fit(problem(train=loader), epochs=12), fit(problem(train=loader), epochs=12)
+    first, again = (fit(problem(train=loader), epochs=12, strategy="batched") for _ in range(2))
     assert torch.equal(first.losses["train"], again.losses["train"]), "the seed decides the loader's order"
     assert first.history["losses"][-1].mean() < first.history["losses"][0].mean()
     other = fit(problem(train=loader), epochs=12, seed=1)
@@ -282,7 +282,8 @@ def test_one_model_that_breaks_in_one_task_is_not_taken_for_unlabelled() -> None
 
 
 def test_the_test_split_decides_nothing() -> None:
-    fronts = [fit(problem(val=classes(30, seed=5), test=classes(30, seed=s)), keep="best") for s in (6, 7)]
+    splits = [{"val": classes(30, seed=5), "test": classes(30, seed=s)} for s in (6, 7)]
+    fronts = [fit(problem(**some), keep="best", strategy="batched") for some in splits]
     assert fronts[0].epochs == fronts[1].epochs
     for name, tensor in fronts[0].parameters.items():
         assert torch.equal(tensor, fronts[1].parameters[name])

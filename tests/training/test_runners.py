@@ -129,7 +129,7 @@ def test_the_trace_adds_in_place() -> None:
     present = torch.tensor([[True, True], [True, False]])
     for k in range(4):
         losses = torch.tensor([[1.0, 2.0], [3.0, torch.nan]]) * (k + 1)
-        trace.add([Taken(losses, torch.ones(2, 2), present)])
+        trace.add([Taken(losses, torch.ones(2, 2), present, present)])
         trace.count()
         if k % 2:
             trace.end_epoch()
@@ -139,7 +139,8 @@ def test_the_trace_adds_in_place() -> None:
     assert history["losses"][0, 1, 1].isnan()
     assert trace.labelled().tolist() == [True, True]
     assert not trace.complete()
-    trace.add([Taken(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2, dtype=torch.bool))])
+    present = torch.ones(2, 2, dtype=torch.bool)
+    trace.add([Taken(torch.ones(2, 2), torch.ones(2, 2), present, present)])
     trace.count()
     trace.end_epoch()
     assert trace.complete()
@@ -151,7 +152,8 @@ def test_the_trace_adds_in_place() -> None:
 def test_losses_on_validation_stay_on_the_cpu() -> None:
     """They are stacked with those of later epochs for the next checkpoint."""
     trace = Trace(2, 2, CPU)
-    trace.add([Taken(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2, dtype=torch.bool))])
+    present = torch.ones(2, 2, dtype=torch.bool)
+    trace.add([Taken(torch.ones(2, 2), torch.ones(2, 2), present, present)])
     trace.end_epoch()
     trace.add_validation(torch.ones(2, 2))
     other = Trace(2, 2, torch.device("meta"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import metadata
 from typing import Annotated
 
 import typer
 
+from paretomtl.cli._common import BAD_INPUT
 from paretomtl.cli._compare import compare
 from paretomtl.cli._data import data
 from paretomtl.cli._diagnose import diagnose
@@ -19,6 +21,7 @@ from paretomtl.cli._run import run
 from paretomtl.cli._select import select
 from paretomtl.cli._show import show
 from paretomtl.cli._watch import watch
+from paretomtl.training._ranks import started_beside_others
 
 app = typer.Typer(
     name="paretomtl",
@@ -47,10 +50,17 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_SHARED = ("run", "refine")  # what several processes may do together
+
+
 @app.callback()
 def options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
     ] = False,
 ) -> None:
     """Options of the command itself."""
+    if started_beside_others() and context.invoked_subcommand not in _SHARED:
+        print(f"paretomtl: '{context.invoked_subcommand}' must be started without torchrun.", file=sys.stderr)
+        raise typer.Exit(BAD_INPUT)

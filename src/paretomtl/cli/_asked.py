@@ -28,6 +28,7 @@ from paretomtl.cli._common import (
 from paretomtl.cli._show import summary
 from paretomtl.front import Front
 from paretomtl.training import fit
+from paretomtl.training._ranks import leads
 
 _FILE = "asked.json"
 FORMAT = 1
@@ -56,6 +57,7 @@ class Asked:
     clip_norm: float | None
     compile: bool
     keep: str
+    accumulate: int = 1
 
     @classmethod
     def of(cls, run: Path) -> Asked:
@@ -86,7 +88,7 @@ class Asked:
         found = find_problem(self.problem, self.with_)
         method = find_method(self.method, self.set_, found)
         folder = out or Path("runs") / f"{file_name(found.name)}-{file_name(method.name.replace(':', '-'))}-{self.seed}"
-        callbacks: list[Any] = [] if tensorboard is None else [TensorBoard(tensorboard)]
+        callbacks: list[Any] = [TensorBoard(tensorboard)] if tensorboard is not None and leads() else []
         callbacks.append(lambda report: self._keep(folder))  # at the end of an epoch: a run may be killed
         front = fit(
             found,
@@ -101,6 +103,7 @@ class Asked:
             precision=self.precision,
             weigh_every=self.weigh_every,
             workers=self.workers,
+            accumulate=self.accumulate,
             clip_norm=self.clip_norm,
             compile=self.compile,
             keep=self.keep,
@@ -111,7 +114,8 @@ class Asked:
             progress=progress,  # type: ignore[arg-type]
             callbacks=callbacks,
         )
-        self._keep(folder)
+        if leads():
+            self._keep(folder)
         return front, folder
 
     def _keep(self, folder: Path) -> None:
@@ -122,6 +126,8 @@ class Asked:
 
 def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
     """Show what was trained; leave with a code of its own where it was stopped, or could not be stored."""
+    if not leads():  # the first process shows, and knows whether it could store
+        return
     stored = is_stored(front, folder / "front")
     facts = {**summary(front, front.shown_split, folder), "stored": stored}
     if as_json:

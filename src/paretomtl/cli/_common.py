@@ -70,6 +70,7 @@ StrategyName = Annotated[str, typer.Option(help="auto, sequential, batched or gr
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; the GPU if there is one.")]
 Precision = Annotated[str, typer.Option(help="float32, tf32, bfloat16 or float64.")]
 WorkerCount = Annotated[int | None, typer.Option(help="Models side by side on a CPU; measured if left out, with auto.")]
+Accumulate = Annotated[int, typer.Option(help="Micro-batches that a batch is cut into, to need less memory.")]
 WeighEvery = Annotated[int, typer.Option(help="Weigh the tasks anew every so many steps; more than 1 approximates.")]
 ClipNorm = Annotated[float | None, typer.Option(help="The longest update of each model.")]
 Keep = Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")]

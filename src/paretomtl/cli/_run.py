@@ -7,6 +7,7 @@ import typer
 
 from paretomtl.cli._asked import Asked, print_result
 from paretomtl.cli._common import (
+    Accumulate,
     BatchSize,
     ClipNorm,
     Device,
@@ -46,6 +47,7 @@ def run(
     precision: Precision = "float32",
     weigh_every: WeighEvery = 1,
     workers: WorkerCount = None,
+    accumulate: Accumulate = 1,
     clip_norm: ClipNorm = None,
     compile_: Annotated[bool, typer.Option("--compile", help="Run the models through torch.compile.")] = False,
     keep: Keep = "last",
@@ -60,6 +62,8 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train a front: one model per preference.
+
+    Under torchrun, all processes share each batch, and the first one writes and prints.
 
     Exit codes: 0 done, 2 bad input, 5 trained but not stored, 130 stopped by Ctrl-C, 143 by SIGTERM (a checkpoint and a
     front of what there is are stored).
@@ -80,6 +84,7 @@ def run(
         precision=precision,
         weigh_every=weigh_every,
         workers=workers,
+        accumulate=accumulate,
         clip_norm=clip_norm,
         compile=compile_,
         keep=keep,

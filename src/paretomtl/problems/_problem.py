@@ -92,6 +92,9 @@ class Problem:
         reference: the point that hypervolumes are measured against by default.
         recipe: how it is usually trained.
         truth: the true front, where it is known.
+        counts: ``counts(batch)``, how many samples of a batch have a label for each task, ``[m]``. Means over several
+            batches (micro-batches, processes, splits) are then exact where labels are missing, and NaN in spite of
+            labels is known to be a broken model. Left out, a task that is not NaN in a batch has labels in all of it.
 
     Example:
         >>> x, y = torch.randn(100, 3), torch.randn(100, 2)
@@ -115,6 +118,7 @@ class Problem:
     reference: Sequence[float] | None = None
     recipe: Recipe = Recipe()
     truth: Truth | None = None
+    counts: Callable[[Any], Tensor] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.model, nn.Module) or not callable(self.model):
@@ -125,6 +129,8 @@ class Problem:
             raise TypeError(f"'losses' must be a function. Got {type(self.losses).__name__} instead.")
         if isinstance(self.tasks, str):
             raise TypeError(f"'tasks' must be a list of names. Got the string {self.tasks!r} instead.")
+        if self.counts is not None and not callable(self.counts):
+            raise TypeError(f"'counts' must be a function of a batch. Got {type(self.counts).__name__} instead.")
         object.__setattr__(self, "tasks", tuple(self.tasks))
         check_tasks("len(tasks)", len(self.tasks))
         if len(set(self.tasks)) < len(self.tasks):
@@ -182,6 +188,17 @@ class Problem:
             )
         inputs, *targets = batch
         return inputs, targets[0] if len(targets) == 1 else tuple(targets)
+
+    def labels_in(self, batch: Any) -> Tensor | None:
+        """How many samples of a batch have a label for each task, ``[m]``, where :attr:`counts` knows."""
+        if self.counts is None or batch is None:
+            return None
+        found = torch.as_tensor(self.counts(batch))
+        if found.shape != (len(self.tasks),):
+            raise ValueError(
+                f"'counts' must return shape [{len(self.tasks)}], one number per task. Got {list(found.shape)} instead."
+            )
+        return found
 
     def is_shared(self, name: str) -> bool:
         """Whether the parameter of this name counts for the Gramian, rather than belonging to a head."""

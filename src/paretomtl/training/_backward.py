@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_floating
+from paretomtl.core._shapes import check_floating, may_ask
 from paretomtl.methods import Weigher
 from paretomtl.training._gradients import (
     TaskGradients,
@@ -17,6 +17,8 @@ from paretomtl.training._gradients import (
     task_gradients,
     weigh_rows,
 )
+from paretomtl.training._ranks import Processes, check_processes, is_sharded, joined
+from paretomtl.training._sums import Sums, scale_rows, sum_rows
 
 
 def backward(
@@ -26,7 +28,9 @@ def backward(
     *,
     shared: Iterable[Tensor] | None = None,
     last: bool = True,
+    samples: int | Tensor | None = None,
     scaler: torch.amp.GradScaler | None = None,
+    distributed: Processes | None = None,
 ) -> Tensor:
     r"""``loss.backward()`` for several losses: adds :math:`\sum_i \alpha_i \nabla L_i` to ``.grad`` (equation 18).
 
@@ -44,11 +48,19 @@ def backward(
         parameters: those to train. Ones that no loss reaches keep their ``.grad``, be it None.
         shared: take the Gramian over these alone, and weigh only their gradients; every other parameter belongs to a
             head and gets :math:`\sum_i \nabla L_i`, each task's own gradient with weight 1.
-        last: False adds losses and gradients up for a later call, which weighs the sums once. Divide the losses by the
-            number of calls, as for ``loss.backward()``; a task without labels in some calls is averaged over the
-            others. ``weigher.pending = None`` drops what was added up.
+        last: False adds losses and gradients up for a later call, which weighs the sums once. Without ``samples``,
+            divide the losses by the number of calls, as for ``loss.backward()``; a task without labels in some calls is
+            averaged over the others. ``weigher.pending = None`` drops what was added up.
+        samples: how many samples the losses are means over: one number, or ``[m]`` where labels are missing. Calls of
+            one step and processes then count by their samples, and losses are not divided by anybody. 0 for a process
+            that has nothing to see in this step. Left out, all count alike.
         scaler: a gradient scaler; the losses are passed unscaled. ``.grad`` then holds scaled gradients, and the
             weights are those of the unscaled problem.
+        distributed: average losses and task gradients over processes before the Gramian is taken, so that all have the
+            same weights and the same ``.grad``: True for all processes of ``torch.distributed``, or a process group.
+            Every process calls with the same weigher on its share of the batch; the model is not wrapped in
+            ``DistributedDataParallel``, whose hooks would never run. Must be said where several processes run, as
+            nothing tells whether they share a subproblem.
 
     Returns:
         The weights ``[m]`` that were used; zeros when ``last`` is False.
@@ -65,39 +77,56 @@ def backward(
     _check_losses(losses, weigher)
     trained = _trained("parameters", parameters)
     in_trunk = _in_trunk(trained, shared)
+    if distributed is not None:
+        check_processes(distributed)
+    ranks = joined(distributed)
     scale = torch.ones((), device=losses.device)
     if scaler is not None:
         scale = scaler.scale(scale)
     values, present = losses.detach(), ~losses.detach().isnan()
+    given = _samples(samples, values)
+    counts = torch.where(present, given, 0.0)
+    by_gramian = weigher.method.needs_gramian
 
-    if last and weigher.pending is None and not weigher.method.needs_gramian and bool(present.all()):
-        weights, state = weigher.peek(values, None)
-        updates = one_backward(losses, weights, trained, in_trunk, scale)
+    if last and weigher.pending is None and not by_gramian and bool(present.all()):
+        sums = Sums.of(values, counts, torch.zeros_like(counts[0]), []).over(ranks)
+        plain = not ranks.several and samples is None
+        seen, present = (values, present) if plain else (sums.means().to(values.dtype), sums.counts > 0)
+        weights, state = weigher.peek(seen, None, present)
+        share = scale if plain else scale * torch.where(present, counts / sums.counts, 0.0)
+        updates = ranks.sums(one_backward(losses, weights, trained, in_trunk, share), trained)
         if all(update is None for update in updates):
             raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
-        usable = values.isfinite().all()
+        usable = torch.where(present, seen, 0.0).isfinite().all() & present.any() & (sums.broken == 0)
     else:
         apart = _kept_apart(losses, present)
         gradients = task_gradients(losses, trained, scale)
         _check_attached(present, gradients)
-        summed = _Sums(values, present.long(), 1, present.any() & apart, gradients)
-        if not last or weigher.pending is not None:
-            summed = summed.cleaned()
-        if weigher.pending is not None:
-            summed = weigher.pending.plus(summed)
-        if not last:
-            weigher.pending = summed
-            return torch.zeros_like(values)
-        weigher.pending = None
-        if summed.calls > 1:
-            summed = summed.over_labelled_calls()
-        present = summed.labelled > 0
-        trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in summed.gradients]
-        c = gramian(trunk, 1)[0] / scale.double().square()
-        weights, state = weigher.peek(summed.losses, c if weigher.method.needs_gramian else None, present)
-        updates = weigh_rows(weights, present, summed.gradients, in_trunk)
-        seen = torch.where(present[:, None] & present, c, 0.0)
-        usable = summed.whole & ~summed.losses.isinf().any() & seen.isfinite().all()
+        broken = ~(present.any() & apart) & (given > 0).any()
+        if isinstance(samples, Tensor):  # then a loss without labels is known to be one
+            broken = broken | (~present & (given > 0)).any()
+        if last and weigher.pending is None and samples is None and not ranks.several:
+            seen, rows, usable = values, gradients, ~broken
+        else:
+            pending = _Pending(Sums.of(values, counts, broken, gradients), 1, samples is not None)
+            pending = pending if weigher.pending is None else weigher.pending.plus(pending)
+            if not last:
+                weigher.pending = pending
+                return torch.zeros_like(values)
+            weigher.pending = None
+            sums = pending.undivided().over(ranks)
+            seen, present, usable = sums.means().to(values.dtype), sums.counts > 0, sums.broken == 0
+            rows = sum_rows(ranks, sums.mean_rows(), trained) if by_gramian else sums.mean_rows()
+        c = None
+        if by_gramian:
+            trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in rows]
+            c = gramian(trunk, 1)[0] / scale.double().square()
+            usable = usable & torch.where(present[:, None] & present, c, 0.0).isfinite().all()
+        weights, state = weigher.peek(seen, c, present)
+        updates = weigh_rows(weights, present, rows, in_trunk)
+        if not by_gramian:
+            updates = ranks.sums(updates, trained)
+        usable = usable & ~seen.isinf().any()
 
     usable = usable & torch.stack([update.isfinite().all() for update in updates if update is not None]).all()
     weigher.advance(state, usable)
@@ -109,59 +138,48 @@ def backward(
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """Losses and task gradients of one or more calls.
+class _Pending:
+    """What calls of one step have added up.
 
     Attributes:
-        losses: ``[m]``, added up.
-        labelled: ``[m]``, in how many calls each task had labels.
+        sums: over these calls.
         calls: how many there were.
-        whole: whether every call had a task with labels, bool without dimensions.
-        gradients: added up.
+        counted: whether they said how many samples they have; else their losses were divided by the number of calls.
     """
 
-    losses: Tensor
-    labelled: Tensor
+    sums: Sums
     calls: int
-    whole: Tensor
-    gradients: TaskGradients
+    counted: bool
 
-    def cleaned(self) -> _Sums:
-        """Zeros in place of what absent tasks left behind, which may be NaN."""
-        here = self.labelled > 0
-        rows: TaskGradients = [
-            tuple(None if g is None else torch.where(present, g, 0.0) for g in row)
-            for present, row in zip(here, self.gradients, strict=True)
-        ]
-        return replace(self, losses=torch.where(here, self.losses, 0.0), gradients=rows)
-
-    def plus(self, other: _Sums) -> _Sums:
-        """The sums of both."""
-        if len(self.gradients[0]) != len(other.gradients[0]):
+    def plus(self, other: _Pending) -> _Pending:
+        """Both."""
+        if len(self.sums.gradients[0]) != len(other.sums.gradients[0]):
             raise ValueError(
-                f"'parameters' must be the same in all calls of one step. Got {len(other.gradients[0])} tensors after "
-                f"{len(self.gradients[0])}; weigher.pending = None drops what was added up."
+                f"'parameters' must be the same in all calls of one step. Got {len(other.sums.gradients[0])} tensors "
+                f"after {len(self.sums.gradients[0])}; weigher.pending = None drops what was added up."
             )
-        rows: TaskGradients = [
-            tuple(a if b is None else b if a is None else a + b for a, b in zip(mine, theirs, strict=True))
-            for mine, theirs in zip(self.gradients, other.gradients, strict=True)
-        ]
-        return _Sums(
-            self.losses + other.losses,
-            self.labelled + other.labelled,
-            self.calls + other.calls,
-            self.whole & other.whole,
-            rows,
-        )
+        if self.counted != other.counted:
+            raise ValueError("'samples' must be given in all calls of one step or in none. Got it in some.")
+        return _Pending(self.sums.plus(other.sums), self.calls + other.calls, self.counted)
 
-    def over_labelled_calls(self) -> _Sums:
-        """A task without labels in some calls is averaged over the others."""
-        factor = self.calls / self.labelled.clamp_min(1).to(self.losses.dtype)
-        rows: TaskGradients = [
-            tuple(None if g is None else g * f.to(g.dtype) for g in row)
-            for f, row in zip(factor, self.gradients, strict=True)
-        ]
-        return replace(self, losses=self.losses * factor, gradients=rows)
+    def undivided(self) -> Sums:
+        """The sums, of losses that were not divided by the number of calls."""
+        if self.counted or self.calls == 1:
+            return self.sums
+        rows = scale_rows(self.sums.gradients, self.sums.counts.new_full(self.sums.counts.shape, self.calls))
+        return replace(self.sums, losses=self.sums.losses * self.calls, gradients=rows)
+
+
+def _samples(samples: int | Tensor | None, like: Tensor) -> Tensor:
+    """For how many samples each loss counts, ``[m]`` in float64."""
+    given = torch.as_tensor(1 if samples is None else samples, dtype=torch.float64, device=like.device)
+    if given.shape not in ((), like.shape):
+        raise ValueError(
+            f"'samples' must be a number, or have shape {list(like.shape)}. Got shape {list(given.shape)} instead."
+        )
+    if samples is not None and may_ask(given) and not bool((given >= 0).all() & given.isfinite().all()):
+        raise ValueError(f"'samples' must not be negative. Got {given.tolist()} instead.")
+    return given.expand_as(like)
 
 
 def _trained(name: str, parameters: Iterable[Tensor]) -> list[Tensor]:
@@ -173,6 +191,11 @@ def _trained(name: str, parameters: Iterable[Tensor]) -> list[Tensor]:
         if not isinstance(parameter, Tensor):
             raise TypeError(
                 f"'{name}' must be tensors: write model.parameters(). Got {type(parameter).__name__} instead."
+            )
+        if is_sharded(parameter):
+            raise TypeError(
+                f"'{name}' must be whole tensors: gradients of each task are taken here, which FSDP cannot shard. Got "
+                f"a {type(parameter).__name__} instead."
             )
         if parameter.requires_grad:
             check_floating(name, parameter)

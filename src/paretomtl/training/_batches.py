@@ -2,18 +2,61 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, default_collate
 
-from paretomtl._random import order_seed, seed_everything
+from paretomtl._random import order_seed, rank_seed, seed_everything
 from paretomtl.problems import Data
+from paretomtl.training._ranks import Ranks
 
 _EVALUATED = 1 << 16  # samples of all models at once on a GPU, and 16 batches at most
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What one process sees of the batch of a step: micro-batches, and how many samples each counts for.
+
+    One that counts for none stands in where a batch has too few samples for all processes.
+    """
+
+    parts: tuple[Any, ...]
+    samples: tuple[int, ...]
+
+
+def first_part(batch: Any) -> Any:
+    """A batch, or the first micro-batch of one that is cut."""
+    return batch.parts[0] if isinstance(batch, Cut) else batch
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How the batch of a step is cut: among processes, and into micro-batches of each."""
+
+    ranks: Ranks = field(default_factory=Ranks)
+    accumulate: int = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is not cut at all."""
+        return not self.ranks.several and self.accumulate == 1
+
+    def of(self, numbers: Tensor, batch_size: int) -> tuple[list[Tensor], bool]:
+        """The micro-batches of this process as numbers of samples, and whether they count.
+
+        A share has two samples at least, which batch normalisation wants, unless batches are smaller than that.
+        """
+        least = max(1, min(2, batch_size // self.ranks.size))
+        sharing = max(1, min(self.ranks.size, len(numbers) // least))
+        counts = self.ranks.rank < sharing
+        share = numbers.tensor_split(sharing)[self.ranks.rank if counts else 0]
+        return list(share.tensor_split(max(1, min(self.accumulate, len(share) // least)))), counts
 
 
 class Batches(ABC):
@@ -23,19 +66,21 @@ class Batches(ABC):
         steps: how many batches an epoch has; None when that is not known before the end.
         samples: how many samples there are; None when that is not known.
         resumes_inside: whether an epoch can be taken up in its middle.
+        cut: whether the batches of an epoch are cut into parts.
     """
 
     steps: int | None
     samples: int | None = None
     resumes_inside: bool = True
+    cut: bool = False
 
     @abstractmethod
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
         """The batches of a training epoch, from number ``start`` on."""
 
     @abstractmethod
-    def in_order(self, models: int = 1) -> Iterator[Any]:
-        """All samples once, for the evaluation of so many models at once."""
+    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
+        """All samples once, for the evaluation of so many models at once; ``shared`` by all processes."""
 
 
 class NoData(Batches):
@@ -46,15 +91,19 @@ class NoData(Batches):
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
         yield from [None][start:]
 
-    def in_order(self, models: int = 1) -> Iterator[Any]:
+    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         yield None
 
 
 class _Indexed(Batches):
     """Samples that can be had by number: a random order for each epoch, by (seed, epoch) and the kind of device."""
 
-    def __init__(self, samples: int, batch_size: int, device: torch.device, fetch: Callable[[Tensor], Any]) -> None:
+    def __init__(
+        self, samples: int, batch_size: int, device: torch.device, fetch: Callable[[Tensor], Any], shares: Shares
+    ) -> None:
         self.samples = samples
+        self._shares = shares
+        self.cut = not shares.whole
         self._device = device  # where the order is: beside the samples, so that no step waits for a copy of it
         self._size = batch_size
         self._fetch = fetch
@@ -66,10 +115,17 @@ class _Indexed(Batches):
         assert self.steps is not None
         order = self._shuffled(seed, epoch)
         for number in range(start, self.steps):
-            yield self._fetch(order[number * self._size : (number + 1) * self._size])
+            numbers = order[number * self._size : (number + 1) * self._size]
+            if self._shares.whole:
+                yield self._fetch(numbers)
+                continue
+            parts, count = self._shares.of(numbers, self._size)
+            yield Cut(tuple(self._fetch(part) for part in parts), tuple(len(part) * count for part in parts))
 
-    def in_order(self, models: int = 1) -> Iterator[Any]:
+    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         numbers = torch.arange(self.samples or 0, device=self._device)
+        if shared:
+            numbers = numbers.tensor_split(self._shares.ranks.size)[self._shares.ranks.rank]
         size = self._size
         if self._device.type != "cpu":  # nothing is kept for a backward pass: there is room for more at once
             size *= max(1, min(16, _EVALUATED // (size * models)))
@@ -89,10 +145,13 @@ class Resident(_Indexed):
         samples: how many there are.
         batch_size: of an epoch.
         device: where they are.
+        shares: how batches are cut; not at all when left out.
     """
 
-    def __init__(self, tensors: Any, samples: int, batch_size: int, device: torch.device) -> None:
-        super().__init__(samples, batch_size, device, self._at)
+    def __init__(
+        self, tensors: Any, samples: int, batch_size: int, device: torch.device, shares: Shares | None = None
+    ) -> None:
+        super().__init__(samples, batch_size, device, self._at, shares or Shares())
         self._tensors = tensors
         self.batch_size = batch_size
         self.order = torch.arange(samples, device=device)
@@ -124,15 +183,20 @@ class Resident(_Indexed):
 
 
 class _Loaded(Batches):
-    """A DataLoader of the user's own. It starts each epoch from a random state that (seed, epoch) decides."""
+    """A DataLoader of the user's own. It starts each epoch from a random state that (seed, epoch) decides.
+
+    A step takes as many of its batches as there are micro-batches. Where several processes share a run, the loader of
+    each hands out the share of that process; an epoch ends with the shortest.
+    """
 
     resumes_inside = False
 
-    def __init__(self, loader: DataLoader[Any], move: Callable[[Any], Any]) -> None:
+    def __init__(self, loader: DataLoader[Any], move: Callable[[Any], Any], shares: Shares) -> None:
         self._loader = loader
         self._move = move
+        self._shares = shares
         try:
-            self.steps = len(loader)
+            self.steps = -(-len(loader) // shares.accumulate)
         except TypeError:
             self.steps = None
 
@@ -145,15 +209,36 @@ class _Loaded(Batches):
             generator = getattr(holder, "generator", None)
             if isinstance(generator, torch.Generator):
                 generator.manual_seed(order_seed(seed, epoch))
-        yield from self.in_order()
+        for holder in (self._loader.sampler, inner):
+            if isinstance(holder, DistributedSampler):
+                holder.set_epoch(epoch)
+        yield from self.in_order() if self._shares.whole else self._cut(seed, epoch)
 
-    def in_order(self, models: int = 1) -> Iterator[Any]:
+    def _cut(self, seed: int, epoch: int) -> Iterator[Cut]:
+        ranks, source = self._shares.ranks, self.in_order()
+        parts = tuple(itertools.islice(source, self._shares.accumulate))
+        if ranks.several:  # the order is drawn by now; dropout is to differ
+            seed_everything(rank_seed(order_seed(seed, epoch), ranks.rank))
+        while not ranks.any(not parts)[0]:
+            yield Cut(parts, tuple(count_samples(part) for part in parts))
+            parts = tuple(itertools.islice(source, self._shares.accumulate))
+
+    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         for batch in self._loader:
             yield self._move(batch)
 
 
-def make_batches(name: str, data: Data | None, *, batch_size: int, device: torch.device, dtype: torch.dtype) -> Batches:
+def make_batches(
+    name: str,
+    data: Data | None,
+    *,
+    batch_size: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    shares: Shares | None = None,
+) -> Batches:
     """Batches of a split; floating-point tensors are cast to ``dtype``, like the models."""
+    shares = shares or Shares()
 
     def move(tensor: Tensor) -> Tensor:
         return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None, non_blocking=True)
@@ -164,9 +249,9 @@ def make_batches(name: str, data: Data | None, *, batch_size: int, device: torch
     if data is None:
         return NoData()
     if isinstance(data, DataLoader):
-        return _Loaded(data, moved)
+        return _Loaded(data, moved, shares)
     if isinstance(data, IterableDataset):
-        return _Loaded(DataLoader(data, batch_size=batch_size), moved)
+        return _Loaded(DataLoader(data, batch_size=batch_size), moved, shares)
     tensors = _tensors_of(data)
     if tensors:
         sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
@@ -175,7 +260,7 @@ def make_batches(name: str, data: Data | None, *, batch_size: int, device: torch
             raise ValueError(
                 f"'{name}' must be tensors with the same first dimension, not empty. Got {shapes} instead."
             )
-        return Resident(moved(data), sizes.pop(), batch_size, device)
+        return Resident(moved(data), sizes.pop(), batch_size, device, shares)
     if isinstance(data, Dataset):
         dataset: Any = data
         if not hasattr(dataset, "__len__"):
@@ -189,6 +274,7 @@ def make_batches(name: str, data: Data | None, *, batch_size: int, device: torch
             batch_size,
             torch.device("cpu"),
             lambda part: moved(default_collate([dataset[i] for i in part.tolist()])),
+            shares,
         )
     raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {type(data).__name__} instead.")
 

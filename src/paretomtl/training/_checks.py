@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 import warnings
 from typing import Any
 
@@ -11,8 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness
+from paretomtl.training._batches import Batches, map_tensors
 from paretomtl.training._gradients import before_stack, task_gradients
 from paretomtl.training._models import Single
+from paretomtl.training._ranks import Ranks
 from paretomtl.training._settings import Settings
 
 
@@ -51,6 +54,24 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     if problem.representation is not None:
         _check_representation(settings, module, batch)
     return problem.train is None or apart
+
+
+def check_apart(ranks: Ranks, train: Batches, batch: Any) -> None:
+    """Find DataLoaders that hand the same samples to every process that shares a run."""
+    if not ranks.several or train.resumes_inside:  # tensors and Datasets are shared out here
+        return
+    digest = hashlib.sha256()
+
+    def note(tensor: Tensor) -> Tensor:
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        return tensor
+
+    map_tensors(note, batch)
+    if len(set(ranks.gather(digest.hexdigest()))) == 1:
+        raise ValueError(
+            f"'train' must hand each of the {ranks.size} processes samples of its own: see "
+            "torch.utils.data.DistributedSampler. Got the same first batch in all of them."
+        )
 
 
 def check_split(settings: Settings, name: str, module: nn.Module, batch: Any, *, empty: bool) -> None:

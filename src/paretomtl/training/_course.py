@@ -11,14 +11,21 @@ from typing import Any, Self
 import torch
 from torch import nn
 
-from paretomtl._random import isolated_randomness, model_seed, random_state, seed_everything, set_random_state
+from paretomtl._random import (
+    isolated_randomness,
+    model_seed,
+    random_state,
+    rank_seed,
+    seed_everything,
+    set_random_state,
+)
 from paretomtl.front import Front
 from paretomtl.methods import slice_state
-from paretomtl.training._batches import Batches, Resident, make_batches
-from paretomtl.training._checks import check_losses, check_split
+from paretomtl.training._batches import Batches, Resident, first_part, make_batches
+from paretomtl.training._checks import check_apart, check_losses, check_split
 from paretomtl.training._evaluate import Scores, evaluate
-from paretomtl.training._models import make_modules
-from paretomtl.training._outcome import Best, Stage, by_group, scale_now, volume
+from paretomtl.training._models import make_modules, named_tensors
+from paretomtl.training._outcome import Best, Stage, by_group, front_of, remarks, scale_now, volume
 from paretomtl.training._progress import Callback, Report, close
 from paretomtl.training._run import RunFolder
 from paretomtl.training._runners import Graphed, Launched, Runner
@@ -31,10 +38,6 @@ from paretomtl.training._trace import Trace
 _REPORT_SECONDS = 0.5  # between reports of a problem without data, whose epochs are single steps
 _TICK_SECONDS = 1.0  # between signs of life inside of an epoch
 _NOTHING = object()
-_NOT_STACKED = (
-    " If tasks lack labels in some batches: let torch.stack be the last operation of 'losses', or return a dictionary, "
-    "so that NaN stays with its own task."
-)
 
 
 class Course:
@@ -46,6 +49,7 @@ class Course:
         step: how many steps of the current epoch are done.
         number: how many steps are done in all.
         total: how many steps are planned; 0 when that is not known.
+        stopping: whether the user wants to stop after the current step, in any process.
         finished: the front of a run that was complete already.
     """
 
@@ -53,19 +57,22 @@ class Course:
         self, settings: Settings, folder: RunFolder | None, resume: bool, pause: float, listeners: list[Callback]
     ) -> None:
         self._settings = settings
-        self._folder = folder
+        self._ranks = settings.shares.ranks
+        self._folder = folder if self._ranks.leads else None
         self._pause = pause
         self._listeners = listeners
         problem = settings.problem
-        stored = None if folder is None else folder.open(resume=resume)
+        stored = None if folder is None else self._ranks.from_first(lambda: folder.open(resume=resume))
         self._splits = {name: self._make_batches(name) for name in ("train", "val", "test") if self._has(name)}
         self._train = self._splits["train"]
         seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
         modules = make_modules(problem, seeds, settings.device, settings.dtype)
+        self._ranks.follow_first([tensor.detach() for module in modules for tensor in named_tensors(module).values()])
         first = next(self._train.epoch(settings.seeds[0], 0), _NOTHING)
         if first is _NOTHING:
             raise ValueError("'train' must hold at least one batch. Got an empty one.")
-        self._stacked = check_losses(settings, modules[0], first)
+        check_apart(self._ranks, self._train, first_part(first))
+        self._stacked = check_losses(settings, modules[0], first_part(first))
         for name in self._splits.keys() - {"train"}:
             sample = next(iter(self._splits[name].in_order()), _NOTHING)
             check_split(settings, name, modules[0], sample, empty=sample is _NOTHING)
@@ -73,6 +80,7 @@ class Course:
         self.total = 0 if self._train.steps is None else self._train.steps * settings.epochs
         self.epoch = self.step = self.number = 0
         self._stop = Stopping()
+        self.stopping = False
         self.finished: Front | None = None
         self.groups, self._choice = self._build(modules, first, stored)
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
@@ -82,9 +90,11 @@ class Course:
         self._began = self._saved = self._reported = self._ticked = time.monotonic()
         self._whole = True
         self._count = len(modules)
-        seed_everything(settings.seeds[0])
+        seed_everything(rank_seed(settings.seeds[0], self._ranks.rank))
+        config = settings.config(modules, self.groups[0], self._train.samples)
+        self._ranks.check_same(config)
         if folder is not None:
-            self._open(folder, stored, settings.config(modules, self.groups[0], self._train.samples))
+            self._open(folder, stored, config)
         graphed = self._choice.strategy == "graphed"
         assert not graphed or isinstance(self._train, Resident)
         runner: type[Runner] = Graphed if graphed else Launched
@@ -115,7 +125,8 @@ class Course:
         self.step += 1
         self.number += 1
         self._whole = True
-        if self._train.resumes_inside and self._due():
+        self.stopping, due = self._ranks.any(self._stop.asked, self._due())
+        if self._train.resumes_inside and due:
             self._save()
         if self._listeners and self.total and time.monotonic() - self._ticked >= _TICK_SECONDS:
             self._ticked = time.monotonic()
@@ -138,8 +149,9 @@ class Course:
             if self._best is not None:
                 self._best.consider(self.epoch, scores, self.groups, self._settings)
         self._whole = True
-        self._report(scores)
-        if self._due() or (not self._train.resumes_inside and self._folder is not None):
+        self._ranks.from_first(lambda: self._report(scores))
+        at_its_end = not self._train.resumes_inside and self._folder is not None
+        if self._ranks.any(at_its_end or self._due())[0]:
             self._save()
 
     def fronts(self) -> list[Front]:
@@ -153,32 +165,11 @@ class Course:
             self._best.give_back(self.groups)
             epochs = self._best.epochs(self.epoch)
         stages = [*self._stages, self._stage(epochs)]
-        self._warn(stages[-1], complete)
-        fronts = []
-        for i, seed in enumerate(settings.seeds):
-            part = slice(i * len(settings.subproblems), (i + 1) * len(settings.subproblems))
-            front = None
-            for stage in stages:
-                front = Front(
-                    problem=settings.problem.name,
-                    method=settings.method.name,
-                    tasks=tuple(settings.problem.tasks),
-                    reading=settings.method.reading,
-                    preferences=settings.vectors[i],
-                    subproblems=tuple(settings.subproblems),
-                    history=self._trace.part(part, settings.dtype),
-                    seed=seed,
-                    seconds=self._elapsed(),
-                    model_factory=settings.problem.model,
-                    snapshot=front,
-                    better={name: metric.better for name, metric in settings.problem.metrics.items()},
-                    complete=complete,
-                    strategy=f"{self._choice.strategy}: {self._choice.reason}",
-                    reference=self._trace.reference(settings.problem, part),
-                    **stage.part(part),
-                )
-            assert front is not None
-            fronts.append(front)
+        self._warn(stages[-1])
+        how, seconds = f"{self._choice.strategy}: {self._choice.reason}", self._elapsed()
+        fronts = [
+            front_of(settings, i, stages, self._trace, how, seconds, complete) for i in range(len(settings.seeds))
+        ]
         if self._folder is not None:
             self._folder.save_front(fronts[0])
             self._folder.log("end" if complete else "stopped", epoch=self.epoch, seconds=round(self._elapsed(), 3))
@@ -190,18 +181,14 @@ class Course:
         self._stop.__enter__()
         return self
 
-    @property
-    def stopping(self) -> bool:
-        """Whether the user wants to stop after the current step."""
-        return self._stop.asked
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.__exit__()
         self._runner.close()
         try:
-            if error is not None and self._whole and (self._train.resumes_inside or self.step == 0):
+            alone = not self._ranks.several  # others may be elsewhere, and would wait for each other
+            if error is not None and alone and self._whole and (self._train.resumes_inside or self.step == 0):
                 self._save()
         finally:
             close(self._listeners)
@@ -211,38 +198,48 @@ class Course:
     def _open(self, folder: RunFolder, stored: dict[str, Any] | None, config: dict[str, Any]) -> None:
         """Start the folder of a new run, or take up the one in it."""
         if stored is None:
-            try:
-                folder.save_checkpoint(self._state())
-                folder.begin({**config, "taken": vars(self._choice)})
-            except OSError as error:
-                raise ValueError(f"'out' must have room for a run. {error}.") from None
-            folder.log("start", **self._settings.legend(), **vars(self._choice))
+            state = self._state()
+            self._ranks.from_first(lambda: self._begin(folder, state, config))
             return
         folder.check(stored, config)
-        front = folder.load_front(self._settings.problem)
+        front = None if self._ranks.several else folder.load_front(self._settings.problem)
         if front is not None and front.complete:
             self.finished = front
             return
-        state = folder.load_checkpoint()
-        if state is not None:
-            self._load(state)
-        folder.log("resume", epoch=self.epoch, step=self.number, **self._settings.legend())
+        found = self._ranks.from_first(folder.load_checkpoint)
+        if found is not None:
+            self._load(found)
+        if self._folder is not None:
+            folder.log("resume", epoch=self.epoch, step=self.number, **self._settings.legend())
+
+    def _begin(self, folder: RunFolder, state: dict[str, Any], config: dict[str, Any]) -> None:
+        try:
+            folder.save_checkpoint(state)
+            folder.begin({**config, "taken": vars(self._choice)})
+        except OSError as error:
+            raise ValueError(f"'out' must have room for a run. {error}.") from None
+        folder.log("start", **self._settings.legend(), **vars(self._choice))
 
     def _due(self) -> bool:
         return self._folder is not None and time.monotonic() - self._saved >= self._pause
 
     def _save(self) -> None:
         """Store a checkpoint; where that fails, say so and go on: the last one is still there."""
-        if self._folder is None or (self.step and not self._train.resumes_inside):
+        if self.step and not self._train.resumes_inside:
+            return
+        if self._folder is None and not self._ranks.several:
             return
         try:
-            self._folder.save_checkpoint(self._state())
+            state = self._state()
+            if self._folder is not None:
+                self._folder.save_checkpoint(state)
         except (OSError, RuntimeError) as error:  # a full disk, or a device that is gone
             first = (str(error).splitlines() or [""])[0]
             warnings.warn(f"no checkpoint could be stored: {first}. The last one is still there.", stacklevel=2)
         self._saved = time.monotonic()
 
     def _state(self) -> dict[str, Any]:
+        mine, *others = self._ranks.gather(random_state())
         return {
             "epoch": self.epoch,
             "step": self.step,
@@ -252,7 +249,8 @@ class Course:
             "trace": self._trace.state(),
             "stages": [vars(stage) for stage in self._stages],
             "best": None if self._best is None else self._best.state(),
-            "random": random_state(),
+            "random": mine,
+            "others": others,  # random states of other processes
         }
 
     def _load(self, state: dict[str, Any]) -> None:
@@ -264,7 +262,9 @@ class Course:
         self._stages = [Stage(**stage) for stage in state["stages"]]
         if self._best is not None:
             self._best.load(state["best"], self._settings.device)
-        set_random_state(state["random"])
+        states = [state["random"], *state.get("others", [])]
+        if self._ranks.rank < len(states):  # a run may be taken up by more processes
+            set_random_state(states[self._ranks.rank])
 
     # Pieces.
 
@@ -279,6 +279,7 @@ class Course:
             batch_size=settings.batch_size,
             device=settings.device,
             dtype=settings.dtype,
+            shares=settings.shares,
         )
 
     def _build(
@@ -296,6 +297,7 @@ class Course:
             settings.autocast,
             settings.compiler,
             settings.schedule,
+            settings.shares,
         )
         if stored is not None and "taken" in stored:
             choice = Choice(**stored["taken"])
@@ -312,34 +314,22 @@ class Course:
     def _evaluate(self, split: str) -> Scores:
         for group in self.groups:
             group.settle()
+        problem, batches = self._settings.problem, self._splits[split]
         with isolated_randomness():
             seed_everything(0)
-            try:
-                return evaluate(self._settings.problem, self.groups, self._splits[split])
-            except torch.OutOfMemoryError:
-                seed_everything(0)
-            return evaluate(self._settings.problem, self.groups, self._splits[split], at_once=False)
+            if not self._ranks.several:  # of several, none may leave on its own to try again
+                try:
+                    return evaluate(problem, self.groups, batches)
+                except torch.OutOfMemoryError:
+                    seed_everything(0)
+            return evaluate(problem, self.groups, batches, at_once=False, ranks=self._ranks)
 
-    def _warn(self, stage: Stage, complete: bool) -> None:
+    def _warn(self, stage: Stage) -> None:
         """Say what the caller should not overlook."""
-        said = []
-        broken = [i for i, word in enumerate(stage.status) if word == "non-finite"]
-        if broken:
-            numbers = [self._settings.subproblems[i % len(self._settings.subproblems)] for i in broken]
-            hint = "" if self._stacked else _NOT_STACKED
-            said.append(
-                f"losses or gradients of subproblems {numbers} were not finite; each was frozen where it last was "
-                f"finite, as far as that is known, and the others went on.{hint}"
-            )
-        if self._settings.problem.train is not None:
-            known = self._trace.labelled().tolist()
-            without = [task for task, labelled in zip(self._settings.problem.tasks, known, strict=True) if not labelled]
-            if without:
-                said.append(f"tasks {without} had no labels in any batch of 'train': their losses were always NaN.")
-        if not complete:
-            done = f"{self.epoch} of {self._settings.epochs} epochs"
-            said.append(f"training was stopped after {done}: front.complete is False, and resume=True goes on.")
-        for text in said:
+        if not self._ranks.leads:
+            return
+        labelled = self._trace.labelled().tolist()
+        for text in remarks(stage, self._settings, labelled, self.epoch, kept_apart=self._stacked):
             warnings.warn(text, stacklevel=5)
 
     def _stage(self, epochs: list[int]) -> Stage:

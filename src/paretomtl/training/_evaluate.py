@@ -16,6 +16,7 @@ from paretomtl._files import load_tensors
 from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, count_samples, map_tensors
 from paretomtl.training._models import Models, Single
+from paretomtl.training._ranks import Ranks
 from paretomtl.training._step import Group
 
 
@@ -28,24 +29,32 @@ class Scores:
 
 
 @torch.no_grad()
-def evaluate(problem: Problem, groups: Sequence[Group], batches: Batches, *, at_once: bool = True) -> Scores:
+def evaluate(
+    problem: Problem, groups: Sequence[Group], batches: Batches, *, at_once: bool = True, ranks: Ranks | None = None
+) -> Scores:
     """Every model in eval mode on every sample once.
 
     The loss of a task is the mean over the batches in which it has labels, each counted by its samples; NaN if there is
-    none. ``at_once`` takes more samples at a time than training does, where data lie on a GPU.
+    none. ``at_once`` takes more samples at a time than training does, where data lie on a GPU. Several processes take
+    a share of the samples each, and have the scores of all.
     """
+    ranks = ranks or Ranks()
     tallies = [_Tally(problem, group) for group in groups]
     targets: list[Any] = []
     with contextlib.ExitStack() as modes:
         for group in groups:
             modes.enter_context(group.models.evaluating())
         models = max(group.models.count for group in groups) if at_once else 2**62
-        for batch in batches.in_order(models):
+        for batch in batches.in_order(models, shared=True):
             for tally in tallies:
                 tally.add(batch)
             if tallies[0].collects:
                 targets.append(problem.split_batch(batch)[1])
         rest = list(batches.in_order()) if problem.metrics and problem.takes_model else targets
+        if tallies[0].collects:
+            rest = _gathered(ranks, rest, groups[0].alive.device)
+        for tally in tallies:
+            tally.put_together(ranks)
         metrics = [tally.metrics(rest) for tally in tallies]
     return Scores(
         torch.cat([tally.losses() for tally in tallies]),
@@ -61,18 +70,29 @@ class _Tally:
         self._problem = problem
         self._group = group
         self._models = group.models
-        self._sums = self._counts = torch.zeros(())
+        shape = (group.models.count, len(problem.tasks))
+        self._sums = torch.zeros(shape, dtype=torch.float64, device=group.alive.device)
+        self._counts = self._sums.clone()
         self._outputs: list[Any] = []
 
     def add(self, batch: Any) -> None:
         with self._group.precision():
             losses, outputs = self._models.forward(batch)
         losses = losses.detach().double().reshape(self._models.count, -1)
-        here = losses.isnan().logical_not() * count_samples(batch)
+        labels = self._problem.labels_in(batch)
+        here = losses.isnan().logical_not() * (count_samples(batch) if labels is None else labels.to(losses.device))
         self._sums = self._sums + torch.where(here > 0, losses * here, 0.0)
         self._counts = self._counts + here
         if self.collects:
             self._outputs.append(map_tensors(Tensor.detach, outputs))
+
+    def put_together(self, ranks: Ranks) -> None:
+        """Add up what all processes have."""
+        if not ranks.several:
+            return
+        self._sums, self._counts = ranks.total(torch.stack([self._sums, self._counts]))
+        if self.collects:
+            self._outputs = _gathered(ranks, self._outputs, self._sums.device)
 
     def losses(self) -> Tensor:
         return (self._sums / self._counts).to("cpu", next(iter(self._models.trained.values())).dtype)
@@ -95,6 +115,14 @@ class _Tally:
             return _one_of(self._models, k), rest
         outputs = [_one_output(self._models, part, k) for part in self._outputs]
         return _concatenate(outputs), _concatenate(rest)
+
+
+def _gathered(ranks: Ranks, parts: list[Any], device: torch.device) -> list[Any]:
+    """The parts of all processes, in their order."""
+    if not ranks.several:
+        return parts
+    found = [part for theirs in ranks.gather(parts) for part in theirs]
+    return [map_tensors(lambda tensor: tensor.to(device), part) for part in found]
 
 
 def _one_output(models: Models, outputs: Any, k: int) -> Any:

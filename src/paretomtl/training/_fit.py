@@ -14,6 +14,7 @@ from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._course import Course
 from paretomtl.training._progress import Callback, ProgressStyle, close, make_progress
+from paretomtl.training._ranks import Processes
 from paretomtl.training._run import RunFolder
 from paretomtl.training._settings import Settings, make_settings, multiplying
 from paretomtl.training._strategies import Strategy
@@ -39,6 +40,8 @@ def fit(
     only: Sequence[int] | None = None,
     weigh_every: int = 1,
     workers: int | None = None,
+    accumulate: int = 1,
+    distributed: Processes = True,
     out: str | Path | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
@@ -87,6 +90,14 @@ def fit(
             graphs are in memory at a time. Models whose steps draw random numbers take turns all the same. None: with
             "auto", one for each thread of torch where that was measured to be faster; otherwise 1. Losses differ from
             those of another number of workers by rounding.
+        accumulate: cut the batch of a step into so many micro-batches, to need less memory: losses and task gradients
+            are averaged over them before the Gramian is taken, so that the step is that of the whole batch (batch
+            normalisation and dropout aside). Of a DataLoader, a step takes so many batches. Methods that need no
+            Gramian then take m backward passes, too.
+        distributed: True shares each batch with all processes that torchrun started, or that ``torch.distributed``
+            connects; a process group, with some of them; False trains here alone. ``batch_size`` is that of all
+            processes together, and the front that of one process with the same batches, in every process. The first
+            one writes and prints.
         out: a folder for configuration, log, checkpoints and the front, which one process writes at a time. Where it
             can no longer be written, training goes on with a warning, and the front is still returned.
         resume: go on from the last checkpoint in ``out``, if there is one, to the same result as without the
@@ -109,7 +120,7 @@ def fit(
     """
     settings = make_settings(
         problem, method, preferences, epochs, batch_size, [seed], optimizer, scheduler, schedule, strategy, device,
-        precision, clip_norm, compile, keep, only, weigh_every, workers,
+        precision, clip_norm, compile, keep, only, weigh_every, workers, accumulate, distributed,
     )  # fmt: skip
     if resume and out is None:
         raise ValueError("'resume' must come with 'out', the folder of the run. Got None for 'out'.")
@@ -118,7 +129,7 @@ def fit(
     for callback in callbacks:
         if not callable(callback):
             raise TypeError(f"'callbacks' must be functions of a report. Got {type(callback).__name__} instead.")
-    listeners = [*make_progress(progress), *callbacks]
+    listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.leads else []
     folder = None if out is None else RunFolder(Path(out))
     return _train(settings, folder, resume, checkpoint_seconds, listeners)[0]
 
@@ -143,6 +154,8 @@ def fit_seeds(
     only: Sequence[int] | None = None,
     weigh_every: int = 1,
     workers: int | None = None,
+    accumulate: int = 1,
+    distributed: Processes = True,
 ) -> list[Front]:
     """:func:`fit` for several seeds at once, which makes one stack of all their models.
 
@@ -151,7 +164,7 @@ def fit_seeds(
     """
     settings = make_settings(
         problem, method, preferences, epochs, batch_size, seeds, optimizer, scheduler, schedule, strategy, device,
-        precision, clip_norm, compile, keep, only, weigh_every, workers,
+        precision, clip_norm, compile, keep, only, weigh_every, workers, accumulate, distributed,
     )  # fmt: skip
     fronts = _train(settings, None, False, 0.0, [])
     if not fronts[0].complete:

@@ -19,6 +19,7 @@ from paretomtl.problems import Problem
 from paretomtl.training._blocks import Block, Kept, in_blocks
 from paretomtl.training._gradients import launches_cost
 from paretomtl.training._layers import StackedLayers
+from paretomtl.training._ranks import check_unwrapped
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 _BLOCK = 1 << 23  # numbers; with more, an operation takes longer than its launch
@@ -51,6 +52,10 @@ class Models(ABC):
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
         """All parameters and buffers with a leading K, by name, detached; what is written to them stays."""
+
+    def held(self) -> list[Tensor]:
+        """The buffers, which forward passes may change, as they lie in memory."""
+        return [buffer.detach() for buffer in self.module.buffers()]
 
     def losses(self, batch: Any) -> Tensor:
         """The losses of a forward pass."""
@@ -209,6 +214,9 @@ class Stack(Models):
     def blocks(self) -> list[Block]:
         return self._blocks
 
+    def held(self) -> list[Tensor]:
+        return [buffer.detach() for buffer in self.buffers.values()]
+
     @contextlib.contextmanager
     def _kernels(self) -> Iterator[None]:
         """Plain attention, as fused kernels know no vmap or fail under it; on a GPU, layers made for stacks."""
@@ -296,6 +304,7 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
             module = problem.model()
             if not isinstance(module, nn.Module):
                 raise TypeError(f"'model' must make an nn.Module. Got {type(module).__name__} instead.")
+            check_unwrapped(module)
             if any(module is other for other in modules):
                 raise ValueError("'model' must make a new module at each call. Got the same one twice.")
             modules.append(module.to(device=device, dtype=dtype))

@@ -11,12 +11,20 @@ from torch import Tensor
 
 from paretomtl._extras import require
 from paretomtl.core import FEASIBLE_TOLERANCE
+from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.training._evaluate import Scores
 from paretomtl.training._step import Group
 
 if TYPE_CHECKING:
     from paretomtl.training._settings import Settings
+    from paretomtl.training._trace import Trace
+
+
+_NOT_STACKED = (
+    " If tasks lack labels in some batches: let torch.stack be the last operation of 'losses', or return a dictionary, "
+    "so that NaN stays with its own task."
+)
 
 
 @dataclass(frozen=True)
@@ -147,6 +155,64 @@ def volume(losses: Tensor, reference: Sequence[float] | None) -> float | None:
     if reference is None or not len(finite) or not all(value - value == 0.0 for value in reference):
         return None
     return float(moocore.hypervolume(finite.numpy(), ref=list(reference)))
+
+
+def front_of(
+    settings: Settings, index: int, stages: Sequence[Stage], trace: Trace, strategy: str, seconds: float, complete: bool
+) -> Front:
+    """The front of one of the seeds, with what was kept on the way as its snapshot."""
+    count = len(settings.subproblems)
+    part = slice(index * count, (index + 1) * count)
+    front = None
+    for stage in stages:
+        front = Front(
+            problem=settings.problem.name,
+            method=settings.method.name,
+            tasks=tuple(settings.problem.tasks),
+            reading=settings.method.reading,
+            preferences=settings.vectors[index],
+            subproblems=tuple(settings.subproblems),
+            history=trace.part(part, settings.dtype),
+            seed=settings.seeds[index],
+            seconds=seconds,
+            model_factory=settings.problem.model,
+            snapshot=front,
+            better={name: metric.better for name, metric in settings.problem.metrics.items()},
+            complete=complete,
+            strategy=strategy,
+            reference=trace.reference(settings.problem, part),
+            **stage.part(part),
+        )
+    assert front is not None
+    return front
+
+
+def remarks(stage: Stage, settings: Settings, labelled: Sequence[bool], epoch: int, *, kept_apart: bool) -> list[str]:
+    """What the caller should not overlook.
+
+    Args:
+        stage: the final models.
+        settings: what was asked for.
+        labelled: whether each task ever had labels.
+        epoch: how many epochs are done.
+        kept_apart: whether NaN for want of labels stays with its own task.
+    """
+    said = []
+    broken = [i for i, word in enumerate(stage.status) if word == "non-finite"]
+    if broken:
+        numbers = [settings.subproblems[i % len(settings.subproblems)] for i in broken]
+        hint = "" if kept_apart else _NOT_STACKED
+        said.append(
+            f"losses or gradients of subproblems {numbers} were not finite; each was frozen where it last was "
+            f"finite, as far as that is known, and the others went on.{hint}"
+        )
+    without = [task for task, known in zip(settings.problem.tasks, labelled, strict=True) if not known]
+    if without and settings.problem.train is not None:
+        said.append(f"tasks {without} had no labels in any batch of 'train': their losses were always NaN.")
+    if epoch < settings.epochs:
+        done = f"{epoch} of {settings.epochs} epochs"
+        said.append(f"training was stopped after {done}: front.complete is False, and resume=True goes on.")
+    return said
 
 
 def by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.training._batches import Batches, Resident
+from paretomtl.training._look import alike
 from paretomtl.training._outcome import by_group
 from paretomtl.training._step import Group, Taken
 from paretomtl.training._trace import Trace
@@ -68,9 +69,10 @@ class Runner(ABC):
     def take(self, batch: Any, number: int | Tensor, *, weigh: bool, labelled: bool | None = None) -> None:
         """One step of all groups on a batch, launched here and now."""
         options = {"number": number, "total": self.total, "weigh": weigh, "labelled": labelled}
-        present = self.trace.add(self._step_all(batch, options))
+        taken = self._step_all(batch, options)
+        self.trace.add(taken)
         if batch is not None and len(self.groups) > 1:
-            self._take_out_unlike(present)
+            self._take_out_unlike(torch.cat([part.counts for part in taken]))
 
     def close(self) -> None:
         """End the threads that step groups side by side."""
@@ -80,11 +82,9 @@ class Runner(ABC):
         """What every group saw and did in one step, in their order."""
         return self._workers.step(self.groups, batch, **options)
 
-    def _take_out_unlike(self, present: Tensor) -> None:
+    def _take_out_unlike(self, counts: Tensor) -> None:
         """A task that is NaN for some living models and not for others was not without labels: those models broke."""
-        alive = torch.cat([group.alive for group in self.groups])[:, None]
-        absent = (~present | ~alive).all(0)
-        sound = (present | absent).all(-1)
+        sound = alike(counts, torch.cat([group.alive for group in self.groups]))
         for group, mine in zip(self.groups, by_group(sound, self.groups), strict=True):
             group.take_out(mine, last_step=True)
 

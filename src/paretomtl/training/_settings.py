@@ -17,8 +17,10 @@ from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.methods import Method, in_words, resolve_method
 from paretomtl.problems import OptimizerFactory, PlannedSchedulerFactory, Problem, SchedulerFactory
+from paretomtl.training._batches import Shares
 from paretomtl.training._models import named_tensors
 from paretomtl.training._process import this_process
+from paretomtl.training._ranks import Processes, Ranks, check_processes, join, local_device
 from paretomtl.training._step import Group
 from paretomtl.training._strategies import STRATEGIES
 
@@ -56,6 +58,7 @@ class Settings:
     keep: str
     weigh_every: int
     workers: int | None
+    shares: Shares
 
     def scheduler_for(self, steps: int) -> SchedulerFactory | None:
         """What makes schedulers, told how many times they are going to step in a run of so many steps."""
@@ -98,6 +101,7 @@ class Settings:
             "compile": self.compiler is not None,
             "keep": self.keep,
             "weigh_every": self.weigh_every,
+            "accumulate": None if self.shares.accumulate == 1 else self.shares.accumulate,
         }
 
     def legend(self) -> dict[str, Any]:
@@ -130,6 +134,8 @@ def make_settings(
     only: Sequence[int] | None,
     weigh_every: int,
     workers: int | None,
+    accumulate: int,
+    distributed: Processes,
 ) -> Settings:
     """What the user asked for, checked, with the problem's recipe where nothing was said."""
     recipe = problem.recipe
@@ -157,6 +163,15 @@ def make_settings(
         check_count("workers", workers)
         if workers > 1 and strategy in ("batched", "graphed"):
             raise ValueError(f"'workers' must be left out for a stack, which is one group. Got {workers} instead.")
+    check_count("accumulate", accumulate)
+    if accumulate > 1 and problem.representation is not None:
+        raise ValueError(
+            f"'accumulate' must be 1 for a problem with a 'representation', whose graph is needed until the tasks are "
+            f"weighed. Got {accumulate} instead."
+        )
+    check_processes(distributed)
+    shares = Shares(join(distributed), accumulate)
+    _check_shares(shares, batch_size, strategy, workers)
     _check_choice("keep", keep, ("last", "best"))
     _check_choice("schedule", schedule, ("epoch", "step"))
     if keep == "best" and problem.val is None:
@@ -180,7 +195,7 @@ def make_settings(
         scheduler=recipe.scheduler if scheduler is None else _unplanned(scheduler),
         schedule=recipe.schedule if scheduler is None else schedule,
         strategy=strategy,
-        device=_device(device),
+        device=_device(device, shares.ranks),
         precision=precision,
         dtype=dtype,
         autocast=autocast,
@@ -189,7 +204,21 @@ def make_settings(
         keep=keep,
         weigh_every=weigh_every,
         workers=workers,
+        shares=shares,
     )
+
+
+def _check_shares(shares: Shares, batch_size: int, strategy: str, workers: int | None) -> None:
+    """Refuse what cannot be shared by several processes, or cut into parts."""
+    if batch_size < shares.ranks.size:
+        raise ValueError(
+            f"'batch_size' must be at least the number of processes ({shares.ranks.size}), which share a batch. "
+            f"Got {batch_size} instead."
+        )
+    if shares.ranks.several and workers is not None and workers > 1:
+        raise ValueError(f"'workers' must be 1 where several processes share a run. Got {workers} instead.")
+    if not shares.whole and strategy == "graphed":
+        raise ValueError("'strategy' must not be \"graphed\" for batches that are cut into parts. Got 'graphed'.")
 
 
 def _unplanned(make: SchedulerFactory) -> PlannedSchedulerFactory:
@@ -249,9 +278,11 @@ def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
     return chosen
 
 
-def _device(device: torch.device | str | None) -> torch.device:
+def _device(device: torch.device | str | None, ranks: Ranks) -> torch.device:
     try:
         found = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if ranks.several and found.type == "cuda" and found.index is None:
+            found = local_device()
         torch.zeros((), device=found)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"'device' must be one that is there. Got {device!r}: {str(error).splitlines()[0]}") from None

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import known_finite
-from paretomtl.methods import Method, State, Step
+from paretomtl.methods import Method, State
+from paretomtl.training._batches import Cut
 from paretomtl.training._blocks import Kept
-from paretomtl.training._gradients import Gathered, gramian, one_backward, task_gradients, weigh_rows, zero
+from paretomtl.training._gradients import zero
+from paretomtl.training._look import Found, alike, look, look_at_parts
 from paretomtl.training._models import Models, Stack
+from paretomtl.training._ranks import Ranks
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Group:
         clip_norm: the longest update of a model that the optimizer sees.
         autocast: the precision of forward passes, where it is lower than that of the parameters.
         fixed: whether all that a step writes stays where it is, as a captured one knows it there.
+        ranks: the processes that train the same models, each on its share of a batch.
         alive: ``[K]`` bool; a model whose losses were once not finite is out.
         weights: ``[K, m]`` of the last step that weighed; None before the first.
         previous: parameters and buffers one step ago, which still had finite losses.
@@ -44,6 +47,7 @@ class Group:
     clip_norm: float | None = None
     autocast: torch.dtype | None = None
     fixed: bool = False
+    ranks: Ranks = field(default_factory=Ranks)
     alive: Tensor = field(init=False)
     weights: Tensor | None = field(init=False, default=None)
     previous: Kept = field(init=False)
@@ -138,11 +142,19 @@ class Group:
 
 @dataclass(frozen=True)
 class Taken:
-    """What one step saw and did: losses and weights before the update, and which tasks had labels; ``[K, m]`` each."""
+    """What one step saw and did, ``[K, m]`` each.
+
+    Attributes:
+        losses: before the update.
+        weights: of the update.
+        present: which tasks had labels.
+        counts: how many samples had labels, of all micro-batches and processes; :attr:`present` for one batch.
+    """
 
     losses: Tensor
     weights: Tensor
     present: Tensor
+    counts: Tensor
 
 
 def train_step(
@@ -170,37 +182,19 @@ def train_step(
         labelled: whether all tasks have labels in every batch. A step of one backward pass needs to know: None asks the
             batch, and so waits for the device; a batch that proves True wrong is left out; False takes m passes.
     """
-    models, method = group.models, group.method
-    with group.precision():
-        losses = models.losses(batch)
-    seen = losses.detach().reshape(models.count, -1)
-    seen = seen if seen.dtype.itemsize >= 4 else seen.float()
-    known = known_finite(seen)
-    present = torch.ones_like(seen, dtype=torch.bool) if known or batch is None else seen == seen
-    step = Step(seen, present=present, number=number, total=total)
-    by_gradients = method.needs_gramian and (weigh or group.weights is None)
-    trusting = labelled is True
-    if labelled is None and not by_gradients:
-        labelled = known or batch is None or bool(present.all())
-    sizes = seen.abs()
-    if by_gradients or not labelled:
-        weights, updates, c = _by_gradients(group, losses, step, weigh=weigh)
-        known = known and known_finite(c)
-        sizes = sizes + c.diagonal(dim1=-2, dim2=-1)  # not finite where any gradient of the task is not
+    models = group.models
+    if isinstance(batch, Cut):
+        found = look_at_parts(group, batch, number=number, total=total, weigh=weigh)
+        group.ranks.follow_first(models.held())
     else:
-        weights, group.state = _weigh(group, step, weigh=weigh)
-        in_trunk = [models.problem.is_shared(name) for name in models.trained]
-        alpha = weights.reshape(losses.shape).to(losses.dtype)
-        updates = one_backward(losses, alpha, list(models.trained.values()), in_trunk)
-        if trusting:
-            whole, nothing = present.all(), zero(present.device)
-            updates = [None if u is None else torch.where(whole, u, nothing) for u in updates]
+        found = look(group, batch, number=number, total=total, weigh=weigh, labelled=labelled)
+    weights, updates, present = found.weights, found.updates, found.present
     if group.weights is None:
         group.weights = weights
     elif weigh:  # a task without labels keeps its weight for steps that do not weigh
         group.weights = torch.where(present, weights, group.weights)
-    if not known:
-        group.alive = group.alive & _sound(group, sizes, present, alone=batch is None)
+    if not found.known:
+        group.alive = group.alive & _sound(group, found, alone=batch is None)
     group.settle()
     group.remember()
     if group.clip_norm is not None:
@@ -214,71 +208,17 @@ def train_step(
     group.optimizer.step()
     group.optimizer.zero_grad(set_to_none=True)
     group.settle()
-    return Taken(seen, torch.where(group.alive[:, None], weights, zero(weights.device)), present)
+    weights = torch.where(group.alive[:, None], weights, zero(weights.device))
+    return Taken(found.losses, weights, present, found.counts)
 
 
-def _sound(group: Group, sizes: Tensor, present: Tensor, *, alone: bool) -> Tensor:
-    """The models that go on, ``[K]`` bool, by the sizes of their losses and gradients.
-
-    Without labels a task is NaN for all living models alike; a model for which it alone is NaN broke.
-    """
-    finite = (torch.where(present, sizes, zero(sizes.device)) < torch.inf).all(-1) & present.any(-1)
-    if len(present) == 1 or alone:
+def _sound(group: Group, found: Found, *, alone: bool) -> Tensor:
+    """The models that go on, ``[K]`` bool, by the sizes of their losses and gradients."""
+    sizes = torch.where(found.present, found.sizes, zero(found.sizes.device))
+    finite = (sizes < torch.inf).all(-1) & found.present.any(-1)
+    if len(finite) == 1 or alone:
         return finite
-    unlabelled = ~(present & group.alive[:, None]).any(0)
-    return finite & (present | unlabelled).all(-1)
-
-
-def _weigh(group: Group, step: Step, *, weigh: bool) -> tuple[Tensor, State]:
-    """Weights by the method, or those of the last step; and the state after it.
-
-    A negative weight raises a loss until its constraint is met. Kept for steps that do not look, it would go on.
-    """
-    if weigh or group.weights is None:
-        return group.method.weigh(step, group.state)
-    weights = group.weights.clamp_min(0.0)
-    return weights if step.present is None else torch.where(step.present, weights, zero(weights.device)), group.state
-
-
-def _by_gradients(
-    group: Group, losses: Tensor, step: Step, *, weigh: bool
-) -> tuple[Tensor, list[Tensor | None], Tensor]:
-    """Weights, updates and Gramian by the gradients of each task."""
-    models, method = group.models, group.method
-    in_trunk = [models.problem.is_shared(name) for name in models.trained]
-    parameters = list(models.trained.values())
-    encoder: list[Tensor] = []
-    if models.problem.representation is not None:
-        if not models.captured:
-            raise ValueError(
-                f"'representation' must name a submodule that the model calls. {models.problem.representation!r} was "
-                "not called."
-            )
-        encoder = [p for p, inside in zip(parameters, in_trunk, strict=True) if inside]
-        heads = [p for p, inside in zip(parameters, in_trunk, strict=True) if not inside]
-        parameters, in_trunk = [*models.captured, *heads], [True] * len(models.captured) + [False] * len(heads)
-
-    gradients = task_gradients(losses, parameters)
-    together = all(in_trunk) and (group.fixed or isinstance(models, Stack))
-    gathered = Gathered.of(gradients, models.count) if together else None
-    if gathered is None:
-        trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in gradients]
-        c = gramian(trunk, models.count)
-    else:
-        c = gathered.gramian()
-    step = replace(step, gramian=c if method.needs_gramian else None)
-    weights, group.state = _weigh(group, step, weigh=weigh)
-    assert step.present is not None
-    if gathered is not None and models.problem.representation is None:
-        return weights, gathered.combine(weights), c
-    updates = weigh_rows(weights.reshape(losses.shape), step.present.reshape(losses.shape), gradients, in_trunk)
-    if models.problem.representation is None:
-        return weights, updates, c
-    count = len(models.captured)
-    reached = [(z, g) for z, g in zip(models.captured, updates[:count], strict=True) if g is not None]
-    back = torch.autograd.grad([z for z, _ in reached], encoder, [g for _, g in reached], allow_unused=True)
-    ours, theirs = iter(back), iter(updates[count:])
-    return weights, [next(ours) if models.problem.is_shared(name) else next(theirs) for name in models.trained], c
+    return finite & alike(found.counts, group.alive)
 
 
 def _clipped(updates: list[Tensor | None], count: int, longest: float) -> list[Tensor | None]:

@@ -8,7 +8,7 @@ import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -19,7 +19,7 @@ from paretomtl.methods import Method, State, slice_state
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._agreement import COMPARED, copies, disagreement
 from paretomtl.training._apart import has_wide_convolutions, try_apart
-from paretomtl.training._batches import Batches
+from paretomtl.training._batches import Batches, Shares, first_part
 from paretomtl.training._models import Models, Single, Stack
 from paretomtl.training._runners import CAPTURABLE, make_capturable
 from paretomtl.training._step import Group, train_step
@@ -58,6 +58,7 @@ class Plan:
     autocast: torch.dtype | None = None
     compiler: Mapping[str, Any] | None = None
     schedule: str = "epoch"
+    shares: Shares = field(default_factory=Shares)
 
     def sequential(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
         """One group for each model."""
@@ -112,7 +113,16 @@ class Plan:
             raise ValueError(
                 "'scheduler' must depend on the epoch alone. Got ReduceLROnPlateau, which asks for a loss."
             )
-        return Group(models, self.method, optimizer, scheduler, state, self.clip_norm, self.autocast)
+        return Group(
+            models,
+            self.method,
+            optimizer,
+            scheduler,
+            state,
+            self.clip_norm,
+            self.autocast,
+            ranks=self.shares.ranks,
+        )
 
 
 @dataclass(frozen=True)
@@ -159,7 +169,25 @@ def choose(
     silently. A captured step is taken only after its replays agreed with steps that were launched: of a stack, or of
     ordinary modules where those cannot be stacked or are faster. "auto" takes a captured step where there can be one,
     and else measures a few steps of a stack, of the models alone and of models side by side, on copies.
+
+    Trials are of this process alone. Where several share the run, the first one's choice is everybody's.
     """
+    ranks, plan, batch = plan.shares.ranks, replace(plan, shares=Shares()), first_part(batch)
+    if ranks.several:
+        wanted = wanted[0], 1  # threads would come to what processes tell each other in any order
+    mine = _choose(plan, wanted, modules, state, train, batch, total)
+    return Choice(**ranks.from_first(lambda: vars(mine)))
+
+
+def _choose(
+    plan: Plan,
+    wanted: tuple[str, int | None],
+    modules: Sequence[nn.Module],
+    state: State,
+    train: Batches,
+    batch: Any,
+    total: int,
+) -> Choice:
     strategy, workers = wanted
     on_cpu = next(iter(state.values())).device.type == "cpu"
     if strategy == "auto" and len(modules) == 1 and on_cpu:

@@ -31,8 +31,8 @@ class Trace:
         self._complete = torch.ones((), dtype=torch.bool, device=device)
         self._ever = torch.zeros(tasks, dtype=torch.bool, device=device)
 
-    def add(self, taken: Sequence[Taken]) -> Tensor:
-        """Add a step of all groups, in place; return which tasks had labels, ``[K, m]``."""
+    def add(self, taken: Sequence[Taken]) -> None:
+        """Add a step of all groups, in place."""
         losses, present, weights = (
             parts[0] if len(parts) == 1 else torch.cat(parts)
             for parts in zip(*((part.losses, part.present, part.weights) for part in taken), strict=True)
@@ -42,7 +42,6 @@ class Trace:
         self._losses += torch.where(present, losses, zero(losses.device))
         self._weights += weights
         self._present += present
-        return present
 
     def count(self) -> None:
         """Count a step that was added, here or by a replay of what was captured."""

@@ -84,6 +84,8 @@ def obstacle(train: Batches) -> str | None:
         return "the problem has no data"
     if not isinstance(train, Resident):
         return "the training data are not tensors that lie on the device as a whole"
+    if train.cut:
+        return "batches are cut into parts"
     return None if train.order.device.type == "cuda" else "there is no CUDA device"
 
 

@@ -1,0 +1,275 @@
+"""Processes that train the same models, each on its share of every batch; what they tell each other."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from paretomtl._files import pack, unpack
+
+T = TypeVar("T")
+Processes: TypeAlias = "bool | dist.ProcessGroup"
+"""True for all processes of torch.distributed, a process group for some of them, False for none but this one."""
+
+_BUCKET = 25 << 20  # bytes that are summed up at once, as in DDP
+
+
+class Ranks:
+    """The processes of a run, of which this is number ``rank`` of ``size``. All is local where there is only one.
+
+    Every process must come to the same calls in the same order. They hand over tensors and JSON, never a pickle.
+
+    Args:
+        group: a process group; None for a process of its own.
+    """
+
+    def __init__(self, group: dist.ProcessGroup | None = None) -> None:
+        self._group = group
+        self.rank = 0 if group is None else dist.get_rank(group)
+        self.size = 1 if group is None else dist.get_world_size(group)
+        self._device = torch.device("cpu")  # of what the hosts tell each other
+        if self.size > 1 and "cpu" not in dist.get_backend_config(group):
+            self._device = torch.device("cuda", torch.cuda.current_device())
+
+    @property
+    def several(self) -> bool:
+        """Whether there are others."""
+        return self.size > 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the process that writes and prints."""
+        return self.rank == 0
+
+    def any(self, *flags: bool) -> list[bool]:
+        """For each flag, whether it is up in any process."""
+        if not self.several:
+            return list(flags)
+        raised = torch.tensor(flags, dtype=torch.long, device=self._device)
+        dist.all_reduce(raised, dist.ReduceOp.MAX, group=self._group)
+        return [bool(flag) for flag in raised.tolist()]
+
+    def total(self, numbers: Tensor) -> Tensor:
+        """The sums of a few numbers, in float64, where they lie."""
+        if not self.several:
+            return numbers.double()
+        numbers = numbers.double().contiguous().clone()
+        dist.all_reduce(numbers, group=self._group)
+        return numbers
+
+    def sums(self, parts: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor | None]:
+        """The sum of each part over all processes; None for what no process has.
+
+        Summed up in buckets, in float32 or better.
+
+        Args:
+            parts: may be None in some processes, which stands for zeros.
+            like: tensors of the shapes and devices of the parts.
+        """
+        if not self.several:
+            return list(parts)
+        there = self.any(*(part is not None for part in parts))
+        found: list[Tensor | None] = [None] * len(parts)
+        sent = []
+        for bucket in _buckets([i for i, used in enumerate(there) if used], like):
+            kind = torch.promote_types(like[bucket[0]].dtype, torch.float32)
+            flat = torch.empty(sum(like[i].numel() for i in bucket), dtype=kind, device=like[bucket[0]].device)
+            for i, view in zip(bucket, torch.split(flat, [like[i].numel() for i in bucket]), strict=True):
+                part = parts[i]
+                found[i] = view.reshape(like[i].shape)
+                view.zero_() if part is None else view.copy_(part.reshape(-1))
+            sent.append(dist.all_reduce(flat, group=self._group, async_op=True))
+        for work in sent:
+            work.wait()
+        return found
+
+    def follow_first(self, tensors: Sequence[Tensor]) -> None:
+        """Overwrite tensors by those of the first process."""
+        if not self.several:
+            return
+        for kind in sorted({str(tensor.dtype) for tensor in tensors}):
+            some = [tensor for tensor in tensors if str(tensor.dtype) == kind and tensor.numel()]
+            flat = torch.cat([tensor.reshape(-1) for tensor in some]) if some else torch.empty(0)
+            if not len(flat):
+                continue
+            dist.broadcast(flat, group=self._group, group_src=0)
+            for tensor, values in zip(some, torch.split(flat, [tensor.numel() for tensor in some]), strict=True):
+                tensor.copy_(values.reshape(tensor.shape))
+
+    def from_first(self, make: Callable[[], T]) -> T:
+        """What a function returns in the first process, for all; an error there is one everywhere.
+
+        Numbers, strings and tensors, in lists and dictionaries; tensors arrive on the CPU.
+        """
+        if not self.several:
+            return make()
+        told: dict[str, Any] = {}
+        failure: BaseException | None = None
+        if self.leads:
+            try:
+                told = {"found": make()}
+            except Exception as error:
+                failure = error
+                told = {"error": str(error), "bad_input": isinstance(error, (ValueError, OSError))}
+        blob = _encoded(told) if self.leads else torch.empty(0, dtype=torch.uint8)
+        length = torch.tensor(len(blob), device=self._device)
+        dist.broadcast(length, group=self._group, group_src=0)
+        blob = blob.to(self._device) if self.leads else blob.new_empty(int(length), device=self._device)
+        dist.broadcast(blob, group=self._group, group_src=0)
+        if failure is not None:
+            raise failure
+        told = told if self.leads else _decoded(blob.cpu())
+        if "error" in told:
+            raise (ValueError if told["bad_input"] else RuntimeError)(told["error"])
+        found: T = told["found"]
+        return found
+
+    def gather(self, value: T) -> list[T]:
+        """What each process has, in their order; as :meth:`from_first`."""
+        if not self.several:
+            return [value]
+        blob = _encoded(value).to(self._device)
+        lengths = [torch.zeros((), dtype=torch.long, device=self._device) for _ in range(self.size)]
+        dist.all_gather(lengths, torch.tensor(len(blob), device=self._device), group=self._group)
+        sizes = [int(length) for length in lengths]
+        padded = blob.new_zeros(max(sizes))
+        padded[: len(blob)] = blob
+        blobs = [torch.empty_like(padded) for _ in sizes]
+        dist.all_gather(blobs, padded, group=self._group)
+        return [_decoded(blob[:size].cpu()) for blob, size in zip(blobs, sizes, strict=True)]
+
+    def check_same(self, config: Mapping[str, Any]) -> None:
+        """Refuse processes that were asked for different runs."""
+        told = {name: json.dumps(value) for name, value in config.items()} if self.several else {}
+        first, *others = self.gather(told)
+        for rank, other in enumerate(others, 1):
+            for name, value in first.items():
+                if other.get(name) != value:
+                    raise ValueError(
+                        f"'{name}' must be the same in all processes: {value} in the first. "
+                        f"Got {other.get(name)} in number {rank}."
+                    )
+
+
+def join(distributed: Processes) -> Ranks:
+    """The processes that a run is shared with. Those that torchrun started are connected first, once and for all."""
+    if distributed is False or not dist.is_available():
+        return Ranks()
+    if distributed is not True:
+        return Ranks(distributed)
+    if not dist.is_initialized() and started_beside_others():
+        if torch.cuda.is_available():
+            torch.cuda.set_device(local_device())
+        dist.init_process_group()
+        atexit.register(_leave)
+    return Ranks(dist.group.WORLD) if dist.is_initialized() else Ranks()
+
+
+def joined(distributed: Processes | None) -> Ranks:
+    """The processes that a step of a loop of one's own is shared with; whoever started several must say which."""
+    if distributed is False or not dist.is_available() or not dist.is_initialized():
+        return Ranks()
+    if distributed is None:
+        if dist.get_world_size() == 1:
+            return Ranks()
+        raise ValueError(
+            f"'distributed' must be given where torch.distributed runs: True to average losses and gradients over its "
+            f"{dist.get_world_size()} processes, False for a subproblem of this process alone. Got None instead."
+        )
+    return Ranks(dist.group.WORLD if distributed is True else distributed)
+
+
+def check_processes(distributed: Any) -> None:
+    """Refuse what is neither True nor False nor a process group that this process belongs to."""
+    if isinstance(distributed, bool) or (dist.is_available() and isinstance(distributed, dist.ProcessGroup)):
+        return
+    if dist.is_available() and distributed == dist.GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("'distributed' must be a group that this process belongs to. Got one that it does not.")
+    raise TypeError(f"'distributed' must be True, False or a process group. Got {distributed!r} instead.")
+
+
+def leads() -> bool:
+    """Whether this process is the first of those that torchrun started, or that torch.distributed connects."""
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank() == 0
+    return not started_beside_others() or os.environ["RANK"] == "0"
+
+
+def started_beside_others() -> bool:
+    """Whether torchrun, or something like it, started this process beside others."""
+    return "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def check_unwrapped(module: nn.Module) -> None:
+    """Refuse a model that shares its gradients with other processes by itself, which would miss those of each task."""
+    if isinstance(module, nn.parallel.DistributedDataParallel) or any(map(is_sharded, module.parameters())):
+        raise TypeError(
+            "'model' must make a plain module: gradients of each task are averaged over processes here, where DDP "
+            f"never sees them, and FSDP cannot shard them. Got a {type(module).__name__} instead."
+        )
+
+
+def is_sharded(tensor: Tensor) -> bool:
+    """Whether each process holds a part of it, as FSDP has it."""
+    if not dist.is_available() or not dist.is_initialized():
+        return False
+    from torch.distributed.tensor import DTensor
+
+    return isinstance(tensor, DTensor) or getattr(tensor, "_is_flat_param", False)
+
+
+def local_device() -> torch.device:
+    """The GPU of this process, by its number on this machine."""
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+
+
+def _leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def _buckets(which: Sequence[int], like: Sequence[Tensor]) -> list[list[int]]:
+    """Tensors of one kind that lie beside each other, as many as fit; one alone may be larger."""
+    found: list[list[int]] = []
+    room = 0
+    for i in which:
+        size = like[i].numel() * like[i].element_size()
+        kind = (like[i].dtype, like[i].device)
+        if not found or size > room or kind != (like[found[-1][0]].dtype, like[found[-1][0]].device):
+            found.append([])
+            room = _BUCKET
+        found[-1].append(i)
+        room -= size
+    return found
+
+
+def _encoded(value: Any) -> Tensor:
+    """Bytes that :func:`_decoded` understands: JSON with the shapes of all tensors, then their numbers."""
+    tensors: dict[str, Tensor] = {}
+    packed = pack(value, tensors)
+    kinds = [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in tensors.items()]
+    head = json.dumps([packed, kinds]).encode()
+    parts = [len(head).to_bytes(8, "little") + head]
+    parts += [t.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() for t in tensors.values()]
+    return torch.frombuffer(bytearray(b"".join(parts)), dtype=torch.uint8)
+
+
+def _decoded(blob: Tensor) -> Any:
+    data = blob.numpy().tobytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    packed, kinds = json.loads(data[8:start])
+    tensors: dict[str, Tensor] = {}
+    for name, kind, shape in kinds:
+        dtype = getattr(torch, kind)
+        end = start + dtype.itemsize * torch.Size(shape).numel()
+        part = torch.frombuffer(bytearray(data[start:end]), dtype=torch.uint8) if end > start else torch.empty(0)
+        tensors[name] = part.view(dtype).reshape(shape) if end > start else torch.empty(shape, dtype=dtype)
+        start = end
+    return unpack(packed, tensors)

@@ -157,6 +157,11 @@ def make_settings(
     check_count("weigh_every", weigh_every)
     if clip_norm is not None and not clip_norm > 0:
         raise ValueError(f"'clip_norm' must be positive. Got {clip_norm} instead.")
+    if precision == "float16":
+        raise ValueError(
+            '\'precision\' must not be "float16", whose gradients overflow: take "bfloat16", or a loop of your own '
+            "with backward(scaler=...). Got 'float16' instead."
+        )
     _check_choice("precision", precision, sorted(_PRECISIONS))
     _check_choice("strategy", strategy, STRATEGIES)
     if workers is not None:

@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parents[1] / "examples"
 PROMISED = {
     "own_model.py": ["Front of 5 solutions: sensors", "failures…", "chosen: Sensors of subproblem"],
     "own_loop.py": ["direction (1.00, 0.00)", "direction (0.71, 0.71)", "direction (0.00, 1.00)", "feasible"],
+    "shared_loop.py": ["1 processes: losses", "feasible"],
     "missing_labels.py": ["Front of 3 solutions: half-labelled", "topic"],
     "four_tasks.py": ["Front of 10 solutions: feed", "weighted by (1, 1, 1, 5)"],
 }

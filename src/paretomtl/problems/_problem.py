@@ -190,7 +190,7 @@ class Problem:
         return inputs, targets[0] if len(targets) == 1 else tuple(targets)
 
     def labels_in(self, batch: Any) -> Tensor | None:
-        """How many samples of a batch have a label for each task, ``[m]``, where :attr:`counts` knows."""
+        """How many samples of a batch have a label for each task, ``[m]``, where ``counts`` knows."""
         if self.counts is None or batch is None:
             return None
         found = torch.as_tensor(self.counts(batch))

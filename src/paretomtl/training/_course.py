@@ -90,7 +90,8 @@ class Course:
         self._began = self._saved = self._reported = self._ticked = time.monotonic()
         self._whole = True
         self._count = len(modules)
-        seed_everything(rank_seed(settings.seeds[0], self._ranks.rank))
+        apart = self._ranks.rank if problem.train is not None else 0  # without data, all do the same
+        seed_everything(rank_seed(settings.seeds[0], apart))
         config = settings.config(modules, self.groups[0], self._train.samples)
         self._ranks.check_same(config)
         if folder is not None:
@@ -167,6 +168,7 @@ class Course:
         stages = [*self._stages, self._stage(epochs)]
         self._warn(stages[-1])
         how, seconds = f"{self._choice.strategy}: {self._choice.reason}", self._elapsed()
+        how += f"; {self._ranks.size} processes" if self._ranks.several else ""
         fronts = [
             front_of(settings, i, stages, self._trace, how, seconds, complete) for i in range(len(settings.seeds))
         ]

@@ -31,6 +31,7 @@ nitpick_ignore_regex = [
         r"(torch\.|numpy\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC).*",
     ),
     (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback)$"),
+    (r"py:.*", r".*(Processes|ProcessGroup)$"),
 ]
 
 (HERE / "_generated").mkdir(exist_ok=True)
@@ -52,6 +53,7 @@ PAGES = {
     "page": tables.page_table,
     "shards": tables.shards_table,
     "faults": tables.faults_table,
+    "distributed": tables.distributed_table,
     "checksums": tables.checksum_table,
     "files": tables.file_table,
     "census": tables.census_table,

@@ -283,6 +283,35 @@ def faults_table() -> str:
     return "\n".join([table(["fault", "times"], lines), "", f"{said} {provenance(path, row)}"])
 
 
+def distributed_table() -> str:
+    """Bytes and time of a step that processes share."""
+    path = ROOT / "benchmarks" / "results" / "distributed.json"
+    rows = load_rows(path)
+    names = {
+        "gramian": "MGDA, all gradients",
+        "representation": "MGDA, representation",
+        "linear": "linear",
+        "ddp": "DDP, mean of the losses",
+    }
+    lines = [
+        [
+            row["tasks"],
+            names[row["step"]],
+            f"{row['bytes'] / 1e6:.2f} MB",
+            f"{row['over_parameters']:.2f}",
+            f"{row['least_one']:.0f} ms",
+            f"{row['least_shared']:.0f} ms",
+        ]
+        for row in rows
+    ]
+    header = ["tasks", "step", "sent per process", "over the parameters", "one process", "two processes"]
+    told = (
+        f"One thread a process, gloo; the least of {rows[0]['rounds']} rounds, on a machine that had other work: "
+        f"{rows[0]['load']} processes wanted its {rows[0]['cores']} cores."
+    )
+    return "\n".join([table(header, lines), "", told, "", provenance(path, rows[0])])
+
+
 def checksum_table() -> str:
     """What the canvases of seed 0 must be."""
     return table(

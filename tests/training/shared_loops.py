@@ -12,6 +12,7 @@ from torch import Tensor, nn
 import paretomtl as pm
 from training.networks import MLP, classes
 
+FIRST = "error: backward of processes that are not connected"
 CHECKS: dict[str, Callable[[], Any]] = {}
 METHODS: dict[str, Any] = {
     "pareto-mtl": pm.ParetoMTL(initial_steps=8),
@@ -140,6 +141,12 @@ def _() -> float:
     loop.step(torch.arange(7), distributed=True, samples=7 if rank() == 0 else 0)
     pairs = zip(loop.model.parameters(), alone.model.parameters(), strict=True)
     return max(float((a - b).abs().max().detach()) for a, b in pairs)
+
+
+@check(FIRST)
+def _() -> str:
+    loop = Loop(pm.MGDA())
+    return said(lambda: loop.step(torch.arange(4), distributed=True))
 
 
 @check("error: backward that was not told")

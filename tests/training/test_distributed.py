@@ -41,6 +41,7 @@ EXPECTED: dict[str, Any] = {
     "error: a wrapped model": r"TypeError: 'model' must make a plain module.* Got a DistributedDataParallel",
     "error: a folder that holds a run": r"'out' must be a new folder",
     "error: a callback that fails in the first process": r"RuntimeError: no more",
+    "error: backward of processes that are not connected": r"'distributed' must be False, or come after .* Got True",
     "error: backward that was not told": r"'distributed' must be given where torch.distributed runs",
     "error: backward of sharded parameters": r"TypeError: 'parameters' must be whole tensors.* Got a DTensor",
 }

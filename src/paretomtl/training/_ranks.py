@@ -174,7 +174,14 @@ def join(distributed: Processes) -> Ranks:
 
 def joined(distributed: Processes | None) -> Ranks:
     """The processes that a step of a loop of one's own is shared with; whoever started several must say which."""
-    if distributed is False or not dist.is_available() or not dist.is_initialized():
+    if distributed is False or not dist.is_available():
+        return Ranks()
+    if not dist.is_initialized():
+        if started_beside_others():
+            raise ValueError(
+                "'distributed' must be False, or come after torch.distributed.init_process_group(): this is one of "
+                f"{os.environ['WORLD_SIZE']} processes, and they are not connected. Got {distributed!r} instead."
+            )
         return Ranks()
     if distributed is None:
         if dist.get_world_size() == 1:

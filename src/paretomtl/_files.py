@@ -152,7 +152,7 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """What :func:`write_tensors` wrote; an error for a file that is truncated or was changed."""
+    """What :func:`write_tensors` wrote; a ValueError that names a file which is truncated or was changed."""
     safetensors = require("safetensors", "all")
     path.open("rb").close()  # what the system refuses is no damage
     try:
@@ -168,11 +168,20 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file; an error that names the file where it is none."""
+    """The content of a JSON file; a ValueError that names the file where it is none."""
+    return parse_json(path.read_bytes(), f"'{path}'")
+
+
+def parse_json(text: bytes, what: str) -> Any:
+    """The content of JSON in UTF-8.
+
+    A ValueError, which begins with what it is, for all else: also for numbers of thousands of digits, and for brackets
+    within brackets without end.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"'{path}' must be a JSON file. It is damaged: {error}.") from None
+        return json.loads(text.decode())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{what} must be a JSON file. It is damaged: {error}.") from None
 
 
 @torch.no_grad()
@@ -231,7 +240,7 @@ def pack(value: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
 
 
 def unpack(packed: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
-    """The structure that :func:`pack` took apart."""
+    """The structure that :func:`pack` took apart; what nothing was packed as raises whatever it leads to."""
     ((kind, content),) = packed.items()
     if kind == "tensor":
         return tensors[content]

@@ -21,6 +21,7 @@ from paretomtl._files import (
     write_record,
     write_tensors,
 )
+from paretomtl._front_fields import check_fields
 
 if TYPE_CHECKING:
     from paretomtl.front import Front
@@ -57,7 +58,10 @@ def write_front(front: Front, folder: Path) -> None:
 
 
 def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
-    """The fields of a front, and of its snapshot, from its folder or that of a run; of these tasks, where given."""
+    """The fields of a front, and of its snapshot, from its folder or that of a run; of these tasks, where given.
+
+    A FileNotFoundError where there is no front, a ValueError for one that is damaged or of other tasks; both name it.
+    """
     path = folder
     if not (folder / "front.json").exists() and (folder / "front" / "front.json").exists():
         folder = folder / "front"
@@ -65,12 +69,12 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
         hint = "an unfinished run; --resume goes on" if (folder / "config.json").exists() else "no front.json"
         raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has {hint}.")
     words = read_record(folder / "front.json", [FORMAT])
+    if tasks is not None and list(tasks) != words.get("tasks"):
+        raise ValueError(f"'problem' must have the tasks {words.get('tasks')}. Got {list(tasks)} instead.")
+    tensors, _ = read_tensors(folder / Path(str(words.get("models"))).name)
     try:
-        if tasks is not None and tasks != tuple(words["tasks"]):
-            raise ValueError(f"'problem' must have the tasks {words['tasks']}. Got {list(tasks)} instead.")
-        tensors, _ = read_tensors(folder / Path(str(words["models"])).name)
         return _fields(words, tensors, "")
-    except (KeyError, TypeError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {error!r}.") from None
 
 
@@ -131,7 +135,7 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
 
     dtype = getattr(torch, words["dtype"])
     inner = words["snapshot"]
-    return {
+    fields = {
         **{name: words[name] for name in _PLAIN},
         "tasks": tuple(words["tasks"]),
         "preferences": from_lists(words["preferences"], torch.float64),
@@ -147,5 +151,6 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
         "parameters": under("parameters"),
         "history": under("history"),
         "measured": under("measured"),
-        "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/"),
     }
+    check_fields(fields)
+    return {**fields, "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/")}

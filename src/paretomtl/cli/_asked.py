@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import typer
 from torch import Tensor
@@ -61,17 +61,25 @@ class Asked:
 
     @classmethod
     def of(cls, run: Path) -> Asked:
-        """What a run was asked for; an error for one that was not started on the command line."""
+        """What a run was asked for.
+
+        A FileNotFoundError for one that was not started on the command line, a ValueError that names a damaged file.
+        """
         path = run / _FILE
         if not path.exists():
             raise FileNotFoundError(
                 f"'RUN' must be a run of the command line. '{run}' has no {_FILE}; in Python, use pm.fit(problem, "
                 "preferences=front.around(k))."
             )
+        stored = read_record(path, [None, FORMAT])
         try:
-            return cls(**read_record(path, [None, FORMAT]))
+            asked = cls(**stored)
         except TypeError as error:
             raise ValueError(f"'{path}' must hold the options of a run. It is damaged: {error}.") from None
+        for name, kind in get_type_hints(cls).items():
+            if not _fits(stored[name], kind):
+                raise ValueError(f"'{path}' must hold the options of a run. Got {stored[name]!r} for '{name}'.")
+        return asked
 
     def train(
         self,
@@ -122,6 +130,15 @@ class Asked:
         if not (folder / _FILE).exists():
             with suppress(OSError):  # it is only for ``refine``; a full disk is said where it matters
                 write_record(folder / _FILE, dataclasses.asdict(self), format=FORMAT)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value from JSON is of the kind that an option is annotated with."""
+    if kind == Sequence[str]:
+        return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, kind) or (isinstance(value, int) and isinstance(0.0, kind))
 
 
 def print_result(front: Front, folder: Path, *, as_json: bool) -> None:

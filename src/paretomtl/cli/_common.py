@@ -172,7 +172,7 @@ def _parsed(option: str, settings: Sequence[str], known: Sequence[str], owner: s
             )
         try:
             found[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two for brackets without end
             found[key] = value
     return found
 

@@ -70,11 +70,11 @@ def update_rows(path: Path, name: str, command: str, change: Callable[[list[Row]
 
 
 def load_rows(path: Path) -> list[Row]:
-    """The rows of a stored result."""
+    """The rows of a stored result; a ValueError that names the file where it is none."""
     stored = read_json(path)
-    if not isinstance(stored, dict) or not isinstance(stored.get("rows"), list):
+    rows = stored.get("rows") if isinstance(stored, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"'{path}' must hold an object with a list of rows. Got something else.")
-    rows: list[Row] = stored["rows"]
     return rows
 
 

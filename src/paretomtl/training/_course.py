@@ -210,7 +210,12 @@ class Course:
             return
         found = self._ranks.from_first(folder.load_checkpoint)
         if found is not None:
-            self._load(found)
+            try:
+                self._load(found)
+            except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
+                raise ValueError(
+                    f"'{folder.checkpoint_path}' must be a checkpoint of this run. It does not fit: {error!r}."
+                ) from None
         if self._folder is not None:
             folder.log("resume", epoch=self.epoch, step=self.number, **self._settings.legend())
 

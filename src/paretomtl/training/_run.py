@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import time
 import warnings
@@ -18,6 +19,7 @@ from paretomtl._files import (
     check_format,
     check_writable,
     pack,
+    parse_json,
     read_record,
     read_tensors,
     sweep,
@@ -226,17 +228,21 @@ class RunFolder:
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """What a checkpoint holds, on the CPU; an error for a file that is damaged or of another kind."""
+    """What a checkpoint holds, on the CPU; a ValueError that names a file which is damaged or of another kind."""
     tensors, meta = read_tensors(path)
     if meta.get("kind") != "checkpoint":
-        raise ValueError(f"'{path}' must be a checkpoint. Got {meta.get('kind')!r} instead.")
+        raise ValueError(f"'{path}' must be a checkpoint. Got {meta.get('kind')!r:.40} instead.")
     number = meta.get("format", "")
-    check_format(path, int(number) if number.isdecimal() else number, [FORMAT])
+    check_format(path, int(number) if re.fullmatch("[0-9]{1,9}", number) else number[:40], [FORMAT])
+    words = parse_json(meta.get("state", "").encode(), f"'{path}'")
     try:
-        state: dict[str, Any] = unpack(json.loads(meta["state"]), tensors)
-        return {**state, "number": int(state["number"]), "epoch": int(state["epoch"])}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        state: dict[str, Any] = unpack(words, tensors)
+        counts = {name: state[name] for name in ("epoch", "step", "number")}
+        if not all(isinstance(count, int) and count >= 0 for count in counts.values()):
+            raise ValueError(f"it counts {counts}")
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"'{path}' must describe where a run stands. It is damaged: {error!r}.") from None
+    return state
 
 
 def _saved_elsewhere(front: Front) -> str:
@@ -249,14 +255,12 @@ def _saved_elsewhere(front: Front) -> str:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The events of a run's log, without a line that was torn by a crash."""
+    """The events of a run's log, without lines that are no event, such as one that was torn by a crash."""
     events = []
-    for line in (path / LOG).read_text(encoding="utf-8").splitlines():
-        try:
-            events.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return events
+    for line in (path / LOG).read_bytes().split(b"\n"):
+        with suppress(ValueError):
+            events += [parse_json(line, "an event")] if line else []
+    return [event for event in events if isinstance(event, dict)]
 
 
 def _difference(one: str, other: str, around: int = 50) -> tuple[str, str]:

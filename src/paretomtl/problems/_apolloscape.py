@@ -19,6 +19,7 @@ LAYOUTS = (("image", "pose"), ("ColorImage", "Pose"))
 
 LISTS = ("split", "trainval_split")
 _CAMERA = re.compile(r"[ _]Camera[ _]?\d+$")
+_SUFFIX = re.compile(r"\.[^./]*$")
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def _read_lists(folder: Path, images: Path, shots: list[Shot]) -> Pixels:
             if not (text := line.strip()):
                 continue
             place = f"'{where / name}', line {number}"
-            found = numbers.get(text) if text in numbers else numbers.get(Path(text).with_suffix("").as_posix())
+            found = numbers.get(text, numbers.get(_SUFFIX.sub("", text)))
             if found is None:
                 raise ValueError(
                     f"{place} must be RECORD/CAMERA/NAME of an image. Got {text!r}, which is none. Without "

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import math
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,42 @@ from numpy.typing import NDArray
 from paretomtl._files import whole_file
 
 Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Like:
+    """What an array must be like.
+
+    Attributes:
+        kind: of its values, such as ``"u1"``, or ``"U"`` for text of any length. Floating-point numbers must be finite.
+        shape: a letter is any size, the same wherever the letter is; nothing may be empty.
+        highest: the largest value, or that of each column, for whole numbers, which must not be negative.
+    """
+
+    kind: str
+    shape: tuple[int | str, ...]
+    highest: int | tuple[int, ...] | None = None
+
+    def misfit(self, array: NDArray[Any], sizes: dict[str, int]) -> str:
+        """What is wrong with an array, in a few words; ``sizes`` has the letters of others, and gets those of this."""
+        if array.dtype.kind != self.kind and array.dtype != np.dtype(self.kind):
+            return f"values of {array.dtype}"
+        letters = [size for size in self.shape if isinstance(size, str)]
+        if array.ndim == len(self.shape):
+            found = dict(zip(self.shape, array.shape, strict=True))
+            sizes |= {letter: found[letter] for letter in letters if letter not in sizes}
+        wanted = tuple(sizes.get(size, 0) if isinstance(size, str) else size for size in self.shape)
+        if array.shape != wanted or not array.size:
+            return f"the shape {list(array.shape)}"
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            return "values that are not finite"
+        if self.highest is not None and ((array < 0) | (array > self.highest)).any():
+            return "values out of range"
+        return ""
+
+
+Layout = Mapping[str, Like]
+"""The arrays of a file by name, in their order."""
 
 
 def checksum(arrays: Arrays) -> str:
@@ -34,31 +73,63 @@ def write_arrays(path: Path, arrays: Arrays, **words: str | int) -> str:
     return found
 
 
-def read_arrays(path: Path, command: str, **words: str | int) -> dict[str, NDArray[Any]]:
-    """What :func:`write_arrays` wrote; an error for a file that is missing, damaged, changed, or of other words.
+def read_arrays(path: Path, command: str, layout: Layout, **words: str | int) -> dict[str, NDArray[Any]]:
+    """What :func:`write_arrays` wrote.
+
+    A FileNotFoundError for a file that is missing, a ValueError for one that is damaged, changed, of other words or of
+    other arrays; both name it. It is never unpacked, nor unpickled, and no array is made that the file has no bytes of.
 
     Args:
         path: the file.
         command: what makes it, for messages.
+        layout: the arrays that the file must have.
         words: those that the file must have been written with.
     """
     if not path.is_file():
         raise FileNotFoundError(f"'{path}' is not there yet. Make it with: {command}")
     again = f"Make it again with: {command}"
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in stored.zip.infolist()):
-                raise ValueError("it is compressed, as no such file is written")  # a little may become very much
-            content = {key: stored[key] for key in stored.files}
-        found = {key: content.pop(key).item() for key in (*words, "checksum")}
-        same = checksum(content) == found["checksum"]
-    except OSError:
-        raise
-    except Exception as error:
-        raise ValueError(f"'{path}' must be a whole file of prepared data. It is damaged ({error}). {again}") from None
+    with path.open("rb") as file:
+        try:
+            _check_sizes(file)
+            with np.load(file, allow_pickle=False) as stored:
+                content = {key: stored[key] for key in stored.files}
+            found = {key: content.pop(key).item() for key in (*words, "checksum")}
+            same = checksum(content) == found["checksum"]
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # to seek where no file can be is EINVAL
+                raise
+            message = f"'{path}' must be a whole file of prepared data. It is damaged ({error}). {again}"
+            raise ValueError(message) from None
     for key, value in words.items():
         if found[key] != value:
             raise ValueError(f"'{path}' must be of {key} {value}. Got {key} {found[key]} instead. {again}")
     if not same:
         raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was changed. {again}")
+    if wrong := _misfit(content, layout):
+        raise ValueError(f"'{path}' must hold {', '.join(layout)} as they are prepared. {wrong}. {again}")
     return content
+
+
+def _check_sizes(file: IO[bytes]) -> None:
+    """Refuse arrays that are packed, or whose header asks for more than there is: either takes memory without end."""
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            if member.compress_type != zipfile.ZIP_STORED:
+                raise ValueError("it is compressed, as no such file is written")
+            with archive.open(member) as opened:
+                version = np.lib.format.read_magic(opened)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, _, kind = read(opened)
+                bytes_left = member.file_size - opened.tell()
+            if math.prod(shape) * kind.itemsize != bytes_left or bytes_left < 0:
+                raise ValueError(f"'{member.filename}' is not as long as its header says")
+    file.seek(0)
+
+
+def _misfit(arrays: Arrays, layout: Layout) -> str:
+    """What is wrong with the arrays; nothing if they are those of the layout."""
+    if list(arrays) != list(layout):
+        return f"Got {', '.join(arrays)} instead"
+    sizes: dict[str, int] = {}
+    found = ((name, like.misfit(arrays[name], sizes)) for name, like in layout.items())
+    return next((f"'{name}' has {wrong}" for name, wrong in found if wrong), "")

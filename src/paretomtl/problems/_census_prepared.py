@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretomtl._files import check_writable
-from paretomtl.problems._arrays import checksum, read_arrays, write_arrays
-from paretomtl.problems._census_layout import CATEGORIES, CENSUS, NUMBERS, UNKNOWN
+from paretomtl.problems._arrays import Like, checksum, read_arrays, write_arrays
+from paretomtl.problems._census_layout import CATEGORIES, CENSUS, NUMBERS, TARGETS, UNKNOWN
 from paretomtl.problems._census_text import find_text, read_records
 from paretomtl.problems._download import download
 from paretomtl.problems._kept import kept
@@ -153,6 +153,18 @@ def read_census(folder: Path, *, verify: bool = True, unknown: str = "error") ->
     )
 
 
+_LAYOUT = {
+    "train_codes": Like("u1", ("n", len(CATEGORIES))),
+    "train_numbers": Like("f4", ("n", len(NUMBERS))),
+    "train_labels": Like("u1", ("n", len(TARGETS)), 1),
+    "test_codes": Like("u1", ("t", len(CATEGORIES))),
+    "test_numbers": Like("f4", ("t", len(NUMBERS))),
+    "test_labels": Like("u1", ("t", len(TARGETS)), 1),
+    "categories": Like("U", ("c",)),
+    "sizes": Like("i8", (len(CATEGORIES),), UNKNOWN),
+}
+
+
 def load_census(cache: str | Path | None = None, *, verify: bool = True) -> Census:
     """What :func:`prepare_census` stored; an error for a file that is missing, damaged, or of something else."""
     path = census_file(cache, verify)
@@ -160,7 +172,10 @@ def load_census(cache: str | Path | None = None, *, verify: bool = True) -> Cens
         command = f"paretomtl data prepare census{'' if cache is None else f' --cache {cache}'}"
     else:
         command = "paretomtl.problems.prepare_census(FOLDER, verify=False)"
-    census = Census(**read_arrays(path, command, version=VERSION, name="census"))
+    census = Census(**read_arrays(path, command, _LAYOUT, version=VERSION, name="census"))
+    codes = np.concatenate([census.train_codes, census.test_codes])
+    if census.sizes.sum() != len(census.categories) or ((codes >= census.sizes) & (codes != UNKNOWN)).any():
+        raise ValueError(f"'{path}' must have codes of its categories. Make it again with: {command}")
     if verify:
         _check_published(census, f"'{path}'")
     return census

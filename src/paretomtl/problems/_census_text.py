@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 
 from paretomtl.problems._census_layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS, UNKNOWN
 from paretomtl.problems._published import LARGEST_TEXT
+from paretomtl.problems._xz import open_xz
 
 _OPEN: Mapping[str, Callable[[Path], Any]] = {
     "": lambda path: path.open("rb"),
     ".gz": gzip.open,
     ".bz2": bz2.open,
-    ".xz": lzma.open,
+    ".xz": open_xz,
 }
-_NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
+_NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
 _LARGEST = float(np.finfo(np.float32).max)
 _TEXT = bytes([*b"\t\n\r", *range(32, 127), *range(128, 256)])
 _BLOCK, _LONGEST = 1 << 20, 1 << 16  # bytes that are read at a time, of a line
@@ -70,7 +71,7 @@ def read_records(
     categories: Sequence[Sequence[str]] | None = None,
     unknown: str = "error",
 ) -> Records:
-    """Read one of the files, a block at a time.
+    """Read one of the files, a block at a time; a ValueError names the file, and the line, of what is not like them.
 
     Args:
         path: plain text, or packed as .gz, .bz2 or .xz.
@@ -86,6 +87,9 @@ def read_records(
         digest.update(block)
         size += len(block)
         _check_text(path, block, line)
+        if not block.strip():
+            line += block.count(b"\n")
+            continue
         lines = block.removesuffix(b"\n").split(b"\n")
         kept = [(line + i, text) for i, text in enumerate(lines) if text.strip()]
         line += len(lines)

@@ -117,11 +117,14 @@ def check_file(path: Path, md5: str, source: Source) -> None:
 
 
 def read_idx(path: Path, shape: tuple[int, ...]) -> Bytes:
-    """The unsigned bytes of a gzipped idx file, which must have this shape."""
+    """The unsigned bytes of a gzipped idx file, which must have this shape; a ValueError names any other file.
+
+    No more is unpacked than the shape has room for.
+    """
     size = 4 * (len(shape) + 1) + math.prod(shape)
     try:
         with gzip.open(path) as file:
-            content = file.read(size + 1)  # no more than there may be, and enough to see the end
+            content = file.read(size + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"'{path}' must be a whole gzip file. It is damaged: {error}.") from None
     rank = len(shape)

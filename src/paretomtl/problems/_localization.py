@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl.problems._apolloscape import LAYOUTS, layout_of, read_apolloscape
-from paretomtl.problems._arrays import read_arrays, write_arrays
+from paretomtl.problems._arrays import Like, read_arrays, write_arrays
 from paretomtl.problems._frame_sheets import read_frame_sheets
-from paretomtl.problems._frames import Frames, Integers
+from paretomtl.problems._frames import NEITHER, Frames, Integers
 from paretomtl.problems._image_recipes import residual
 from paretomtl.problems._kept import kept
 from paretomtl.problems._pictures import Size, check_size
@@ -193,7 +193,20 @@ def load_localization(cache: str | Path | None = None, size: Size = SIZE) -> Fra
         f"paretomtl data prepare localization --from FOLDER{'' if cache is None else f' --cache {cache}'}{resized}"
     )
     words: dict[str, str | int] = {"version": VERSION, "name": "localization", "height": size[0], "width": size[1]}
-    return Frames(**read_arrays(path, command, **words))
+    frames = Frames(**read_arrays(path, command, {"images": Like("u1", ("n", 3, *size)), **_LAYOUT}, **words))
+    if len(np.unique(frames.records)) != frames.records.max() + 1:
+        raise ValueError(f"'{path}' must have frames of every record. Make it again with: {command}")
+    return frames
+
+
+_LAYOUT = {
+    "positions": Like("f8", ("n", 3)),
+    "quaternions": Like("f8", ("n", 4)),
+    "records": Like("i8", ("n",), 2**31),
+    "moments": Like("i8", ("n",), 2**31),
+    "listed": Like("u1", ("n",), NEITHER),
+    "names": Like("U", ("n",)),
+}
 
 
 def localization_file(cache: str | Path | None, size: Size) -> Path:

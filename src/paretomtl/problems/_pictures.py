@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import io
+import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,8 +22,12 @@ Pixels: TypeAlias = NDArray[np.uint8]
 SUFFIXES = (".jpg", ".jpeg", ".png")
 
 
+_FORMATS = ("JPEG", "PNG")  # Pillow knows dozens, some of which start other programs
+_LARGEST = 40_000_000  # pixels that are decoded; each takes 4 bytes, and as many again in red, green and blue
+
+
 class BrokenPictureError(ValueError):
-    """A file that does not decode, by its own fault."""
+    """A file that does not decode, by its own fault; the message names it."""
 
 
 def check_size(name: str, size: Size) -> None:
@@ -40,11 +46,13 @@ def pictures_in(folder: Path) -> list[Path]:
 def read_picture(path: Path, size: Size) -> Pixels:
     """A picture as ``[3, height, width]``, squeezed into a size with antialiasing.
 
+    A :class:`BrokenPictureError` for what is neither JPEG nor PNG, does not decode, or is larger than any photograph.
+
     JPEG is decoded at a half, a quarter or an eighth where that still leaves twice the size: a photograph of five
     million pixels is read several times faster, and the rest of the way is Lanczos's.
     """
     height, width = size
-    return _channels_first(_fit(_decoded(path, (2 * width, 2 * height)), size))
+    return _channels_first(_fit(_decoded(path, at_least=(2 * width, 2 * height)), size))
 
 
 def read_sheet(path: Path, grid: Size, tile: Size) -> Pixels:
@@ -56,12 +64,16 @@ def read_sheet(path: Path, grid: Size, tile: Size) -> Pixels:
         tile: the height and width of each.
     """
     (rows, columns), (height, width) = grid, tile
-    sheet = _channels_first(_decoded(path))
-    if sheet.shape[1:] != (rows * height, columns * width):
-        raise ValueError(
-            f"'{path}' must be a sheet of {columns} by {rows} tiles of {width} by {height} pixels, so "
-            f"{columns * width} by {rows * height} in all. Got {sheet.shape[2]} by {sheet.shape[1]} instead."
-        )
+    whole = columns * width, rows * height
+
+    def check(found: tuple[int, int]) -> None:
+        if found != whole:
+            raise ValueError(
+                f"'{path}' must be a sheet of {columns} by {rows} tiles of {width} by {height} pixels, so "
+                f"{whole[0]} by {whole[1]} in all. Got {found[0]} by {found[1]} instead."
+            )
+
+    sheet = _channels_first(_decoded(path, check=check))
     parted = sheet.reshape(3, rows, height, columns, width)
     return np.ascontiguousarray(parted.transpose(1, 3, 0, 2, 4).reshape(-1, 3, height, width))
 
@@ -79,18 +91,36 @@ def listing(lines: Iterable[str]) -> str:
     return "".join(f"\n  {line}" for line in lines)
 
 
-def _decoded(path: Path, at_least: tuple[int, int] | None = None) -> Any:
-    """A picture of Pillow's in red, green and blue; JPEG at a fraction that leaves at least this width and height."""
+def _decoded(
+    path: Path, at_least: tuple[int, int] | None = None, check: Callable[[tuple[int, int]], None] | None = None
+) -> Any:
+    """A picture of Pillow's in red, green and blue.
+
+    Args:
+        path: the file.
+        at_least: decode JPEG at a fraction that leaves this width and height.
+        check: is called with width and height before anything is decoded.
+    """
     image = require("PIL.Image", "images")
+    content = io.BytesIO(path.read_bytes())  # of which no more is read than there is, whatever lengths are declared
     try:
-        with image.open(path) as file:
-            if at_least is not None:
-                file.draft(None, at_least)
-            return file.convert("RGB")
-    except (FileNotFoundError, PermissionError):
-        raise
+        file = image.open(content, formats=_FORMATS)
     except Exception as error:  # decoders raise whatever the bytes lead them to
-        raise BrokenPictureError(f"'{path}' must be a whole picture. It does not decode: {error}.") from None
+        raise _broken(path, error) from None
+    if check is not None:
+        check(file.size)
+    try:
+        if at_least is not None:
+            file.draft(None, at_least)
+        if math.prod(file.size) > _LARGEST:
+            raise ValueError(f"it has {math.prod(file.size):,} pixels, and {_LARGEST:,} are the most")
+        return file.convert("RGB")
+    except Exception as error:
+        raise _broken(path, error) from None
+
+
+def _broken(path: Path, error: Exception) -> BrokenPictureError:
+    return BrokenPictureError(f"'{path}' must be a whole picture. It does not decode: {error}.")
 
 
 def _fit(picture: Any, size: Size) -> Any:

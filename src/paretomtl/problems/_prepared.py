@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paretomtl.core._shapes import check_not_negative
-from paretomtl.problems._arrays import read_arrays, write_arrays
-from paretomtl.problems._canvases import MIXES, Canvases, generate_canvases
+from paretomtl.problems._arrays import Like, read_arrays, write_arrays
+from paretomtl.problems._canvases import CANVAS, MIXES, Canvases, generate_canvases
 from paretomtl.problems._download import download
-from paretomtl.problems._idx import SOURCES, read_source
+from paretomtl.problems._idx import CLASSES, SOURCES, read_source
 from paretomtl.problems._kept import kept
 
 VERSION = 1
@@ -88,7 +88,11 @@ def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> 
     path = canvases_file(name, cache, seed)
     options = f"{'' if cache is None else f' --cache {cache}'}{f' --seed {seed}' if seed else ''}"
     command = f"paretomtl data prepare {name}{options}"
-    canvases = Canvases(name, seed, **read_arrays(path, command, version=VERSION, name=name, seed=seed))
+    layout = {}
+    for part, size in (("train", "n"), ("test", "t")):
+        layout[f"{part}_images"] = Like("u1", (size, CANVAS, CANVAS))
+        layout[f"{part}_labels"] = Like("u1", (size, len(MIXES[name])), CLASSES - 1)
+    canvases = Canvases(name, seed, **read_arrays(path, command, layout, version=VERSION, name=name, seed=seed))
     _check_published(name, seed, canvases.checksum(), f"'{path}'")
     return canvases
 

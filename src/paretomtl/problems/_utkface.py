@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretomtl.core._shapes import check_count
-from paretomtl.problems._arrays import read_arrays, write_arrays
-from paretomtl.problems._faces import GENDERS, RACES, Faces, read_faces
+from paretomtl.problems._arrays import Like, read_arrays, write_arrays
+from paretomtl.problems._faces import GENDERS, OLDEST, RACES, Faces, read_faces
 from paretomtl.problems._image_recipes import residual
 from paretomtl.problems._kept import kept
 from paretomtl.problems._lenet import accuracy
@@ -173,7 +173,12 @@ def load_utkface(cache: str | Path | None = None, side: int = SIDE) -> Faces:
     """What :func:`prepare_utkface` stored; an error for a file that is missing, damaged, or of something else."""
     options = f"{'' if cache is None else f' --cache {cache}'}{'' if side == SIDE else f' --side {side}'}"
     command = f"paretomtl data prepare utkface --from FOLDER{options}"
-    return Faces(**read_arrays(utkface_file(cache, side), command, version=VERSION, name="utkface", side=side))
+    layout = {
+        "images": Like("u1", ("n", 3, side, side)),
+        "labels": Like("u1", ("n", 3), (len(GENDERS) - 1, len(RACES) - 1, OLDEST)),
+        "names": Like("U", ("n",)),
+    }
+    return Faces(**read_arrays(utkface_file(cache, side), command, layout, version=VERSION, name="utkface", side=side))
 
 
 def utkface_file(cache: str | Path | None, side: int) -> Path:

@@ -1,0 +1,213 @@
+"""The formats of what this library stores itself: runs, fronts, weights, results."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import warnings
+from collections import Counter
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from random import Random
+
+import torch
+
+import paretomtl as pm
+from fronts import front_of
+from fuzzing.format import Format, as_json, made
+from fuzzing.mutations import mutate
+from fuzzing.packing import tensor_file
+from paretomtl._export import export_weights
+from paretomtl._files import read_tensors
+from paretomtl.cli._asked import Asked
+from paretomtl.cli._common import _parsed, numbers_of
+from paretomtl.cli._show import summary
+from paretomtl.experiments import load_rows, save_rows
+from paretomtl.training._run import RunFolder, read_log
+
+
+def _front() -> pm.Front:
+    """A front with everything that a front may have."""
+    losses = torch.tensor([[0.2, 0.9], [0.5, 0.5], [float("nan"), 0.1]], dtype=torch.float64)
+    front = front_of(
+        losses.tolist(),
+        splits={"val": losses.float().double() + 0.1},
+        metrics={"train": {"left accuracy": torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64)}},
+        better={"left accuracy": "higher"},
+        epochs=[2, 2, 1],
+        reference=(1.0, 1.0),
+        ideal=(0.0, 0.0),
+        strategy="sequential",
+        measured={"cosines": torch.zeros(3, 2)},
+    )
+    full = replace(
+        front,
+        scale=torch.ones(3, 2, dtype=torch.float64),
+        since=[0, 3, 4],
+        history={"losses": torch.zeros(2, 3, 2), "weights": torch.ones(2, 3, 2)},
+    )
+    return replace(full, snapshot=full)
+
+
+def use_front(front: pm.Front, folder: Path) -> None:
+    """What commands do with a front that they read."""
+    assert repr(front).encode()
+    for split in front.losses:
+        facts = summary(front, split, folder)
+        assert json.dumps(facts, ensure_ascii=False).encode()
+    for k in front.subproblems:
+        assert front.state_dict(k).keys() == front.parameters.keys()
+    assert len(front.status) == len(front) == len(front.losses[front.shown_split])
+    try:
+        front.select(importance=[1.0] * len(front.tasks))
+    except ValueError as error:
+        assert "must" in str(error)  # noqa: PT017 (a front may have no finite solution)
+    if front.snapshot is not None:
+        use_front(front.snapshot, folder)
+
+
+def fronts() -> Format:
+    """A front's folder."""
+    files = made(lambda folder: _front().save(folder))
+    (models,) = (path for path in files if path.startswith("models"))
+    changes = [("front.json", as_json)] * 5 + [("front.json", mutate)] * 2 + [(models, mutate), (models, tensor_file)]
+    return Format("front", files, lambda folder: use_front(pm.Front.load(folder), folder), tuple(changes), 100)
+
+
+def tensors() -> Format:
+    """The weights of one model, with their card."""
+    files = made(lambda folder: export_weights(_front(), 0, folder, make=None, facts={}))
+    path = "model.safetensors"
+
+    def load(folder: Path) -> None:
+        found, meta = read_tensors(folder / path)
+        assert all(isinstance(tensor, torch.Tensor) for tensor in found.values())
+        assert all(isinstance(value, str) for value in meta.values())
+
+    return Format("weights", files, load, ((path, mutate), (path, tensor_file)), 60)
+
+
+def checkpoints() -> Format:
+    """A checkpoint on its own."""
+    state = {"epoch": 3, "groups": [{"step": torch.ones(()), 1: (2, 3.5)}], "counts": Counter({4: 1}), "best": None}
+    files = made(lambda folder: RunFolder(folder).save_checkpoint(state))
+    path = "checkpoint.safetensors"
+
+    def load(folder: Path) -> None:
+        assert isinstance(RunFolder(folder).load_checkpoint(), dict)
+
+    return Format("checkpoint", files, load, ((path, mutate), (path, tensor_file), (path, tensor_file)), 60)
+
+
+_CONFIG = {"tasks": ["a", "b"], "preferences": [[1.0, 0.0]], "epochs": 3, "taken": {"strategy": "batched"}}
+
+
+def configurations() -> Format:
+    """What a run was configured as."""
+    files = made(lambda folder: RunFolder(folder).begin(_CONFIG))
+
+    def load(folder: Path) -> None:
+        run = RunFolder(folder)
+        stored = run.open(resume=True)
+        assert stored is not None
+        run.check(stored, _CONFIG)
+
+    return Format("run, config.json", files, load, (("config.json", as_json), ("config.json", mutate)), 60)
+
+
+def _train(folder: Path, *, resume: bool) -> pm.Front:
+    problem = pm.problems.quadratic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pm.fit(problem, preferences=2, epochs=3, out=folder, resume=resume, device="cpu", progress="quiet")
+
+
+def runs() -> Format:
+    """A run's folder that is taken up again."""
+    files = made(lambda folder: _train(folder, resume=False))
+    files = {path: data for path, data in files.items() if not path.startswith("front")}
+    checkpoint = "checkpoint.safetensors"
+    changes = (("config.json", as_json), (checkpoint, tensor_file), (checkpoint, tensor_file), (checkpoint, mutate))
+
+    def load(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder) as copy:  # a run that goes on changes its folder
+            for path in files:
+                shutil.copy(folder / path, copy)
+            assert len(_train(Path(copy), resume=True)) == 2
+
+    return Format("run, resumed", files, load, changes, 4)
+
+
+def logs() -> Format:
+    """A run's log, of which whatever cannot be read is left out."""
+
+    def write(folder: Path) -> None:
+        run = RunFolder(folder)
+        for epoch in range(4):
+            run.log("epoch", epoch=epoch, losses=[[0.1, 0.2]], task="links\u2028rechts")
+
+    def load(folder: Path) -> None:
+        assert all(isinstance(event, dict) for event in read_log(folder))
+
+    def change(data: bytes, random: Random) -> bytes:
+        lines = [as_json(line, random) for line in data.split(b"\n") if line]
+        return b"\n".join(lines)
+
+    return Format("run, log.jsonl", made(write), load, (("log.jsonl", mutate), ("log.jsonl", change)), 60)
+
+
+def asked() -> Format:
+    """What was asked for on the command line."""
+    options = dict.fromkeys(field.name for field in fields(Asked)) | {
+        "problem": "synthetic",
+        "with_": ["a=1"],
+        "method": "linear",
+        "set_": [],
+        "seed": 0,
+        "strategy": "auto",
+        "precision": "float32",
+        "weigh_every": 1,
+        "compile": False,
+        "keep": "last",
+        "epochs": 3,
+        "clip_norm": 0.5,
+    }
+
+    def load(folder: Path) -> None:
+        found = Asked.of(folder)
+        for name, value in asdict(found).items():
+            assert value is None or type(value) in (str, int, float, bool, list), name
+        assert all(isinstance(text, str) for text in [found.problem, found.keep, *found.with_, *found.set_])
+
+    files = {"asked.json": json.dumps(options).encode()}
+    return Format("run, asked.json", files, load, (("asked.json", as_json), ("asked.json", mutate)), 60)
+
+
+def rows() -> Format:
+    """Stored results."""
+    files = made(lambda folder: save_rows(folder / "a.json", "a", "b", [{"x": 1, "losses": [[1.0, 2.0]]}, {"x": 2}]))
+
+    def load(folder: Path) -> None:
+        assert all(isinstance(row, dict) for row in load_rows(folder / "a.json"))
+
+    return Format("stored rows", files, load, (("a.json", as_json), ("a.json", mutate)), 60)
+
+
+def options() -> Format:
+    """Texts of the command line: they are in no file, and errors name the option."""
+
+    def load(folder: Path) -> None:
+        text = (folder / "--option").read_bytes().decode(errors="surrogateescape")
+        name = str(folder / "--option")
+        try:
+            numbers_of(name, text)
+        except ValueError as error:
+            assert name in str(error)  # noqa: PT017
+        assert isinstance(_parsed(name, [text], ["epsilon"], "a method"), dict)
+
+    seed = b"epsilon=[(1, 0.5), {'a': None}]"
+    return Format("options", {"--option": seed}, load, (("--option", mutate),), 20)
+
+
+STORED = [fronts, tensors, checkpoints, configurations, runs, logs, asked, rows, options]

@@ -1,0 +1,263 @@
+"""Inputs that loaders once crashed, hung or grew on, found by ``stress/fuzz.py``."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import paretomtl as pm
+from fronts import front_of
+from fuzzing.packing import bomb, greedy_xz
+from paretomtl._files import read_json, write_tensors
+from paretomtl.cli._asked import Asked
+from paretomtl.cli._common import _parsed
+from paretomtl.experiments import load_rows
+from paretomtl.problems import Faces, load_utkface
+from paretomtl.problems._apolloscape import read_apolloscape
+from paretomtl.problems._arrays import write_arrays
+from paretomtl.problems._census_layout import CENSUS
+from paretomtl.problems._census_text import read_records
+from paretomtl.problems._idx import read_idx
+from paretomtl.problems._pictures import BrokenPictureError, read_picture
+from paretomtl.problems._poses import check_rotation
+from paretomtl.training import read_log
+from paretomtl.training._run import RunFolder
+from problems.census_files import text_of
+from problems.pictures import picture, write_picture, write_road
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize("text", [DEEP, "1" * 5000, '"\\ud800"', "\ud800"], ids=["deep", "digits", "half", "bytes"])
+def test_json_that_python_chokes_on_is_damaged(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.json").write_bytes(text.encode(errors="surrogatepass"))
+    with pytest.raises(ValueError, match=r"a.json' must be a JSON file. It is damaged"):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("line", [b"\xff", DEEP.encode(), b"1" * 5000, b"[1]", b"null", b""])
+def test_a_log_leaves_out_what_is_no_event(tmp_path: Path, line: bytes) -> None:
+    run = RunFolder(tmp_path)
+    run.log("start", task="left\u2028right")
+    with (tmp_path / "log.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+    run.log("end")
+    assert [event["event"] for event in read_log(tmp_path)] == ["start", "end"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("reference", [1.0, "x"]),
+        ("ideal", ["x", 0.0]),
+        ("losses", {"train": [[1.0, 2.0], [3.0]]}),
+        ("losses", {"train": [[10**400, 1.0]] * 2}),
+        ("losses", {}),
+        ("losses", {"elsewhere": [[1.0, 2.0]] * 2}),
+        ("tasks", ["a", 5]),
+        ("tasks", None),
+        ("status", ["feasible"]),
+        ("subproblems", [0, 5]),
+        ("subproblems", [0, 0]),
+        ("preferences", [[1.0], [0.0]]),
+        ("dtype", "nn"),
+        ("models", "\0"),
+        ("models", ".."),
+        ("scale", [[1.0, 2.0]]),
+        ("seed", "0"),
+        ("snapshot", 5),
+        ("better", {"x": "sideways"}),
+    ],
+)
+def test_a_front_of_other_fields_is_damaged(tmp_path: Path, field: str, value: Any) -> None:
+    front_of([[1.0, 2.0], [2.0, 1.0]]).save(tmp_path)
+    words = json.loads((tmp_path / "front.json").read_text())
+    assert field in words
+    (tmp_path / "front.json").write_text(json.dumps({**words, field: value}))
+    with pytest.raises((ValueError, FileNotFoundError), match=str(tmp_path)):
+        pm.Front.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "state", ["", "5", DEEP, "[]", "{}", '{"tensor": "absent"}', '{"dict": [[1]]}', '{"value": 5}']
+)
+def test_a_signed_checkpoint_of_something_else_is_damaged(tmp_path: Path, state: str) -> None:
+    words = {"kind": "checkpoint", "format": "2", "state": state}
+    write_tensors(tmp_path / "checkpoint.safetensors", {"x": torch.ones(1)}, words)
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors' must be"):
+        RunFolder(tmp_path).load_checkpoint()
+
+
+def test_a_checkpoint_that_is_none_is_told_in_few_words(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "checkpoint.safetensors", {"x": torch.ones(1)}, {"kind": "k" * 999, "state": "s" * 999})
+    with pytest.raises(ValueError, match=r"must be a checkpoint of format 2. Got 'k{39} of format 'unknown' instead"):
+        RunFolder(tmp_path).load_checkpoint()
+
+
+def test_a_checkpoint_that_does_not_fit_the_run_is_named(tmp_path: Path) -> None:
+    def train(**options: Any) -> pm.Front:
+        problem = pm.problems.quadratic()
+        return pm.fit(problem, preferences=2, epochs=2, out=tmp_path, progress="quiet", device="cpu", **options)
+
+    train()
+    for path in (tmp_path / "front").iterdir():
+        path.unlink()
+    RunFolder(tmp_path).save_checkpoint({"epoch": 1})
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors' must be a checkpoint of this run. It does not fit"):
+        train(resume=True)
+
+
+@pytest.mark.parametrize(("field", "value"), [("with_", None), ("set_", [1]), ("compile", "no"), ("epochs", True)])
+def test_options_of_another_kind_are_named(tmp_path: Path, field: str, value: Any) -> None:
+    names = "problem with_ method set_ epochs batch_size optimizer learning_rate weight_decay seed strategy device "
+    names += "precision weigh_every workers clip_norm compile keep"
+    options: dict[str, Any] = dict.fromkeys(names.split())
+    options |= dict.fromkeys(("problem", "method", "strategy", "precision", "keep"), "x")
+    options |= {"with_": [], "set_": [], "seed": 0, "weigh_every": 1, "compile": False, "clip_norm": 1}
+    (tmp_path / "asked.json").write_text(json.dumps(options))
+    assert Asked.of(tmp_path).clip_norm == 1
+    (tmp_path / "asked.json").write_text(json.dumps({**options, field: value}))
+    with pytest.raises(ValueError, match=rf"asked.json' must hold the options of a run. Got .* for '{field}'"):
+        Asked.of(tmp_path)
+
+
+def test_rows_must_be_objects(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"rows": [{}, 5]}')
+    with pytest.raises(ValueError, match=r"a.json' must hold an object with a list of rows"):
+        load_rows(tmp_path / "a.json")
+
+
+def test_brackets_without_end_are_text_on_the_command_line() -> None:
+    for value in ("-" * 50_000 + "1", "[[]," * 50_000):
+        assert _parsed("--set", [f"epsilon={value}"], ["epsilon"], "x") == {"epsilon": value}
+
+
+def test_an_idx_file_is_not_unpacked_further_than_its_shape(tmp_path: Path) -> None:
+    head = b"".join(n.to_bytes(4, "big") for n in (0x801, 5))
+    (tmp_path / "a.gz").write_bytes(gzip.compress(head) + bomb(".gz", b"\0", 1 << 24))
+    with pytest.raises(ValueError, match=r"a.gz' must hold 5 bytes after its header. Got more instead"):
+        read_idx(tmp_path / "a.gz", (5,))
+
+
+def test_a_long_number_takes_no_longer_than_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(text_of([{"capital_gains": "1" * 60_000 + "x"}]))
+    with pytest.raises(ValueError, match=r"a' must have a number for 'capital_gains'. Line 1"):
+        read_records(tmp_path / "a")
+
+
+def test_an_xz_file_gets_no_more_memory_than_allowed(tmp_path: Path) -> None:
+    path, text = tmp_path / "a.xz", text_of([{}])
+    path.write_bytes(lzma.compress(text) + bytes(8) + lzma.compress(text, preset=9))  # two streams, zeros between them
+    assert len(read_records(path).labels) == 2
+    path.write_bytes(lzma.compress(text) + greedy_xz(text, 1 << 30))
+    with pytest.raises(ValueError, match=r"a.xz' must be a whole .xz file. It is damaged: Memory usage limit"):
+        read_records(path)
+
+
+def test_the_checksum_of_a_bomb_is_taken_in_small_pieces() -> None:
+    class Pieces(list[int]):
+        def update(self, piece: bytes) -> None:
+            self.append(len(piece))
+
+    digest = CENSUS.digest()
+    digest._md5 = pieces = Pieces()
+    digest.update(bomb(".gz", b"\n", 1 << 24))
+    assert sum(pieces) == 1 << 24
+    assert max(pieces) <= 1 << 20
+
+
+def test_a_huge_matrix_is_no_rotation() -> None:
+    matrix = np.array([[1e200, -1e200, 0.0], [1e200, 1e200, 0.0], [0.0, 0.0, 1.0]])
+    with pytest.raises(ValueError, match=r"here: a rotation must have orthonormal columns"):
+        check_rotation(matrix, "here")
+
+
+@pytest.mark.parametrize("line", [".", "/", "..", "a/."])
+def test_a_list_of_something_else_is_named(tmp_path: Path, line: str) -> None:
+    write_road(tmp_path, 1, ["Camera_1"])
+    (tmp_path / "split").mkdir()
+    for name in ("train.txt", "val.txt"):
+        (tmp_path / "split" / name).write_text(line)
+    with pytest.raises(ValueError, match=r"train.txt', line 1 must be RECORD/CAMERA/NAME of an image"):
+        read_apolloscape(tmp_path, (4, 4))
+
+
+def test_pictures_are_jpeg_or_png_of_a_size_that_photographs_have(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed: pip install 'paretomtl[images]'")
+    image.new("RGB", (4, 4)).save(tmp_path / "a.jpg", "bmp")
+    with pytest.raises(BrokenPictureError, match=r"a.jpg' must be a whole picture"):
+        read_picture(tmp_path / "a.jpg", (4, 4))
+    image.new("1", (7000, 7000)).save(tmp_path / "b.png")
+    with pytest.raises(BrokenPictureError, match=r"b.png' .* it has 49,000,000 pixels, and 40,000,000 are the most"):
+        read_picture(tmp_path / "b.png", (4, 4))
+
+
+def test_a_declared_length_is_not_believed(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.png", picture(0))
+    data = (tmp_path / "a.png").read_bytes()
+    place = data.index(b"IDAT") - 4
+    (tmp_path / "a.png").write_bytes(data[:place] + struct.pack(">I", 2**31 - 1) + data[place + 4 :])
+    try:
+        assert read_picture(tmp_path / "a.png", (4, 4)).shape == (3, 4, 4)
+    except BrokenPictureError as error:
+        assert not isinstance(error.__context__, MemoryError)  # noqa: PT017 (decoders differ)
+
+
+def _faces(**changes: Any) -> dict[str, Any]:
+    names = np.array(["a", "b", "c"])
+    arrays = Faces(np.zeros((3, 3, 4, 4), np.uint8), np.zeros((3, 3), np.uint8), names).arrays
+    return {name: changes.get(name, array) for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"labels": np.full((3, 3), 9, np.uint8)}, "'labels' has values out of range"),
+        ({"labels": np.zeros((2, 3), np.uint8)}, r"'labels' has the shape \[2, 3\]"),
+        ({"images": np.zeros((3, 3, 4, 4))}, "'images' has values of float64"),
+        ({"names": np.zeros((0,), "U1")}, r"'names' has the shape \[0\]"),
+    ],
+)
+def test_signed_arrays_of_another_form_are_named(tmp_path: Path, changes: Any, message: str) -> None:
+    path = tmp_path / "utkface-4.npz"
+    write_arrays(path, _faces(), version=1, name="utkface", side=4)
+    assert len(load_utkface(tmp_path, 4)) == 3
+    write_arrays(path, _faces(**changes), version=1, name="utkface", side=4)
+    with pytest.raises(ValueError, match=message):
+        load_utkface(tmp_path, 4)
+    write_arrays(path, {**_faces(), "more": np.zeros(1)}, version=1, name="utkface", side=4)
+    with pytest.raises(ValueError, match=r"Got images, labels, names, more instead"):
+        load_utkface(tmp_path, 4)
+
+
+def test_arrays_that_are_packed_or_longer_than_the_file_are_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "utkface-4.npz"
+    np.savez_compressed(path, **_faces(), version=1, name="utkface", side=4, checksum="")
+    with pytest.raises(ValueError, match=r"utkface-4.npz' must be a whole file .* is packed"):
+        load_utkface(tmp_path, 4)
+    member = io.BytesIO()
+    np.save(member, np.zeros(3, dtype=np.uint8))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("images.npy", member.getvalue().replace(b"(3,), }          ", b"(99999999999,), }"))
+    with pytest.raises(ValueError, match=r"'images.npy' is not as long as its header says"):
+        load_utkface(tmp_path, 4)
+
+
+def test_a_directory_that_points_before_the_file_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "utkface-4.npz"
+    write_arrays(path, _faces(), version=1, name="utkface", side=4)
+    data = path.read_bytes()
+    end = data.rindex(b"PK\5\6")
+    path.write_bytes(data[: end + 12] + struct.pack("<I", 2**31) + data[end + 16 :])
+    with pytest.raises(ValueError, match=r"utkface-4.npz' must be a whole file of prepared data"):
+        load_utkface(tmp_path, 4)

@@ -112,9 +112,10 @@ def test_a_checkpoint_that_does_not_fit_the_run_is_named(tmp_path: Path) -> None
     train()
     for path in (tmp_path / "front").iterdir():
         path.unlink()
-    RunFolder(tmp_path).save_checkpoint({"epoch": 1})
-    with pytest.raises(ValueError, match=r"checkpoint.safetensors' must be a checkpoint of this run. It does not fit"):
-        train(resume=True)
+    for state in ({"epoch": 1}, {"epoch": -(10**9), "step": 0, "number": 0}):
+        RunFolder(tmp_path).save_checkpoint(state)
+        with pytest.raises(ValueError, match=r"checkpoint.safetensors' must be a checkpoint of this run. It does not"):
+            train(resume=True)
 
 
 @pytest.mark.parametrize(("field", "value"), [("with_", None), ("set_", [1]), ("compile", "no"), ("epochs", True)])

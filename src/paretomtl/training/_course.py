@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._models import make_modules, named_tensors
 from paretomtl.training._outcome import Best, Stage, by_group, front_of, remarks, scale_now, volume
 from paretomtl.training._progress import Callback, Report, close
-from paretomtl.training._run import RunFolder
+from paretomtl.training._run import CONFIG, RunFolder, taking_up
 from paretomtl.training._runners import Graphed, Launched, Runner
 from paretomtl.training._settings import Settings
 from paretomtl.training._signals import Stopping
@@ -82,7 +82,11 @@ class Course:
         self._stop = Stopping()
         self.stopping = False
         self.finished: Front | None = None
-        self.groups, self._choice = self._build(modules, first, stored)
+        taken = None
+        if folder is not None and stored is not None and "taken" in stored:
+            with taking_up(folder.path / CONFIG):
+                taken = Choice.of(stored["taken"])
+        self.groups, self._choice = self._build(modules, first, taken)
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
         self._stages: list[Stage] = []
         self._best = Best(self.groups) if settings.keep == "best" else None
@@ -210,12 +214,8 @@ class Course:
             return
         found = self._ranks.from_first(folder.load_checkpoint)
         if found is not None:
-            try:
+            with taking_up(folder.checkpoint_path):
                 self._load(found)
-            except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
-                raise ValueError(
-                    f"'{folder.checkpoint_path}' must be a checkpoint of this run. It does not fit: {error!r}."
-                ) from None
         if self._folder is not None:
             folder.log("resume", epoch=self.epoch, step=self.number, **self._settings.legend())
 
@@ -289,9 +289,7 @@ class Course:
             shares=settings.shares,
         )
 
-    def _build(
-        self, modules: list[nn.Module], batch: Any, stored: Mapping[str, Any] | None
-    ) -> tuple[list[Group], Choice]:
+    def _build(self, modules: list[nn.Module], batch: Any, taken: Choice | None) -> tuple[list[Group], Choice]:
         settings = self._settings
         parts = [slice_state(settings.method.init(rows), settings.subproblems) for rows in settings.vectors]
         state = {name: torch.cat([part[name] for part in parts]).to(settings.device) for name in parts[0]}
@@ -306,11 +304,8 @@ class Course:
             settings.schedule,
             settings.shares,
         )
-        if stored is not None and "taken" in stored:
-            choice = Choice(**stored["taken"])
-        else:
-            wanted = settings.strategy, settings.workers
-            choice = choose(plan, wanted, modules, state, self._train, batch, self.total)
+        wanted = settings.strategy, settings.workers
+        choice = taken or choose(plan, wanted, modules, state, self._train, batch, self.total)
         return choice.groups(plan, modules, state), choice
 
     def _step_schedulers(self) -> None:

@@ -7,8 +7,8 @@ import re
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +243,15 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"'{path}' must describe where a run stands. It is damaged: {error!r}.") from None
     return state
+
+
+@contextmanager
+def taking_up(path: Path) -> Iterator[None]:
+    """Turn whatever comes of a file that is whole, but not of this run, into a ValueError that names it."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
+        raise ValueError(f"'{path}' must be of this run to resume it. It does not fit: {error!r}.") from None
 
 
 def _saved_elsewhere(front: Front) -> str:

@@ -108,6 +108,9 @@ class Group:
         self.models.restore(torch.ones_like(self.alive), _moved(stored["tensors"], device))
         self.previous = self._kept(stored["previous"])
         self.older = None if stored["older"] is None else self._kept(stored["older"])
+        mine, theirs = ({name: t.shape for name, t in each.items()} for each in (self.state, stored["state"]))
+        if mine != theirs or stored["alive"].shape != self.alive.shape:
+            raise ValueError(f"the method has a state of {mine}, and not of {theirs}")
         self.alive = stored["alive"].to(device)
         self.weights = None if stored["weights"] is None else stored["weights"].to(device)
         self.state = _moved(stored["state"], device)

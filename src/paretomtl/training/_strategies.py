@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import nn
@@ -144,6 +144,15 @@ class Choice:
     workers: int = 1
     apart: bool = False
     channels_last: bool = False
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Choice:
+        """What a run's configuration says; an error for what is no choice."""
+        choice = cls(**stored)
+        counts = [choice.workers, 1 if choice.most is None else choice.most]
+        if choice.strategy not in get_args(Strategy) or not all(isinstance(n, int) and n > 0 for n in counts):
+            raise ValueError(f"{dict(stored)} is no choice of a strategy")
+        return choice
 
     def groups(self, plan: Plan, modules: Sequence[nn.Module], state: State) -> list[Group]:
         """The models, in groups that step together."""

@@ -23,7 +23,7 @@ test: lint docs  ## everything that must hold: lint, types, layers, docs, tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 stress: $(READY)  ## what the tests sample, in full; counts are stored in stress/results
-	PYTHONPATH=tests $(BIN)/python stress/faults.py
+	set -e; for script in stress/*.py; do PYTHONPATH=tests $(BIN)/python $$script; done
 
 lint: $(READY)  ## style, types, and the direction of imports
 	$(BIN)/ruff check .

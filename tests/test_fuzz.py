@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import os
+import signal
+import sys
 from pathlib import Path
 from random import Random
 
@@ -10,11 +15,12 @@ from hypothesis import HealthCheck, given, settings
 
 pytest.importorskip("PIL", reason="Pillow is not installed: pip install 'paretomtl[images]'")
 
-from fuzzing.format import Files
+from fuzzing.format import Files, Format
 from fuzzing.formats import formats
 from fuzzing.grammars import grammar
 from fuzzing.judge import install, judge
 
+ROOT = Path(__file__).parents[1]
 NAMES = sorted(formats())
 
 
@@ -35,3 +41,54 @@ def test_whatever_a_file_holds_is_accepted_or_refused_by_name(name: str, tmp_pat
         assert verdict.outcome != "failed", verdict.why
 
     by_grammar()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of processes are read from /proc")
+def test_the_fuzzer_sees_what_it_is_there_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    specification = importlib.util.spec_from_file_location("stress_fuzz", ROOT / "stress" / "fuzz.py")
+    assert specification is not None
+    assert specification.loader is not None
+    fuzz = importlib.util.module_from_spec(specification)
+    monkeypatch.setitem(sys.modules, "stress_fuzz", fuzz)
+    specification.loader.exec_module(fuzz)
+
+    def load(folder: Path) -> None:
+        def bare() -> None:
+            raise ValueError("of what?")
+
+        def lookup() -> None:
+            {}["a"]
+
+        def named() -> None:
+            raise ValueError(f"'{folder}' must be otherwise")
+
+        def forever() -> None:
+            while True:
+                pass
+
+        ways = {
+            b"bare": bare,
+            b"lookup": lookup,
+            b"named": named,
+            b"forever": forever,
+            b"greedy": lambda: bytearray(1 << 30),
+            b"deadly": lambda: os.kill(os.getpid(), signal.SIGKILL),
+        }
+        ways.get((folder / "a").read_bytes(), lambda: None)()
+
+    words = (b"fine", b"bare", b"lookup", b"named", b"deadly", b"forever", b"greedy")
+    once = tuple(functools.partial(lambda word: {"a": word}, word) for word in words)
+    monkeypatch.setattr(fuzz, "SECONDS", 0.2)
+    monkeypatch.setattr(fuzz, "BY_GRAMMAR", 100)
+    monkeypatch.setattr(fuzz, "ROOT", tmp_path)
+    tally = fuzz.fuzz(Format("made up", {"a": b"valid"}, load, (), 1, once), len(words), 0)
+    failed = {
+        "failed ValueError": 1,
+        "failed KeyError": 1,
+        "failed death": 1,
+        "failed slow": 1,
+        "failed MemoryError": 1,
+    }
+    assert tally.inputs == len(words)
+    assert tally.outcomes == {"accepted": 1, "refused ValueError": 1, **failed}
+    assert {path.read_bytes() for path in tmp_path.rglob("a")} == {b"bare", b"lookup", b"forever", b"greedy"}

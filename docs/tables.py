@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, median, stdev
@@ -13,6 +15,10 @@ from paretomtl.problems._census_layout import CENSUS
 from paretomtl.problems._census_prepared import PUBLISHED_CENSUS
 from paretomtl.problems._idx import SOURCES
 from paretomtl.problems._prepared import PUBLISHED
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import plan
 
 ROOT = Path(__file__).parents[1]
 
@@ -259,6 +265,23 @@ def dual_table() -> str:
     return "\n".join([table(header, lines), "", provenance(path, rows[0])])
 
 
+def plan_table(name: str) -> str:
+    """What the plan computes."""
+    return table(*plan.TABLES[name](plan.Plan()))
+
+
+def plan_check(name: str) -> str:
+    """How well the plan fits what was measured."""
+    return table(*plan.CHECKS[name]())
+
+
+def plan_inputs() -> str:
+    """What the plan assumes."""
+    assumed = plan.Plan()
+    words = re.findall(r"^        (\w+): (.*)$", plan.Plan.__doc__ or "", re.MULTILINE)
+    return table(["input", "what", "value"], [[f"`{n}`", what, f"{getattr(assumed, n):,.4g}"] for n, what in words])
+
+
 def shards_table() -> str:
     """Shares of the models on each core."""
     path = ROOT / "benchmarks" / "results" / "shards.json"
@@ -310,6 +333,21 @@ def distributed_table() -> str:
         f"{rows[0]['load']} processes wanted its {rows[0]['cores']} cores."
     )
     return "\n".join([table(header, lines), "", told, "", provenance(path, rows[0])])
+
+
+def fuzz_table() -> str:
+    """What loaders made of inputs that were changed."""
+    path = ROOT / "stress" / "results" / "fuzz.json"
+    if not path.exists():
+        return "*Not run yet:* `python stress/fuzz.py`."
+    rows = load_rows(path)
+    names = ("inputs", "accepted", "refused", "failed")
+    lines = [
+        [row["format"], *[f"{row[name]:,}" for name in names], f"{row['slowest_seconds']:.2f}", row["peak_megabytes"]]
+        for row in rows
+    ]
+    lines.append(["**all**", *[f"**{sum(row[name] for row in rows):,}**" for name in names], "", ""])
+    return "\n".join([table(["format", *names, "slowest, s", "memory, MB"], lines), "", provenance(path, rows[0])])
 
 
 def checksum_table() -> str:

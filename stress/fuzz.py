@@ -1,7 +1,7 @@
 """A hundred thousand inputs for the loaders of all file formats.
 
     python stress/fuzz.py                      # writes stress/results/fuzz.json
-    python stress/fuzz.py --inputs 5000 --only idx --out FOLDER
+    python stress/fuzz.py --inputs 5000 --only idx --out FOLDER       # rows of other formats that are there stay
 
 Valid files are made, changed and read: bits flipped, ends cut off, lengths and sizes that are declared replaced by huge
 ones, tokens that are no numbers, brackets without end, broken text, archives that unpack to very much. A fifth of the
@@ -43,7 +43,7 @@ from fuzzing.formats import formats
 from fuzzing.grammars import grammar
 from fuzzing.judge import Verdict, install, judge
 from paretomtl._extras import version_of
-from paretomtl.experiments import environment, save_rows
+from paretomtl.experiments import environment, load_rows, save_rows
 
 ROOT = Path(__file__).parents[1]
 SECONDS, MEGABYTES = 5.0, 512
@@ -92,16 +92,18 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     chosen = [form for name, form in formats().items() if arguments.only in name]
-    total = sum(form.share for form in chosen)
-    began, rows = time.monotonic(), []
+    total = sum(form.share for form in formats().values())
+    path = arguments.out / "fuzz.json"
+    stored = {row["format"]: row for row in load_rows(path)} if path.exists() and arguments.only else {}
+    began = time.monotonic()
     for form in chosen:
         tally = fuzz(form, -(-arguments.inputs * form.share // total), arguments.seed)
-        rows.append(row(form, tally, arguments.seed))
-        print({key: value for key, value in rows[-1].items() if key not in ("versions", "hardware")}, flush=True)
-    command = f"python stress/fuzz.py --inputs {arguments.inputs} --seed {arguments.seed}"
-    save_rows(arguments.out / "fuzz.json", "fuzz", command, rows)
-    failed = sum(row["failed"] for row in rows)
-    print(f"{sum(r['inputs'] for r in rows):,} inputs in {time.monotonic() - began:.0f} s, {failed} failures")
+        stored[form.name] = found = row(form, tally, arguments.seed)
+        print({key: value for key, value in found.items() if key not in ("versions", "hardware")}, flush=True)
+    rows = [stored[name] for name in formats() if name in stored]
+    save_rows(path, "fuzz", f"python stress/fuzz.py --inputs {arguments.inputs} --seed {arguments.seed}", rows)
+    failed = sum(stored[form.name]["failed"] for form in chosen)
+    print(f"{sum(r['inputs'] for r in rows):,} inputs stored, in {time.monotonic() - began:.0f} s, {failed} failures")
     sys.exit(bool(failed))
 
 

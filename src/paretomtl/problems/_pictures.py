@@ -23,7 +23,7 @@ SUFFIXES = (".jpg", ".jpeg", ".png")
 
 
 _FORMATS = ("JPEG", "PNG")  # Pillow knows dozens, some of which start other programs
-_LARGEST = 40_000_000  # pixels that are decoded; each takes 4 bytes, and as many again in red, green and blue
+_LARGEST = 40_000_000  # pixels; each takes 4 bytes, and as many again in red, green and blue or in a progressive JPEG
 
 
 class BrokenPictureError(ValueError):
@@ -110,10 +110,10 @@ def _decoded(
     if check is not None:
         check(file.size)
     try:
-        if at_least is not None:
-            file.draft(None, at_least)
         if math.prod(file.size) > _LARGEST:
             raise ValueError(f"it has {math.prod(file.size):,} pixels, and {_LARGEST:,} are the most")
+        if at_least is not None:
+            file.draft(None, at_least)
         return file.convert("RGB")
     except Exception as error:
         raise _broken(path, error) from None

@@ -86,7 +86,7 @@ def test_arrays_of_objects_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "data.npz"
     np.savez(path, version=1, checksum="", x=np.array([Bomb(tmp_path / "made")], dtype=object))
     with pytest.raises(ValueError, match="must be a whole file of prepared data"):
-        read_arrays(path, "make", version=1)
+        read_arrays(path, "make", {}, version=1)
     assert not (tmp_path / "made").exists()
 
 
@@ -106,7 +106,7 @@ def test_members_of_an_archive_cannot_leave_it(member: str, tmp_path: Path) -> N
         device.external_attr = (stat.S_IFCHR | 0o666) << 16
         archive.writestr(device, b"")
     with pytest.raises(ValueError, match="must be a whole file of prepared data"):
-        read_arrays(path, "make", version=1)
+        read_arrays(path, "make", {}, version=1)
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == [path]
 
 
@@ -115,7 +115,7 @@ def test_compressed_arrays_are_refused_before_they_swell(tmp_path: Path) -> None
     np.savez_compressed(path, version=1, checksum="", x=np.zeros(1 << 24, dtype=np.uint8))
     assert path.stat().st_size < 1 << 16
     with pytest.raises(ValueError, match="it is compressed"):
-        read_arrays(path, "make", version=1)
+        read_arrays(path, "make", {}, version=1)
 
 
 def test_a_packed_image_file_is_read_no_further_than_it_may_go(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """The version of what is written."""
 
+_MODELS = re.compile(r"[\w-]{1,100}\.safetensors")
 _PLAIN = (
     "problem",
     "method",
@@ -71,7 +73,10 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
     words = read_record(folder / "front.json", [FORMAT])
     if tasks is not None and list(tasks) != words.get("tasks"):
         raise ValueError(f"'problem' must have the tasks {words.get('tasks')}. Got {list(tasks)} instead.")
-    tensors, _ = read_tensors(folder / Path(str(words.get("models"))).name)
+    models = str(words.get("models"))
+    if not _MODELS.fullmatch(models):
+        raise ValueError(f"'{folder / 'front.json'}' must name a file of models beside it. Got {models!r:.80} instead.")
+    tensors, _ = read_tensors(folder / models)
     try:
         return _fields(words, tensors, "")
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:

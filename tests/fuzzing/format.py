@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
 from fuzzing.mutations import json_bytes, mutate_json
+from paretomtl._files import _checksum_of_json
 
 Files: TypeAlias = dict[str, bytes]
 Change: TypeAlias = Callable[[bytes, Random], bytes]
@@ -51,5 +53,11 @@ def made(write: Callable[[Path], Any]) -> Files:
 
 
 def as_json(data: bytes, random: Random) -> bytes:
-    """Changed where it means something."""
-    return json_bytes(mutate_json(json.loads(data), random), random)
+    """Changed where it means something; records are signed again, most of the time."""
+    content = json.loads(data)
+    changed = mutate_json(content, random)
+    if isinstance(changed, dict) and "sha256" in content and random.random() < 0.8:
+        changed.pop("sha256", None)
+        with suppress(ValueError):  # more digits than Python writes
+            changed["sha256"] = _checksum_of_json(changed)
+    return json_bytes(changed, random)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuzzing.format import Files, Format
+from paretomtl._files import NewerFormatError
 from paretomtl.problems._pictures import BrokenPictureError
 
-DOCUMENTED = (ValueError, FileNotFoundError, BrokenPictureError)
+DOCUMENTED = (ValueError, FileNotFoundError, NewerFormatError, BrokenPictureError)
 """The only errors that a loader may raise for what is in its files; each names the file."""
 
 

@@ -19,11 +19,14 @@ from fuzzing.format import Format, as_json, made
 from fuzzing.mutations import mutate
 from fuzzing.packing import tensor_file
 from paretomtl._export import export_weights
-from paretomtl._files import read_tensors
+from paretomtl._files import read_tensors, write_record
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import _parsed, numbers_of
 from paretomtl.cli._show import summary
 from paretomtl.experiments import load_rows, save_rows
+from paretomtl.report.page._live import LiveRun
+from paretomtl.training._doctor import examine
+from paretomtl.training._manifest import read_manifest
 from paretomtl.training._run import RunFolder, read_log
 
 
@@ -52,10 +55,9 @@ def _front() -> pm.Front:
 
 def use_front(front: pm.Front, folder: Path) -> None:
     """What commands do with a front that they read."""
-    assert repr(front).encode()
+    assert repr(front)
     for split in front.losses:
-        facts = summary(front, split, folder)
-        assert json.dumps(facts, ensure_ascii=False).encode()
+        assert json.dumps(summary(front, split, folder))
     for k in front.subproblems:
         assert front.state_dict(k).keys() == front.parameters.keys()
     assert len(front.status) == len(front) == len(front.losses[front.shown_split])
@@ -90,7 +92,8 @@ def tensors() -> Format:
 
 def checkpoints() -> Format:
     """A checkpoint on its own."""
-    state = {"epoch": 3, "groups": [{"step": torch.ones(()), 1: (2, 3.5)}], "counts": Counter({4: 1}), "best": None}
+    counts = {"epoch": 3, "step": 0, "number": 3}
+    state = {**counts, "groups": [{"step": torch.ones(()), 1: (2, 3.5)}], "counts": Counter({4: 1}), "best": None}
     files = made(lambda folder: RunFolder(folder).save_checkpoint(state))
     path = "checkpoint.safetensors"
 
@@ -109,9 +112,12 @@ def configurations() -> Format:
 
     def load(folder: Path) -> None:
         run = RunFolder(folder)
-        stored = run.open(resume=True)
-        assert stored is not None
-        run.check(stored, _CONFIG)
+        try:
+            stored = run.open(resume=True)
+            assert stored is not None
+            run.check(stored, _CONFIG)
+        finally:
+            run.close()
 
     return Format("run, config.json", files, load, (("config.json", as_json), ("config.json", mutate)), 60)
 
@@ -126,7 +132,7 @@ def _train(folder: Path, *, resume: bool) -> pm.Front:
 def runs() -> Format:
     """A run's folder that is taken up again."""
     files = made(lambda folder: _train(folder, resume=False))
-    files = {path: data for path, data in files.items() if not path.startswith("front")}
+    files = {path: data for path, data in files.items() if not path.startswith(("front", "checkpoint-previous"))}
     checkpoint = "checkpoint.safetensors"
     changes = (("config.json", as_json), (checkpoint, tensor_file), (checkpoint, tensor_file), (checkpoint, mutate))
 
@@ -137,6 +143,49 @@ def runs() -> Format:
             assert len(_train(Path(copy), resume=True)) == 2
 
     return Format("run, resumed", files, load, changes, 4)
+
+
+def manifests() -> Format:
+    """What a run's folder should hold."""
+    files = made(lambda folder: _train(folder, resume=False))
+
+    def load(folder: Path) -> None:
+        assert isinstance(read_manifest(folder), dict)
+
+    return Format("run, manifest.json", files, load, (("manifest.json", as_json), ("manifest.json", mutate)), 30)
+
+
+def examined() -> Format:
+    """A run's folder that is looked at, which never fails."""
+    files = made(lambda folder: _train(folder, resume=False))
+    models = next(path for path in files if path.startswith("front/models"))
+    changes = [(path, as_json) for path in files if path.endswith(".json")]
+    changes += [(path, mutate) for path in files]
+    changes += [(path, tensor_file) for path in (models, "checkpoint.safetensors")]
+
+    def load(folder: Path) -> None:
+        assert all(finding.text for finding in examine(folder))
+
+    return Format("run, examined", files, load, tuple(changes), 10)
+
+
+def watched() -> Format:
+    """A run's folder that is watched, which never fails."""
+    files = made(lambda folder: _train(folder, resume=False))
+    files = {path: data for path, data in files.items() if not path.startswith("front")}
+
+    def events(data: bytes, random: Random) -> bytes:
+        return b"".join(as_json(line, random) + b"\n" for line in data.split(b"\n") if line)
+
+    changes = (("config.json", as_json), ("config.json", mutate), ("log.jsonl", events), ("log.jsonl", mutate))
+
+    def load(folder: Path) -> None:
+        run = LiveRun(folder, "run")
+        run.look()
+        if run.front is not None:
+            assert json.dumps(run.view())
+
+    return Format("run, watched", files, load, changes, 20)
 
 
 def logs() -> Format:
@@ -180,7 +229,7 @@ def asked() -> Format:
             assert value is None or type(value) in (str, int, float, bool, list), name
         assert all(isinstance(text, str) for text in [found.problem, found.keep, *found.with_, *found.set_])
 
-    files = {"asked.json": json.dumps(options).encode()}
+    files = made(lambda folder: write_record(folder / "asked.json", options, format=1))
     return Format("run, asked.json", files, load, (("asked.json", as_json), ("asked.json", mutate)), 60)
 
 
@@ -210,4 +259,6 @@ def options() -> Format:
     return Format("options", {"--option": seed}, load, (("--option", mutate),), 20)
 
 
-STORED = [fronts, tensors, checkpoints, configurations, runs, logs, asked, rows, options]
+STORED = [
+    *(fronts, tensors, checkpoints, configurations, manifests, runs, examined, watched, logs, asked, rows, options),
+]

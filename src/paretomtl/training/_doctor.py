@@ -284,6 +284,6 @@ def _place(state: Mapping[str, Any]) -> str:
 def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return not line
     return True

@@ -207,7 +207,7 @@ def front_of_log(config: Mapping[str, Any], legend: Mapping[str, Any], report: M
     shape = (len(rows), len(tasks))
     losses = {"train": report.get("losses"), "val": report.get("val_losses")}
     metrics, better = _mapping(report.get("val_metrics")), _mapping(legend.get("better"))
-    frozen = report.get("frozen") or []
+    frozen = report.get("frozen") if isinstance(report.get("frozen"), list) else []
     return Front(
         problem=str(config.get("problem")),
         method=str(legend.get("method") or str(config.get("method")).partition("(")[0]),
@@ -222,7 +222,7 @@ def front_of_log(config: Mapping[str, Any], legend: Mapping[str, Any], report: M
         parameters={},
         history={},
         seed=config.get("seed", 0),
-        seconds=report.get("seconds", 0.0),
+        seconds=report["seconds"] if type(report.get("seconds")) in (int, float) else 0.0,
         metrics={"val": {name: _numbers(values) for name, values in metrics.items() if _fits(values, shape[:1])}},
         better={name: "lower" if word == "lower" else "higher" for name, word in better.items()},
         complete=False,

@@ -76,7 +76,7 @@ class LiveRun:
         if not self._config:
             self._read_config()
         added = [self._take(event) for event in self._tail.events()] if self._config else []
-        running = is_running(self._legend.get("process") or {}) if self._word in _TRAINING else False
+        running = is_running(_mapping(self._legend.get("process"))) if self._word in _TRAINING else False
         replaced = not running and self._read_front()
         news = self._stand(running)
         if not (anew or any(added) or replaced or news != self.news):
@@ -117,11 +117,10 @@ class LiveRun:
         self._config_trouble = ""
         try:
             config = read_json(self.folder / "config.json")
-            rows = torch.tensor(config["preferences"], dtype=torch.float64)
-            rows[config["subproblems"], len(config["tasks"]) - 1]
+            _check_config(config)
         except FileNotFoundError:
             return
-        except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
+        except (OSError, ValueError, TypeError, LookupError, ArithmeticError, RuntimeError) as error:
             self._config_trouble = f"its config.json cannot be read: {error}"
             return
         self._config = config
@@ -207,7 +206,9 @@ def front_of_log(config: Mapping[str, Any], legend: Mapping[str, Any], report: M
     shape = (len(rows), len(tasks))
     losses = {"train": report.get("losses"), "val": report.get("val_losses")}
     metrics, better = _mapping(report.get("val_metrics")), _mapping(legend.get("better"))
-    frozen = report.get("frozen") if isinstance(report.get("frozen"), list) else []
+    found = report.get("frozen")
+    frozen = found if isinstance(found, list) else []
+    seconds = report.get("seconds")
     return Front(
         problem=str(config.get("problem")),
         method=str(legend.get("method") or str(config.get("method")).partition("(")[0]),
@@ -222,7 +223,7 @@ def front_of_log(config: Mapping[str, Any], legend: Mapping[str, Any], report: M
         parameters={},
         history={},
         seed=config.get("seed", 0),
-        seconds=report["seconds"] if type(report.get("seconds")) in (int, float) else 0.0,
+        seconds=seconds or 0.0 if _fits(seconds, ()) else 0.0,
         metrics={"val": {name: _numbers(values) for name, values in metrics.items() if _fits(values, shape[:1])}},
         better={name: "lower" if word == "lower" else "higher" for name, word in better.items()},
         complete=False,
@@ -244,10 +245,18 @@ def check_folder(folder: Path) -> None:
         )
 
 
+def _check_config(config: Mapping[str, Any]) -> None:
+    """Refuse a configuration that is of no run; whatever else it leads to is caught where it is read."""
+    rows, chosen, tasks = torch.tensor(config["preferences"]), config["subproblems"], config["tasks"]
+    filled = chosen and tasks and isinstance(chosen, list) and isinstance(tasks, list)
+    if not filled or rows.shape[1:] != (len(tasks),) or not all(type(k) is int and 0 <= k < len(rows) for k in chosen):
+        raise ValueError("preferences, subproblems and tasks do not go together")
+
+
 def _fits(value: Any, shape: tuple[int, ...]) -> bool:
     """Whether a log has numbers, or None, in this shape."""
     if not shape:
-        return value is None or type(value) in (int, float)
+        return value is None or type(value) is float or (type(value) is int and abs(value) < 2**63)
     return isinstance(value, list) and len(value) == shape[0] and all(_fits(part, shape[1:]) for part in value)
 
 

@@ -77,8 +77,9 @@ class Asked:
         except TypeError as error:
             raise ValueError(f"'{path}' must hold the options of a run. It is damaged: {error}.") from None
         for name, kind in get_type_hints(cls).items():
-            if not _fits(stored[name], kind):
-                raise ValueError(f"'{path}' must hold the options of a run. Got {stored[name]!r} for '{name}'.")
+            value = getattr(asked, name)
+            if not _fits(value, kind):
+                raise ValueError(f"'{path}' must hold the options of a run. Got {value!r} for '{name}'.")
         return asked
 
     def train(

@@ -114,7 +114,7 @@ class Way:
             "Adam": 8.0 * self.trained,
             "copies for models that break": 8.0 * self.trained,
             "task gradients": 4.0 * self.gradients * self.trained,
-            "their sum": 4.0 * self.trained,
+            "their sum": 4.0 * self.trained if self.gradients > 1 else 0.0,
             "activations": activations(plan),
         }
 

@@ -105,6 +105,9 @@ class Trace:
     def load(self, state: Mapping[str, Any]) -> None:
         """From a checkpoint."""
         device = self._losses.device
+        tables = [] if state["first"] is None else [state["first"][None]]
+        if any(table.shape[1:] != self._losses.shape for table in (*tables, *state["history"].values())):
+            raise ValueError("the trace is not of as many subproblems and tasks")
         for name in ("losses", "weights", "present", "ever"):
             getattr(self, f"_{name}").copy_(state[name])
         self._steps = state["steps"]

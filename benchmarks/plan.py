@@ -4,7 +4,7 @@
     python benchmarks/plan.py --price 2 --utilisation 0.5 --tasks 3
 
 Nothing is measured here. Everything follows from the inputs below, which are assumptions, and from the stored results
-of `benchmarks/front.py` and `benchmarks/memory.py`.
+of `benchmarks/front.py`, `benchmarks/memory.py` and `benchmarks/distributed.py`.
 """
 
 from __future__ import annotations
@@ -269,6 +269,15 @@ def measured_memory_lines() -> tuple[list[str], list[list[str]]]:
     return ["strategy", "K", "m", "counted", "measured", "error"], lines
 
 
+def sent_lines() -> tuple[list[str], list[list[str]]]:
+    """Gradients that a process hands over in a step, in units of the model's parameters, counted and measured."""
+    lines = []
+    for row in load_rows(RESULTS / "distributed.json"):
+        said = row["tasks"] if row["step"] == "gramian" else 1
+        lines.append([row["step"], str(row["tasks"]), *_compared(said, row["bytes"] / row["parameters_bytes"])])
+    return ["step", "m", "counted", "measured", "error"], lines
+
+
 def _measured() -> dict[str, list[dict[str, Any]]]:
     """Captured steps in float32, by network."""
     rows = load_rows(RESULTS / "front-cuda.json")
@@ -294,7 +303,7 @@ TABLES = {
     "communication": communication_lines,
     "storage": storage_lines,
 }
-CHECKS = {"time": time_lines, "share": share_lines, "memory": measured_memory_lines}
+CHECKS = {"time": time_lines, "share": share_lines, "memory": measured_memory_lines, "sent": sent_lines}
 
 
 def main() -> None:

@@ -12,6 +12,39 @@ from paretomtl.problems import Problem
 from paretomtl.training._gradients import zero
 from paretomtl.training._step import Taken
 
+_ROOM = 16  # rows of a new table
+
+
+class Table:
+    """Tensors of one shape, added one by one to one piece of memory, which doubles when it is full.
+
+    A tensor of its own for each epoch would take a hundred times the memory of its numbers.
+
+    Args:
+        rows: those to begin with, ``[T, ...]``, if any.
+    """
+
+    def __init__(self, rows: Tensor | None = None) -> None:
+        self._memory = rows
+        self._count = 0 if rows is None else len(rows)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, row: Tensor) -> None:
+        """Add a row; nothing waits for the device."""
+        if self._memory is None:
+            self._memory = row.new_empty((_ROOM, *row.shape))
+        elif self._count == len(self._memory):
+            self._memory = torch.cat([self._memory, self._memory.new_empty((max(_ROOM, self._count), *row.shape))])
+        self._memory[self._count] = row
+        self._count += 1
+
+    def rows(self) -> Tensor:
+        """All rows, ``[T, ...]``; there must be one."""
+        assert self._memory is not None
+        return self._memory[: self._count]
+
 
 class Trace:
     """Means of losses and weights over the steps of each epoch, for all K models.
@@ -26,7 +59,7 @@ class Trace:
         zeros = torch.zeros(rows, tasks, dtype=torch.float64, device=device)
         self._losses, self._weights, self._present = zeros, zeros.clone(), zeros.clone()
         self._steps = 0
-        self._history: dict[str, list[Tensor]] = {"losses": [], "weights": [], "val": []}
+        self._history = {name: Table() for name in ("losses", "weights", "val")}
         self._first: Tensor | None = None
         self._complete = torch.ones((), dtype=torch.bool, device=device)
         self._ever = torch.zeros(tasks, dtype=torch.bool, device=device)
@@ -49,8 +82,8 @@ class Trace:
 
     def end_epoch(self) -> None:
         """Turn the sums into means."""
-        self._history["losses"].append(self._losses / self._present)
-        self._history["weights"].append(self._weights / max(self._steps, 1))
+        self._history["losses"].add(self._losses / self._present)
+        self._history["weights"].add(self._weights / max(self._steps, 1))
         self._ever |= (self._present > 0).any(0)
         self._complete = (self._present == self._steps).all()
         for sums in (self._losses, self._weights, self._present):
@@ -63,11 +96,11 @@ class Trace:
 
     def add_validation(self, losses: Tensor) -> None:
         """Keep the losses on validation, once an epoch."""
-        self._history["val"].append(losses)
+        self._history["val"].add(losses)
 
     def last(self, name: str) -> Tensor:
         """The means of the last epoch, on the CPU."""
-        return self._history[name][-1].cpu()
+        return self._history[name].rows()[-1].clone().cpu()
 
     def labelled(self) -> Tensor:
         """The tasks that ever had labels, ``[m]`` bool, on the CPU."""
@@ -85,9 +118,9 @@ class Trace:
         """All epochs of some models, ``[T, K, m]``, on the CPU."""
         empty = self._losses[None, rows][:0].to("cpu", dtype)
         return {
-            name: torch.stack([table[rows].to("cpu", dtype) for table in tables]) if tables else empty
-            for name, tables in self._history.items()
-            if tables or name != "val"
+            name: table.rows()[:, rows].to("cpu", dtype, copy=True) if len(table) else empty
+            for name, table in self._history.items()
+            if len(table) or name != "val"
         }
 
     def state(self) -> dict[str, Any]:
@@ -99,7 +132,7 @@ class Trace:
             "steps": self._steps,
             "first": self._first,
             "ever": self._ever,
-            "history": {name: torch.stack(tables) for name, tables in self._history.items() if tables},
+            "history": {name: table.rows() for name, table in self._history.items() if len(table)},
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -113,4 +146,4 @@ class Trace:
         self._steps = state["steps"]
         self._first = None if state["first"] is None else state["first"].to(device)
         for name, table in state["history"].items():  # those of evaluations are on the CPU
-            self._history[name] = list(table if name == "val" else table.to(device))
+            self._history[name] = Table(table if name == "val" else table.to(device))

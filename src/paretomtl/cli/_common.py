@@ -10,7 +10,6 @@ import inspect
 import json
 import os
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +24,7 @@ from rich.text import Text
 import paretomtl
 from paretomtl.front import Front
 from paretomtl.methods import METHODS, Method, resolve_method
-from paretomtl.problems import PROBLEMS, OptimizerFactory, Problem
+from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
 from paretomtl.training._signals import sigterm_interrupts, stopped_by
 
 P = ParamSpec("P")
@@ -113,31 +112,24 @@ def find_problem(name: str, settings: Sequence[str] = ()) -> Problem:
 
     Settings such as ``recipe=paper`` are arguments of the function that makes it.
     """
+    named = named_problem(name, settings)
+    return PROBLEMS[name](**_arguments(name, PROBLEMS[name], settings)) if named is None else named.make()
+
+
+def named_problem(name: str, settings: Sequence[str] = ()) -> NamedProblem | None:
+    """A problem of the user's own, to be found by its name elsewhere; None for a built-in one."""
     if name in PROBLEMS:
-        built_in: Problem = _made(name, PROBLEMS[name], settings)
-        return built_in
-    module_name, found, attribute = name.partition(":")
-    if not found or not module_name or not attribute:
+        return None
+    module, separator, attribute = name.partition(":")
+    if not separator or not module or not attribute:
         raise ValueError(
             f"'PROBLEM' must be one of {', '.join(PROBLEMS)}, or package.module:attribute. Got {name!r} instead."
         )
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise
-        raise ValueError(f"'PROBLEM' must name a module that can be imported. Got {module_name!r}: {error}.") from None
-    if not hasattr(module, attribute):
-        raise ValueError(f"'PROBLEM' must name an attribute of '{module_name}'. Got {attribute!r}, which it has not.")
-    problem = getattr(module, attribute)
-    if not isinstance(problem, Problem) and callable(problem):
-        problem = _made(name, problem, settings)
-    elif settings:
+    named = NamedProblem(name)
+    found = named.found()
+    if settings and (isinstance(found, Problem) or not callable(found)):
         raise ValueError(f"'--with' must go with a function that makes a problem. '{name}' is none.")
-    if not isinstance(problem, Problem):
-        raise TypeError(f"'PROBLEM' must be a Problem or make one. '{name}' is a {type(problem).__name__}.")
-    return problem
+    return NamedProblem(name, _arguments(name, found, settings))
 
 
 def problem_in_python(name: str, settings: Sequence[str] = ()) -> str:
@@ -156,9 +148,9 @@ def problem_in_python(name: str, settings: Sequence[str] = ()) -> str:
     return f"{brought}\n\nmodel = {made}.model()"
 
 
-def _made(name: str, make: Callable[..., Any], settings: Sequence[str]) -> Any:
-    """What a function makes with arguments from the command line."""
-    return make(**_parsed("--with", settings, list(inspect.signature(make).parameters), name)) if settings else make()
+def _arguments(name: str, make: Callable[..., Any], settings: Sequence[str]) -> dict[str, Any]:
+    """The arguments of a function from the command line."""
+    return _parsed("--with", settings, list(inspect.signature(make).parameters), name) if settings else {}
 
 
 def _parsed(option: str, settings: Sequence[str], known: Sequence[str], owner: str) -> dict[str, Any]:

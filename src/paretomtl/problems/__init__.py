@@ -18,6 +18,7 @@ from paretomtl.problems._multi_mnist import (
     multi_mnist,
     multi_mnist_3,
 )
+from paretomtl.problems._named import NamedProblem
 from paretomtl.problems._posenet import PoseNet, pose_losses
 from paretomtl.problems._prepared import prepare_canvases
 from paretomtl.problems._problem import (
@@ -62,6 +63,7 @@ __all__ = [
     "LeNet",
     "Metric",
     "MixtureOfExperts",
+    "NamedProblem",
     "OptimizerFactory",
     "PlannedSchedulerFactory",
     "PoseNet",

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from paretomtl.problems._problem import Problem
 from paretomtl.problems._synthetic import simplex_centres
-from paretomtl.problems._truth import Point, Truth, per_device
+from paretomtl.problems._truth import PerDevice, Point, Truth
 
 
 def quadratic(dimension: int = 2, tasks: int = 2, *, condition: float = 1.0) -> Problem:
@@ -32,7 +32,7 @@ def quadratic(dimension: int = 2, tasks: int = 2, *, condition: float = 1.0) -> 
     line = torch.logspace(0.0, 1.0, dimension, base=condition, dtype=torch.float64)
     curvatures = torch.stack([line.roll(i) for i in range(tasks)])
 
-    constants = per_device(curvatures, centres)
+    constants = PerDevice(curvatures, centres)
 
     def losses(x: Tensor) -> Tensor:
         q, c = constants(x.device, x.dtype)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from paretomtl.core._shapes import check_count, check_tasks
 from paretomtl.problems._problem import Problem
-from paretomtl.problems._truth import Point, Truth, per_device
+from paretomtl.problems._truth import PerDevice, Point, Truth
 
 
 def synthetic(
@@ -38,7 +38,7 @@ def synthetic(
     if factors.shape != (tasks,) or not bool((factors > 0).all()):
         raise ValueError(f"'difficulties' must be {tasks} positive numbers, one per task. Got {difficulties} instead.")
 
-    constants = per_device(factors, centres)
+    constants = PerDevice(factors, centres)
 
     def losses(x: Tensor) -> Tensor:
         a, c = constants(x.device, x.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,6 +87,17 @@ class Point(nn.Module):
         return self.x
 
 
-def per_device(*constants: Tensor) -> Callable[[torch.device, torch.dtype], tuple[Tensor, ...]]:
+class PerDevice:
     """Constants of a problem's losses, moved once to each device and precision: a copy at every step would wait."""
-    return functools.cache(lambda device, dtype: tuple(c.to(device=device, dtype=dtype) for c in constants))
+
+    def __init__(self, *constants: Tensor) -> None:
+        self._constants = constants
+        self._moved: dict[tuple[torch.device, torch.dtype], tuple[Tensor, ...]] = {}
+
+    def __call__(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        if (device, dtype) not in self._moved:
+            self._moved[device, dtype] = tuple(c.to(device=device, dtype=dtype) for c in self._constants)
+        return self._moved[device, dtype]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"_constants": self._constants, "_moved": {}}  # another process may have other devices

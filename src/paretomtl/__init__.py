@@ -6,7 +6,7 @@ from paretomtl.diagnosis import Diagnosis, diagnose
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, TorchJD, Uncertainty, Weigher
 from paretomtl.problems import Metric, Problem, Recipe
-from paretomtl.training import TensorBoard, backward, fit, fit_seeds
+from paretomtl.training import RayExecutor, TensorBoard, backward, fit, fit_seeds
 
 __all__ = [
     "MGDA",
@@ -19,6 +19,7 @@ __all__ = [
     "ParetoMTL",
     "Problem",
     "RandomSearch",
+    "RayExecutor",
     "Recipe",
     "SingleTask",
     "TensorBoard",

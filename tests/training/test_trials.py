@@ -15,7 +15,7 @@ from paretomtl._files import read_record, write_record
 from paretomtl.training._batches import make_batches
 from paretomtl.training._runners import Launched
 from paretomtl.training._step import Group, train_step
-from paretomtl.training._strategies import Plan, _shards
+from paretomtl.training._strategies import Plan, equal_parts
 from paretomtl.training._trace import Trace
 from paretomtl.training._trials import _changes_more_than_rates, _numbers, try_capture
 
@@ -195,7 +195,7 @@ def test_reasons_against_a_capture() -> None:
 
 @pytest.mark.parametrize(("count", "most"), [(5, None), (5, 5), (5, 2), (7, 3), (125, 62), (1, 1)])
 def test_shards_are_as_equal_as_can_be(count: int, most: int | None) -> None:
-    parts = _shards(count, most)
+    parts = equal_parts(count, most)
     numbers = [k for part in parts for k in range(count)[part]]
     sizes = [len(range(count)[part]) for part in parts]
     assert numbers == list(range(count))

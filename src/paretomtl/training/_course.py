@@ -51,6 +51,7 @@ class Course:
         total: how many steps are planned; 0 when that is not known.
         stopping: whether the user wants to stop after the current step, in any process.
         finished: the front of a run that was complete already.
+        choice: how the models are trained.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Course:
         if folder is not None and stored is not None and "taken" in stored:
             with taking_up(folder.path / CONFIG):
                 taken = Choice.of(stored["taken"])
-        self.groups, self._choice = self._build(modules, first, taken)
+        self.groups, self.choice = self._build(modules, first, taken)
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
         self._stages: list[Stage] = []
         self._best = Best(self.groups) if settings.keep == "best" else None
@@ -100,10 +101,10 @@ class Course:
         self._ranks.check_same(config)
         if folder is not None:
             self._open(folder, stored, config)
-        graphed = self._choice.strategy == "graphed"
+        graphed = self.choice.strategy == "graphed"
         assert not graphed or isinstance(self._train, Resident)
         runner: type[Runner] = Graphed if graphed else Launched
-        every, workers = settings.weigh_every, self._choice.workers
+        every, workers = settings.weigh_every, self.choice.workers
         self._runner = runner(self.groups, self._train, self._trace, self.total, every, workers)
 
     # The loop's view: batches, and what happens around a step and an epoch.
@@ -171,7 +172,7 @@ class Course:
             epochs = self._best.epochs(self.epoch)
         stages = [*self._stages, self._stage(epochs)]
         self._warn(stages[-1])
-        how, seconds = f"{self._choice.strategy}: {self._choice.reason}", self._elapsed()
+        how, seconds = f"{self.choice.strategy}: {self.choice.reason}", self._elapsed()
         how += f"; {self._ranks.size} processes" if self._ranks.several else ""
         fronts = [
             front_of(settings, i, stages, self._trace, how, seconds, complete) for i in range(len(settings.seeds))
@@ -222,10 +223,10 @@ class Course:
     def _begin(self, folder: RunFolder, state: dict[str, Any], config: dict[str, Any]) -> None:
         try:
             folder.save_checkpoint(state)
-            folder.begin({**config, "taken": vars(self._choice)})
+            folder.begin({**config, "taken": vars(self.choice)})
         except OSError as error:
             raise ValueError(f"'out' must have room for a run. {error}.") from None
-        folder.log("start", **self._settings.legend(), **vars(self._choice))
+        folder.log("start", **self._settings.legend(), **vars(self.choice))
 
     def _due(self) -> bool:
         return self._folder is not None and time.monotonic() - self._saved >= self._pause

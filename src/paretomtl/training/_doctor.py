@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -15,6 +15,7 @@ from paretomtl._locks import Lock, is_held, read_holder
 from paretomtl.front import Front
 from paretomtl.training import _manifest as manifest
 from paretomtl.training._run import CHECKPOINT, CONFIG, FORMAT, LOCK, PREVIOUS, RunFolder, read_checkpoint
+from paretomtl.training._shard_work import SHARDS
 
 State: TypeAlias = Literal["sound", "note", "mendable", "lost"]
 STATES: tuple[State, ...] = ("sound", "note", "mendable", "lost")
@@ -63,7 +64,11 @@ def examine(run: str | Path) -> list[Finding]:
         >>> worst(examine(folder))
         'sound'
     """
-    return list(_Look(Path(run)).findings())
+    folder = Path(run)
+    found = list(_Look(folder).findings())
+    for name in _shards(folder):
+        found += [replace(each, file=f"{name}/{each.file}") for each in examine(folder / name)]
+    return found
 
 
 def mend(run: str | Path) -> list[str]:
@@ -82,13 +87,18 @@ def mend(run: str | Path) -> list[str]:
     if holder is not None:
         raise BlockingIOError(f"'RUN' must be a folder that nobody writes. '{folder}' is being written by {holder}.")
     try:
-        done = [finding.mend() for finding in examine(folder) if finding.mend is not None]
+        done = [finding.mend() for finding in _Look(folder).findings() if finding.mend is not None]
         if left:
             done.append(f"{LOCK}: removed; its process is gone.")
         done += _list_again(folder)
     finally:
         lock.release()
-    return done
+    return done + [f"{name}/{line}" for name in _shards(folder) for line in mend(folder / name)]
+
+
+def _shards(folder: Path) -> list[str]:
+    """The runs that a run in shards is made of, as far as they have begun."""
+    return [f"{SHARDS}/{path.parent.name}" for path in sorted((folder / SHARDS).glob(f"*/{CONFIG}"))]
 
 
 def _list_again(folder: Path) -> list[str]:
@@ -134,7 +144,14 @@ class _Look:
         return isinstance(self.front, Front) and self.front.complete
 
     @property
+    def sharded(self) -> bool:
+        """Whether it has no checkpoints of its own, but those of its shards."""
+        return isinstance(self.config, dict) and "shards" in self.config
+
+    @property
     def resumable(self) -> bool:
+        if self.sharded:
+            return True
         return isinstance(self.config, dict) and any(isinstance(each, dict) for each in (self.last, self.previous))
 
     def findings(self) -> Iterator[Finding]:
@@ -172,7 +189,7 @@ class _Look:
         if isinstance(last, dict):
             yield Finding(CHECKPOINT, "sound", f"whole: {_place(last)}.")
         elif last is None and previous is None:
-            if self.config is not None and not self.complete:
+            if self.config is not None and not self.complete and not self.sharded:
                 yield Finding(CHECKPOINT, "lost", "missing: resume (--resume) starts over.")
         elif isinstance(previous, dict):
             text = f"{last or 'missing.'} The previous one, of {_place(previous)}, is whole: {_GO_ON}."
@@ -245,7 +262,7 @@ class _Look:
 
     def about_others(self) -> Iterator[Finding]:
         """On leftovers of writes, and on files that no run makes."""
-        known = {CONFIG, ASKED, CHECKPOINT, PREVIOUS, manifest.NAME, manifest.LOG, LOCK, "front"}
+        known = {CONFIG, ASKED, CHECKPOINT, PREVIOUS, manifest.NAME, manifest.LOG, LOCK, "front", SHARDS}
         for path in sorted([*self.folder.iterdir(), *(self.folder / "front").glob("*")]):
             name = path.relative_to(self.folder).as_posix()
             if path.match(".*.unfinished-*"):

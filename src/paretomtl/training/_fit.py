@@ -13,10 +13,12 @@ from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._course import Course
+from paretomtl.training._executors import Executor, SerialExecutor
 from paretomtl.training._progress import Callback, ProgressStyle, close, make_progress
 from paretomtl.training._ranks import Processes
 from paretomtl.training._run import RunFolder
 from paretomtl.training._settings import Settings, make_settings, multiplying
+from paretomtl.training._shards import is_sharded, train_in_shards
 from paretomtl.training._strategies import Strategy
 
 
@@ -42,6 +44,7 @@ def fit(
     workers: int | None = None,
     accumulate: int = 1,
     distributed: Processes = True,
+    executor: Executor | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
@@ -98,6 +101,8 @@ def fit(
             connects; a process group, with some of them; False trains here alone. ``batch_size`` is that of all
             processes together, and the front that of one process with the same batches, in every process. The first
             one writes and prints.
+        executor: trains the subproblems in shards elsewhere, such as :class:`~paretomtl.RayExecutor` on a
+            cluster; None for all of them here, as one. Each shard trains as it would among all.
         out: a folder for configuration, log, checkpoints and the front, which one process writes at a time. Where it
             can no longer be written, training goes on with a warning, and the front is still returned.
         resume: go on from the last checkpoint in ``out``, if there is one, to the same result as without the
@@ -119,8 +124,9 @@ def fit(
         tensor([True, True, True])
     """
     settings = make_settings(
-        problem, method, preferences, epochs, batch_size, [seed], optimizer, scheduler, schedule, strategy, device,
-        precision, clip_norm, compile, keep, only, weigh_every, workers, accumulate, distributed,
+        problem, method, preferences, epochs, batch_size, [seed], optimizer, scheduler, schedule, strategy,
+        device if executor is None else "cpu", precision, clip_norm, compile, keep, only, weigh_every, workers,
+        accumulate, distributed,
     )  # fmt: skip
     if resume and out is None:
         raise ValueError("'resume' must come with 'out', the folder of the run. Got None for 'out'.")
@@ -130,8 +136,12 @@ def fit(
         if not callable(callback):
             raise TypeError(f"'callbacks' must be functions of a report. Got {type(callback).__name__} instead.")
     listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.leads else []
-    folder = None if out is None else RunFolder(Path(out))
-    return _train(settings, folder, resume, checkpoint_seconds, listeners)[0]
+    folder = None if out is None else Path(out)
+    if executor is None and folder is not None and is_sharded(folder):
+        executor = SerialExecutor()
+    if executor is not None:
+        return train_in_shards(settings, device, _train, executor, folder, resume, checkpoint_seconds, listeners)
+    return _train(settings, None if folder is None else RunFolder(folder), resume, checkpoint_seconds, listeners)[0]
 
 
 def fit_seeds(

@@ -40,6 +40,8 @@ class Report:
         reference: the point that it is measured against.
         frozen: the subproblems whose losses were not finite.
         scale: the factors ``[K, m]`` that the method multiplies the losses by; None for none.
+        note: of a run in shards, where these stand. Its epoch is then the mean over all subproblems, and losses of
+            those that have not begun are NaN.
     """
 
     epoch: int
@@ -56,6 +58,7 @@ class Report:
     reference: Sequence[float] | None
     frozen: Sequence[int]
     scale: Tensor | None = None
+    note: str = ""
 
     @property
     def remaining(self) -> float:
@@ -74,6 +77,7 @@ class Report:
             "hypervolume": self.hypervolume,
             "reference": None if self.reference is None else list(self.reference),
             "frozen": list(self.frozen),
+            **({"note": self.note} if self.note else {}),
         }
         if self.scale is not None:
             found["scale"] = plain_numbers(self.scale)
@@ -229,7 +233,7 @@ def describe(report: Report) -> str:
     volume = "" if report.hypervolume is None else f", hypervolume {report.hypervolume:.4g}"
     return (
         f"epoch {report.epoch}/{report.epochs}, {clock(report.seconds)} gone, {clock(report.remaining)} left{volume}; "
-        f"losses {rows}{_frozen(report)}"
+        f"{report.note + '; ' if report.note else ''}losses {rows}{_frozen(report)}"
     )
 
 
@@ -250,7 +254,8 @@ def _panel(report: Report | None, share: float, seconds: float) -> Any:
     head = require("rich.table", "cli").Table.grid(padding=(0, 1))
     epoch = f"epoch {report.epoch}/{report.epochs}" if report is not None else "first epoch"
     volume = "" if report is None or report.hypervolume is None else f"hypervolume {report.hypervolume:.4g}"
-    head.add_row(epoch, bar, f"{clock(seconds / share - seconds)} left", volume)
+    note = "" if report is None else report.note
+    head.add_row(epoch, bar, f"{clock(seconds / share - seconds)} left", volume, note)
     if report is None:
         return head
     table = require("rich.table", "cli").Table(box=None, padding=(0, 2, 0, 0))

@@ -200,7 +200,7 @@ def make_settings(
         scheduler=recipe.scheduler if scheduler is None else _unplanned(scheduler),
         schedule=recipe.schedule if scheduler is None else schedule,
         strategy=strategy,
-        device=_device(device, shares.ranks),
+        device=find_device(device, shares.ranks),
         precision=precision,
         dtype=dtype,
         autocast=autocast,
@@ -283,7 +283,8 @@ def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
     return chosen
 
 
-def _device(device: torch.device | str | None, ranks: Ranks) -> torch.device:
+def find_device(device: torch.device | str | None, ranks: Ranks) -> torch.device:
+    """The device of this name, or the GPU if there is one; an error where it is not there."""
     try:
         found = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         if ranks.several and found.type == "cuda" and found.index is None:

@@ -70,7 +70,7 @@ class Plan:
     def batched(self, modules: Sequence[nn.Module], state: State, most: int | None = None) -> list[Group]:
         """One group for all models, or for each so many of them."""
         groups = []
-        for part in _shards(len(modules), most):
+        for part in equal_parts(len(modules), most):
             group = self._group(Stack(self.problem, modules[part], self.compiler), slice_state(state, part))
             if type(group.optimizer) not in ELEMENTWISE:
                 names = ", ".join(kind.__name__ for kind in ELEMENTWISE)
@@ -342,8 +342,8 @@ def _first(state: State, count: int) -> State:
     return slice_state(state, slice(0, count))
 
 
-def _shards(count: int, most: int | None) -> list[slice]:
-    """So many at most, as equal as can be."""
+def equal_parts(count: int, most: int | None) -> list[slice]:
+    """Parts of so many at most, as equal as can be."""
     parts = 1 if most is None else -(-count // most)
     bounds = [round(i * count / parts) for i in range(parts + 1)]
     return [slice(begin, end) for begin, end in itertools.pairwise(bounds)]

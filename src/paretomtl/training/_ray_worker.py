@@ -1,0 +1,178 @@
+"""On a worker of Ray: a piece of work, what it tells, and what it needs to be the same as where the run was started."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from paretomtl._extras import require, version_of
+
+_FETCH_SECONDS = 0.2  # between looks at whether what was asked for is there
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error in a piece, as it can be sent: one of this library's about its input, or any other."""
+
+    kind: str
+    text: str
+    trace: str
+    ours: bool
+
+    def raise_(self, name: str) -> None:
+        """Raise it here, with what is known of its place."""
+        known: dict[str, type[Exception]] = {
+            kind.__name__: kind for kind in (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError)
+        }
+        if self.ours:
+            raise known.get(self.kind, ValueError)(self.text)
+        raise RuntimeError(f"shard {name} failed on its worker:\n{self.trace}")
+
+
+def board_class() -> type:
+    """The class of the actor where pieces leave what they tell, beside the process that reads it.
+
+    A class within a function is sent by its code, so that the actor need not import torch.
+    """
+
+    class Board:
+        def __init__(self) -> None:
+            self._messages: list[tuple[int, int, str, Any]] = []
+            self._answers: dict[tuple[int, int], Any] = {}
+            self._stopping: set[int] = set()
+
+        def put(self, number: int, i: int, kind: str, message: Any) -> bool:
+            """Leave a message of piece i of a round; returns whether that round shall stop."""
+            self._messages.append((number, i, kind, message))
+            return number in self._stopping
+
+        def take(self, number: int, stopping: bool) -> list[tuple[int, str, Any]]:
+            """All messages of a round since the last time; those of earlier rounds are dropped."""
+            self._stopping = {number} if stopping else set()
+            found, self._messages = self._messages, []
+            return [(i, kind, message) for theirs, i, kind, message in found if theirs == number]
+
+        def answer(self, number: int, i: int, content: Any) -> None:
+            """Leave what a piece fetches."""
+            self._answers[number, i] = content
+
+        def fetched(self, number: int, i: int) -> tuple[bool, Any]:
+            """Whether there is an answer for a piece yet, and the answer."""
+            there = (number, i) in self._answers
+            return there, self._answers.pop((number, i), None)
+
+    return Board
+
+
+class _BoardLink:
+    """A link from a worker, by the board. Messages are not waited for, but for the last."""
+
+    def __init__(self, ray: Any, board: Any, place: tuple[int, int]) -> None:
+        self._ray, self._board, self._place = ray, board, place
+        self._last: Any = None
+        self._stopping = False
+
+    @property
+    def stopping(self) -> bool:
+        self._look()
+        return self._stopping
+
+    def tell(self, message: Any, kind: str = "said") -> None:
+        self._look()  # at the answer to the last message, which had time to come
+        self._last = self._board.put.remote(*self._place, kind, message)
+
+    def _look(self) -> None:
+        if self._last is not None and self._ray.wait([self._last], timeout=0)[0]:
+            self._stopping |= bool(self._ray.get(self._last))
+
+    def fetch(self) -> Any:
+        self.tell(None, "fetch")
+        while not (found := self._ray.get(self._board.fetched.remote(*self._place)))[0]:
+            time.sleep(_FETCH_SECONDS)
+        return found[1]
+
+    def wait(self) -> None:
+        """Until all is told."""
+        if self._last is not None:
+            self._ray.get(self._last)
+
+
+def run_piece(
+    common: list[Any],
+    order: Any,
+    place: tuple[int, int],
+    board: Any,
+    threads: int,
+    paths: list[str],
+    theirs: Mapping[str, str],
+) -> Any:
+    """On a worker: one piece of work, with its share of the threads.
+
+    Args:
+        common: where what all pieces have in common is to be had; in a list, for Ray would get it before the versions
+            are known to be the same.
+        order: the work, and what this piece alone needs.
+        place: the numbers of the round and of the piece.
+        board: where messages go.
+        threads: of torch.
+        paths: where the process that started the run finds modules.
+        theirs: its versions.
+    """
+    ray = require("ray", "ray")
+    link = _BoardLink(ray, board, place)
+    link.tell({"host": socket.gethostname(), "pid": os.getpid()}, "began")
+    try:
+        check_versions(theirs, versions())
+        sys.path.extend(path for path in paths if path not in sys.path and Path(path).exists())
+        torch.set_num_threads(threads)
+        work, own = order
+        result = work(ray.get(common[0]), own, link)
+    except Exception as error:
+        return failure(error)
+    finally:
+        link.wait()
+    return result
+
+
+def failure(error: Exception) -> Failure:
+    """An error as it can be sent, whatever it holds."""
+    if type(error).__name__ == "RaySystemError" or isinstance(error, ModuleNotFoundError):
+        return Failure("ValueError", f"'problem' must be found on the workers. {remedy(error)}", "", True)
+    last = traceback.extract_tb(error.__traceback__)[-1].filename
+    ours = Path(last).resolve().is_relative_to(Path(__file__).resolve().parents[1])
+    return Failure(type(error).__name__, str(error), "".join(traceback.format_exception(error)), ours)
+
+
+def remedy(error: Exception) -> str:
+    """What a worker lacks, and how it gets it."""
+    missing = next((line for line in reversed(str(error).splitlines()) if "No module named" in line), str(error))
+    return (
+        f"Got {missing.strip()} Install it on every worker, with this library, or start Ray there with a PYTHONPATH "
+        "that has it."
+    )
+
+
+def versions() -> dict[str, str]:
+    """What must be the same here and on a worker."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python, "torch": version_of("torch").split("+")[0], "paretomtl": version_of("paretomtl")}
+
+
+def check_versions(theirs: Mapping[str, str], mine: Mapping[str, str]) -> None:
+    """Refuse a worker on which other versions are installed than where the run was started."""
+    for name, wanted in theirs.items():
+        if mine.get(name) != wanted:
+            raise ValueError(
+                f"'workers' must have the versions of the process that starts the run: {name} {wanted}. Got "
+                f"{name} {mine.get(name)} on {socket.gethostname()}: install the same on all of them."
+            )

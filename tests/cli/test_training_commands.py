@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from paretomtl.cli._app import app
 from paretomtl.cli._common import find_method, find_problem
+from paretomtl.cli._ray import with_place
+from paretomtl.experiments import load_rows
 from paretomtl.methods import METHODS, in_words
 
 PROBLEM = """
@@ -355,3 +357,51 @@ def test_diagnose_refuses_bad_input_in_one_line(here: Path, arguments: list[str]
     text = call("diagnose", *arguments, code=2)
     assert text.startswith("Error: '")
     assert len(text.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parsed"),
+    [
+        (["p", "--ray"], ["p", "--ray=here"]),
+        (["--ray", "p"], ["--ray=here", "p"]),
+        (["p", "--ray", "--seed", "1"], ["p", "--ray=here", "--seed", "1"]),
+        (["--ray", "package.module:problem"], ["--ray=here", "package.module:problem"]),
+        (["p", "--ray", "10.0.0.1:6379"], ["p", "--ray", "10.0.0.1:6379"]),
+        (["p", "--ray", "ray://head:10001"], ["p", "--ray", "ray://head:10001"]),
+        (["p", "--ray", "auto"], ["p", "--ray", "auto"]),
+        (["p", "--ray=head:1"], ["p", "--ray=head:1"]),
+    ],
+)
+def test_an_address_of_ray_may_be_left_out(arguments: list[str], parsed: list[str]) -> None:
+    assert with_place(arguments) == parsed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--ray=nonsense"], "'--ray' must be HOST:PORT, ray://HOST:PORT or auto, or stand alone. Got 'nonsense'"),
+        (["--shard-size", "2"], "'--cpus' and '--shard-size' must come with --ray"),
+        (["--ray", "--shard-size", "0"], "'shard_size' must be a whole number of at least 1"),
+        (["--ray", "--device", "cuda:1"], "'device' must be"),
+    ],
+)
+def test_bad_options_for_ray(here: Path, arguments: list[str], message: str) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'paretomtl[ray]'")
+    assert message in " ".join(run(*arguments, code=2).split())
+
+
+def test_run_and_compare_on_ray(here: Path) -> None:
+    """On a Ray of its own, with a problem that only this folder has."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'paretomtl[ray]'")
+    with pm.RayExecutor():
+        run("--preferences", "3", "--out", "whole")
+        run("--preferences", "3", "--out", "parts", "--ray", "--shard-size", "2")
+        whole, parts = (json.loads(call("show", name, "--json")) for name in ("whole", "parts"))
+        assert parts["losses"] == whole["losses"]
+        assert parts["strategy"].startswith("2 shards; ")
+        call("refine", "parts", "--around", "1", "--propose")
+        common = ["--epochs", "2", "--methods", "linear,mgda", "--seeds", "2", "--strategy", "sequential"]
+        call("compare", "toys:make", *common, "--out", "here")
+        call("compare", "toys:make", *common, "--out", "there", "--ray")
+    rows = [load_rows(here / name / "compare.json") for name in ("here", "there")]
+    assert [row["losses"] for row in rows[0]] == [row["losses"] for row in rows[1]]

@@ -14,6 +14,7 @@ from paretomtl.cli._data import data
 from paretomtl.cli._diagnose import diagnose
 from paretomtl.cli._doctor import doctor
 from paretomtl.cli._list import list_names
+from paretomtl.cli._ray import RayCommand
 from paretomtl.cli._refine import refine
 from paretomtl.cli._report import report
 from paretomtl.cli._reproduce import reproduce
@@ -31,15 +32,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("diagnose")(diagnose)
-app.command("run")(run)
-app.command("compare")(compare)
+app.command("run", cls=RayCommand)(run)
+app.command("compare", cls=RayCommand)(compare)
 app.command("show")(show)
 app.command("select")(select)
 app.command("report")(report)
 app.command("watch")(watch)
 app.command("refine")(refine)
-app.command("reproduce")(reproduce)
 app.command("doctor")(doctor)
+app.command("reproduce", cls=RayCommand)(reproduce)
 app.command("list")(list_names)
 app.add_typer(data, name="data")
 

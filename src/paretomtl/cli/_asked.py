@@ -27,7 +27,7 @@ from paretomtl.cli._common import (
 )
 from paretomtl.cli._show import summary
 from paretomtl.front import Front
-from paretomtl.training import fit
+from paretomtl.training import Executor, fit
 from paretomtl.training._ranks import leads
 
 _FILE = "asked.json"
@@ -87,6 +87,7 @@ class Asked:
         preferences: int | Tensor | None,
         *,
         only: list[int] | None,
+        executor: Executor | None = None,
         out: Path | None,
         resume: bool,
         checkpoint_seconds: float,
@@ -117,6 +118,7 @@ class Asked:
             compile=self.compile,
             keep=self.keep,
             only=only,
+            executor=executor,
             out=folder,
             resume=resume,
             checkpoint_seconds=checkpoint_seconds,

@@ -25,10 +25,12 @@ from paretomtl.cli._common import (
     clean_errors,
     find_optimizer,
     find_problem,
+    named_problem,
     print_front,
     print_json,
     text_console,
 )
+from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.experiments import Summary, common_reference, summaries, verdict
 from paretomtl.experiments import compare as compare_methods
 from paretomtl.methods import METHODS
@@ -55,6 +57,8 @@ def compare(
     weigh_every: WeighEvery = 1,
     clip_norm: ClipNorm = None,
     keep: Keep = "last",
+    ray: OnRay = None,
+    cpus: Cpus = 1,
     out: Annotated[
         Path | None,
         typer.Option(help="Where results and the figure go; what is there already is not trained again."),
@@ -99,6 +103,7 @@ def compare(
         command=f"paretomtl compare {problem}{said} --methods {','.join(names)} --seeds {seeds}",
         keep_fronts=fronts_,
         tell=lambda text: errors.print(text, style="dim", highlight=False),
+        executor=ray_executor(ray, cpus, problem=named_problem(problem, settings)),
         **options,
     )
     table = summaries(rows)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from paretomtl._files import check_writable
 from paretomtl.cli._common import clean_errors, text_console
+from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.experiments import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
 from paretomtl.report import DRAWINGS
 
@@ -31,6 +33,8 @@ def reproduce(
     only: Annotated[str | None, typer.Option(help="Train the cells alone whose name contains this.")] = None,
     data: Annotated[Path | None, typer.Option(help="Where data sets are; the user's cache if left out.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Train anew what was stored by other settings.")] = False,
+    ray: OnRay = None,
+    cpus: Cpus = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print claims and measurements as JSON.")] = False,
 ) -> None:
     """Run a study of the paper: print what it claims and what was measured, write all points and the figures.
@@ -44,19 +48,22 @@ def reproduce(
         raise typer.BadParameter("must not both be given: each is a size.", param_hint="--quick, --smoke")
     size: Size = "smoke" if smoke else "quick" if quick else "full"
     found, errors = {}, text_console(stderr=True)
-    for each in STUDIES if name == EVERYTHING else (name,):
-        folder = out or Path("out") / "reproduce"
-        check_writable("--out", folder)
-        began = time.perf_counter()
-        if draw:
-            progress = stored_study(each, STUDIES[each], folder, size)
-        else:
-            command = f"paretomtl reproduce {each}{'' if size == 'full' else f' --{size}'}"
-            progress = run_study(
-                each, STUDIES[each], folder, size=size, seconds=seconds, only=only, data=data, again=again,
-                command=command, tell=lambda text: errors.print(text, highlight=False, soft_wrap=True),
-            )  # fmt: skip
-        found[each] = _told(each, STUDIES[each], progress, folder, quiet=as_json, began=began, size=size)
+    executor = ray_executor(ray, cpus)
+    with executor or contextlib.nullcontext():
+        for each in STUDIES if name == EVERYTHING else (name,):
+            folder = out or Path("out") / "reproduce"
+            check_writable("--out", folder)
+            began = time.perf_counter()
+            if draw:
+                progress = stored_study(each, STUDIES[each], folder, size)
+            else:
+                command = f"paretomtl reproduce {each}{'' if size == 'full' else f' --{size}'}"
+                progress = run_study(
+                    each, STUDIES[each], folder, size=size, seconds=seconds, only=only, data=data, again=again,
+                    command=command, executor=executor,
+                    tell=lambda text: errors.print(text, highlight=False, soft_wrap=True),
+                )  # fmt: skip
+            found[each] = _told(each, STUDIES[each], progress, folder, quiet=as_json, began=began, size=size)
     if as_json:
         print(json.dumps(found[name] if name != EVERYTHING else found, indent=2))
 

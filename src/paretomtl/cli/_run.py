@@ -24,7 +24,9 @@ from paretomtl.cli._common import (
     WorkerCount,
     clean_errors,
     complete_method,
+    named_problem,
 )
+from paretomtl.cli._ray import Cpus, OnRay, ShardSize, ray_executor
 
 
 @clean_errors
@@ -52,6 +54,9 @@ def run(
     compile_: Annotated[bool, typer.Option("--compile", help="Run the models through torch.compile.")] = False,
     keep: Keep = "last",
     only: Annotated[str | None, typer.Option(help="Train these subproblems alone, such as 0,2.")] = None,
+    ray: OnRay = None,
+    cpus: Cpus = 1,
+    shard_size: ShardSize = None,
     out: Annotated[
         Path | None, typer.Option(help="The run's folder; runs/PROBLEM-METHOD-SEED if left out.", show_default=False)
     ] = None,
@@ -92,6 +97,7 @@ def run(
     front, folder = asked.train(
         preferences,
         only=_subproblems(only),
+        executor=ray_executor(ray, cpus, shard_size, named_problem(problem, with_ or [])),
         out=out,
         resume=resume,
         checkpoint_seconds=checkpoint_seconds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,8 @@ from paretomtl.experiments._indicators import finite_points, volume
 from paretomtl.experiments._store import Row, environment, load_rows, numbers, update_rows
 from paretomtl.front import Front
 from paretomtl.methods import resolve_method
-from paretomtl.problems import Problem
-from paretomtl.training import fit
+from paretomtl.problems import NamedProblem, Problem
+from paretomtl.training import Executor, Jobs, Link, SerialExecutor, fit
 
 RESULTS = "compare.json"
 
@@ -34,6 +34,7 @@ def compare(
     command: str = "",
     tell: Callable[[str], None] = lambda text: None,
     keep_fronts: bool = False,
+    executor: Executor | None = None,
     **options: Any,
 ) -> tuple[list[Row], dict[str, Front]]:
     """Train every method with every seed.
@@ -48,6 +49,7 @@ def compare(
         command: what to write down as the command that made the results.
         tell: called with a line before each run.
         keep_fronts: whether fronts are stored, too, in ``folder/fronts/METHOD-SEED``.
+        executor: where to train, each method and seed as a whole; None for one after another, here.
         options: further arguments of :func:`paretomtl.fit`, the same for all.
 
     Returns:
@@ -70,22 +72,20 @@ def compare(
     for row in rows:
         if row["problem"] != problem.name or any(row.get(name, []) != value for name, value in asked.items()):
             raise ValueError(f"'out' must hold results of the same problem and options. '{path}' holds others.")
+    have = {(row["method"], row["seed"]) for row in rows}
+    runs = [(method, seed) for method in methods for seed in range(seeds) if (method, seed) not in have]
     fronts: dict[str, Front] = {}
-    common = environment()
-    for method in methods:
-        for seed in range(seeds):
-            if any(row["method"] == method and row["seed"] == seed for row in rows):
-                continue
-            tell(f"{method}, seed {seed}")
-            count = None if method == "single-task" else preferences
-            front = fit(problem, method, count, seed=seed, **options)
+    with executor or SerialExecutor() as place:
+        jobs = _Runs(problem, runs, preferences, options, place, tell)
+        for i, (front, where) in place.map(jobs):
             if not front.complete:
                 raise KeyboardInterrupt  # half a run is no result
+            method, seed = runs[i]
             if seed == 0:
                 fronts[method] = front
             if folder is not None and keep_fronts:
                 front.save(folder / "fronts" / f"{method.replace(':', '-')}-{seed}")
-            rows.append({**_row(front), **asked, **common})
+            rows = sorted([*rows, {**_row(front), **asked, **where}], key=lambda row: _place(row, methods))
             if path is not None:
                 rows = update_rows(path, "compare", command, partial(_merged, mine=rows))
     return [row for row in rows if row["method"] in methods and row["seed"] < seeds], fronts
@@ -95,6 +95,43 @@ def _merged(stored: Sequence[Row], mine: Sequence[Row]) -> list[Row]:
     """With the rows that another process has stored meanwhile."""
     known = {(row["method"], row["seed"]) for row in mine}
     return [*mine, *(row for row in stored if (row["method"], row["seed"]) not in known)]
+
+
+def _place(row: Row, methods: Sequence[str]) -> tuple[int, int]:
+    """Runs may end in any order, and are stored in this one."""
+    return methods.index(row["method"]) if row["method"] in methods else len(methods), row["seed"]
+
+
+class _Runs(Jobs):
+    """Runs of several methods and seeds, each as a whole."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        runs: Sequence[tuple[str, int]],
+        preferences: int | None,
+        options: Mapping[str, Any],
+        place: Executor,
+        tell: Callable[[str], None],
+    ) -> None:
+        device = place.room(options.get("device")).device if runs else "cpu"
+        names = [f"{method}, seed {seed}" for method, seed in runs]
+        orders = [(method, None if method == "single-task" else preferences, seed) for method, seed in runs]
+        common = place.problem or problem, {**options, "device": device}
+        super().__init__(train_whole, names, orders, common, device, {"problem": problem, **options})
+        self._tell = tell
+
+    def began(self, i: int, where: Mapping[str, Any]) -> None:
+        self._tell(self.names[i])
+
+
+def train_whole(
+    common: tuple[Problem | NamedProblem, Mapping[str, Any]], order: tuple[str, int | None, int], link: Link
+) -> tuple[Front, Row]:
+    """One method with one seed, and where it was trained."""
+    (problem, options), (method, preferences, seed) = common, order
+    made = problem.make() if isinstance(problem, NamedProblem) else problem
+    return fit(made, method, preferences, seed=seed, **options), environment()
 
 
 def _row(front: Front) -> Row:

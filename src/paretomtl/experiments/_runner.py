@@ -14,6 +14,7 @@ from paretomtl._files import check_writable
 from paretomtl.experiments._indicators import fill_indicators
 from paretomtl.experiments._store import Row, environment, load_rows, update_rows
 from paretomtl.experiments._study import Cell, Size, Study
+from paretomtl.training import Executor, Jobs, Link, SerialExecutor
 
 _SHOWN = 5  # how many rows a message names
 _REMEDY = "--again trains them anew, and keeps the old rows in a file of their own."
@@ -64,6 +65,7 @@ def run_study(
     beside: int = 0,
     command: str = "",
     tell: Callable[[str], None] = lambda text: None,
+    executor: Executor | None = None,
 ) -> Progress:
     """Train the cells of a study that are not stored yet, and store the rows of each as soon as there are any.
 
@@ -79,7 +81,10 @@ def run_study(
         beside: how many other processes train on the same device; if any, it is stored beside the time taken.
         command: what to write down as the command that made the results.
         tell: called with a line before each cell, and with what else is worth knowing.
+        executor: where cells are trained, each as a whole; None for one after another, here.
     """
+    if executor is not None and seconds is not None:
+        raise ValueError(f"'seconds' must be left out with an executor, which begins cells itself. Got {seconds}.")
     check_writable("out", folder)
     cells = study.cells(size)
     path = results_file(folder, name)
@@ -92,23 +97,53 @@ def run_study(
     rows = _taken_over(study, cells, rows, folder, tell)
     began, trained = time.monotonic(), 0
     slowest = max((float(row.get("seconds") or 0.0) for row in rows), default=0.0)  # of those that are stored
-    for cell in cells:
-        if not _lacking(cell, rows) or (only is not None and only not in cell.name):
-            continue
-        spent = time.monotonic() - began
-        if seconds is not None and spent + slowest > seconds:
-            tell(f"Stopping after {spent:.0f} s: the next cell may take {slowest:.0f} s.")
-            break
-        tell(cell.name)
-        started = time.monotonic()
-        stamp = {"settings": cell.settings, **({"beside": beside} if beside else {}), **environment()}
-        made = [{"cell": cell.name, **row, **stamp} for row in cell.run(data)]
-        slowest = max(slowest, time.monotonic() - started)
-        trained += 1
-        mine = [row for row in rows if row["cell"] != cell.name] + made
-        rows = update_rows(path, name, command, partial(_with_others, cells=cells, rows=mine))
+    lacking = [cell for cell in cells if _lacking(cell, rows) and (only is None or only in cell.name)]
+    with executor or SerialExecutor() as place:
+        jobs = _Cells(lacking, data, {"beside": beside} if beside else {}, place, tell)
+
+        def stop_in_time() -> None:
+            spent = time.monotonic() - began
+            if seconds is not None and spent + slowest > seconds and trained < len(lacking):
+                tell(f"Stopping after {spent:.0f} s: the next cell may take {slowest:.0f} s.")
+                jobs.stop()
+
+        stop_in_time()
+        for i, (made, taken) in place.map(jobs):
+            slowest = max(slowest, taken)
+            trained += 1
+            mine = [row for row in rows if row["cell"] != lacking[i].name] + made
+            rows = update_rows(path, name, command, partial(_with_others, cells=cells, rows=mine))
+            stop_in_time()
     rows = update_rows(path, name, command, lambda stored: fill_indicators(_with_others(stored, cells, rows)))
     return Progress(rows, [cell.name for cell in cells if _lacking(cell, rows)], trained)
+
+
+class _Cells(Jobs):
+    """Cells of a study that are not stored yet."""
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        data: Path | None,
+        stamp: Row,
+        place: Executor,
+        tell: Callable[[str], None],
+    ) -> None:
+        device = place.room(None).device if cells else "cpu"
+        names = [cell.name for cell in cells]
+        super().__init__(train_cell, names, cells, (data, stamp), device, {cell.name: cell for cell in cells})
+        self._tell = tell
+
+    def began(self, i: int, where: Mapping[str, Any]) -> None:
+        self._tell(self.names[i])
+
+
+def train_cell(common: tuple[Path | None, Row], cell: Cell, link: Link) -> tuple[list[Row], float]:
+    """The rows of a cell, with where they were trained; and how long that took."""
+    data, stamp = common
+    began = time.monotonic()
+    stamp = {"settings": cell.settings, **stamp, **environment()}
+    return [{"cell": cell.name, **row, **stamp} for row in cell.run(data)], time.monotonic() - began
 
 
 def _checked(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:

@@ -1,0 +1,56 @@
+"""The options that train on Ray."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+from typer.core import TyperCommand
+
+from paretomtl.problems import NamedProblem
+from paretomtl.training import RayExecutor
+
+_HERE = "here"
+_ADDRESS = re.compile(r"auto|(ray://)?[^\s:]+:\d+")
+
+OnRay = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Train on the workers of Ray: of this machine, or of the cluster at HOST:PORT; auto for the one it is in.",
+        show_default=False,
+    ),
+]
+Cpus = Annotated[int, typer.Option(help="With --ray: of each shard.")]
+ShardSize = Annotated[int | None, typer.Option(help="With --ray: subproblems of a shard; measured if left out.")]
+
+
+class RayCommand(TyperCommand):
+    """A command whose ``--ray`` may stand without an address."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        return super().parse_args(ctx, with_place(args))
+
+
+def with_place(arguments: list[str]) -> list[str]:
+    """A ``--ray`` that no address follows, said in one word."""
+    followed = [*arguments[1:], ""] if arguments else []
+    return [
+        f"--ray={_HERE}" if word == "--ray" and not _ADDRESS.fullmatch(after) else word
+        for word, after in zip(arguments, followed, strict=True)
+    ]
+
+
+def ray_executor(
+    ray: str | None, cpus: int = 1, shard_size: int | None = None, problem: NamedProblem | None = None
+) -> RayExecutor | None:
+    """What the options ask for; None without ``--ray``."""
+    if ray is None:
+        if cpus != 1 or shard_size is not None:
+            raise ValueError("'--cpus' and '--shard-size' must come with --ray. Got none.")
+        return None
+    if ray != _HERE and not _ADDRESS.fullmatch(ray):
+        raise ValueError(f"'--ray' must be HOST:PORT, ray://HOST:PORT or auto, or stand alone. Got {ray!r} instead.")
+    return RayExecutor(None if ray == _HERE else ray, cpus=cpus, shard_size=shard_size, problem=problem)

@@ -9,6 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import cluster_tables  # noqa: E402
 import studies  # noqa: E402
 import tables  # noqa: E402
 
@@ -28,9 +29,9 @@ napoleon_google_docstring = True
 nitpick_ignore_regex = [
     (
         r"py:.*",
-        r"(torch\.|numpy\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC).*",
+        r"(torch\.|numpy\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC|Protocol).*",
     ),
-    (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback)$"),
+    (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback|Work)$"),
     (r"py:.*", r".*(Processes|ProcessGroup)$"),
 ]
 
@@ -58,6 +59,8 @@ PAGES = {
     **{f"plan-{name}": functools.partial(tables.plan_table, name) for name in tables.plan.TABLES},
     **{f"plan-{name}-check": functools.partial(tables.plan_check, name) for name in tables.plan.CHECKS},
     "fuzz": tables.fuzz_table,
+    "ray": cluster_tables.ray_table,
+    "stress": cluster_tables.stress_tables,
     "checksums": tables.checksum_table,
     "files": tables.file_table,
     "census": tables.census_table,

@@ -109,6 +109,11 @@ def main() -> None:
 
 def fuzz(form: Format, inputs: int, start: int) -> Tally:
     """All inputs of a format, in processes of their own, as many at a time as there are cores."""
+    with tempfile.TemporaryDirectory() as folder:
+        install(form, Path(folder))
+        found = judge(form, Path(folder), {})
+    if found.outcome != "accepted":
+        raise ValueError(f"'{form.name}' must begin with a valid input. Its own is {found.outcome}: {found.why}")
     once = [(f"once {i}", make()) for i, make in enumerate(form.once)]
     by_grammar = inputs // BY_GRAMMAR
     waiting = [Job(form, [label for label, _ in once], lambda label: dict(once)[label])] if once else []
@@ -227,8 +232,7 @@ class _limits:  # noqa: N801 (a context)
         self._path = Path(self._folder.name) / "input"
         self._path.mkdir()
         install(self._form, self._path)
-        first = judge(self._form, self._path, {})  # imports what is imported late
-        assert first.outcome == "accepted", first
+        judge(self._form, self._path, {})  # imports what is imported late
         limit = _status("VmSize") + MEGABYTES * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         signal.signal(signal.SIGPROF, self._stop)

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
-from dataclasses import asdict, fields, replace
+from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from random import Random
 
@@ -208,7 +208,7 @@ def logs() -> Format:
 
 def asked() -> Format:
     """What was asked for on the command line."""
-    options = dict.fromkeys(field.name for field in fields(Asked)) | {
+    options = dict.fromkeys(field.name for field in fields(Asked) if field.default is MISSING) | {
         "problem": "synthetic",
         "with_": ["a=1"],
         "method": "linear",

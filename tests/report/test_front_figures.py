@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,15 @@ def test_a_file_in_the_format_of_its_ending_and_the_same_each_time(ending: str, 
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert paths[0].read_bytes().lstrip().startswith({"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}[ending])
     assert not mpl.pyplot.get_fignums(), "what is written is closed"
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 4])
+def test_names_are_text_and_no_formulas(tasks: int, tmp_path: Path) -> None:
+    names = [r"$\frac$", "a$b$c", "long " * 100, "d"][:tasks]
+    found = dataclasses.replace(front_of(torch.eye(tasks).add(0.1).tolist()), tasks=tuple(names), problem=r"$\frac$")
+    found.plot(tmp_path / "front.png")
+    width, height = struct.unpack(">II", (tmp_path / "front.png").read_bytes()[16:24])
+    assert max(width, height) < 2000
 
 
 def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from paretomtl.front import Front
 from paretomtl.report._panels import label_of
 from paretomtl.report._planes import Layer, Space
 from paretomtl.report._spaces import IN_SPACE, Course, draw_parallel, draw_space
-from paretomtl.report._style import COLOURS, MARKERS, RAY, paper_style
+from paretomtl.report._style import COLOURS, MARKERS, RAY, paper_style, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
         else:
             _draw_parallel(axis, front, losses, finite)
         missing = f", {len(losses) - len(finite)} not finite" if len(finite) < len(losses) else ""
-        title = f"{front.problem}, {label_of(front.method)}, losses on {split}{missing}"
+        title = f"{plain(front.problem)}, {plain(label_of(front.method))}, losses on {split}{missing}"
         axis.set_title(title, loc="left", pad=22 if tasks > 3 else None)
         if path is not None:
             try:
@@ -91,7 +91,8 @@ def _draw_plane(axis: Axes, front: Front, losses: Tensor, finite: Sequence[int])
     spans = [high - low or 1.0 for low, high in zip(least, most, strict=True)]
     lows = [low - (0.04 * span if low < 0 else 0.0) for low, span in zip(least, spans, strict=True)]
     highs = [high + 0.1 * span for high, span in zip(most, spans, strict=True)]
-    axis.set(xlim=(lows[0], highs[0]), ylim=(lows[1], highs[1]), xlabel=front.tasks[0], ylabel=front.tasks[1])
+    names = {"xlabel": plain(front.tasks[0]), "ylabel": plain(front.tasks[1])}
+    axis.set(xlim=(lows[0], highs[0]), ylim=(lows[1], highs[1]), **names)
     if front.reading == "direction":
         far = 2 * max(high - start for high, start in zip(highs, origin, strict=True))
         _draw_rays(axis, front, origin, far)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from paretomtl._extras import require
 from paretomtl.report._panels import SMALL
 from paretomtl.report._planes import Layer, Limits, Point, Space, outside
+from paretomtl.report._style import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ IN_SPACE: dict[str, Any] = {"projection": "3d", "computed_zorder": False}
 _ELEVATION, _AZIMUTH = 22, 38  # degrees
 _ZOOM = 1.08  # the usual size leaves much of a panel empty
 _CORNER = 0.08  # of an axis: the end near the eye, where the numbers of two axes would meet
+_NAME = 20  # letters of a name below an axis, which has neighbours
 _FLOOR: dict[str, Any] = {"color": "0.72", "zorder": 1}
 
 
@@ -46,7 +48,7 @@ def draw_space(axis: Any, space: Space, layers: Sequence[Layer], limits: Limits)
         end = high if upright else high - _CORNER * (high - low)
         way.set_ticks([tick for tick in ticks.tick_values(low, high) if low <= tick <= end])
         way.set_rotate_label(False)
-        way.set_label_text(task.replace("-", " "), rotation=90 if upright else 0)
+        way.set_label_text(plain(task.replace("-", " ")), rotation=90 if upright else 0)
         way.labelpad = -2 if upright else 2
         way.set_pane_color((0.97, 0.97, 0.97))
         way._axinfo["grid"].update(color="0.86", linewidth=0.6)
@@ -107,7 +109,7 @@ def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, courses: Seq
     for each in courses:
         axis.plot(places, _scaled(each.values, limits), **each.style)
     axis.set(xlim=(-0.22, len(names) - 0.78), ylim=(-0.025, 1.025), yticks=[])
-    axis.set_xticks(places, [name.replace("-", " ") for name in names])
+    axis.set_xticks(places, [plain(name.replace("-", " "), _NAME) for name in names])
     axis.tick_params(axis="x", length=0, pad=16)
     axis.spines[:].set_visible(False)
 

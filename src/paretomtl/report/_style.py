@@ -67,6 +67,19 @@ def paper_style() -> Iterator[None]:
         yield
 
 
+def plain(name: str, most: int = 32) -> str:
+    r"""A name that users gave, as text of a figure: cut where it is long, and no formula, whatever its dollars hold.
+
+    Example:
+        >>> plain("cost in $", 8)
+        'cost in…'
+        >>> plain("$x")
+        '\\$x'
+    """
+    cut = name if len(name) <= most else f"{name[: most - 1]}…"
+    return cut.replace("$", r"\$")
+
+
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write a figure as PNG and as SVG; the same figure gives the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -227,6 +228,20 @@ def test_hover_click_and_drag_in_the_plane(open_page: Opened) -> None:
     assert page.evaluate("() => choices.pick.how") == "direction"
 
 
+def test_the_handle_stays_at_the_end_of_its_ray(open_page: Opened) -> None:
+    """Also where plotly draws by itself: in a new width, and closer."""
+    page = open_page(*two())
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.wait_for_function("() => document.documentElement.scrollWidth <= 360")
+    page.evaluate("() => Plotly.relayout('plane', { 'xaxis.range': [0, 0.2], 'yaxis.range': [0, 2] })")
+    handle, panel = (page.locator(place).bounding_box() for place in ("#handle", "#plane .nsewdrag"))
+    across, up = page.evaluate("() => currentDirection()")
+    assert 0.2 * up / across < 2, "the ray leaves on the right"
+    middle = [handle[side] + handle[size] / 2 - panel[side] for side, size in (("x", "width"), ("y", "height"))]
+    assert middle[0] == pytest.approx(0.97 * panel["width"], abs=3)
+    assert middle[1] == pytest.approx((1 - 0.97 * 0.2 * up / across / 2) * panel["height"], abs=3)
+
+
 def test_everything_by_keyboard(show: Opened) -> None:
     page = show(*two())
     order = page.evaluate("() => ordered(payload.runs[0], 'val').map((i) => payload.runs[0].subproblems[i])")
@@ -366,13 +381,16 @@ def test_names_are_text(open_page: Opened, tasks: int) -> None:
             Plotly.Fx.hover("plane", [{ curveNumber: own, pointNumber: 0 }]);
         }"""
     )
+    if tasks == 3:
+        shown = page.evaluate("() => document.querySelector('#space')._fullLayout.scene.xaxis.title.text")
+        assert shown.replace("\u2060", "") == f"{HOSTILE[0]} loss"[:23] + "…", "space reads no entities"
+        assert not re.search("<[a-z]", shown)
     if tasks == 2:
         assert HOSTILE[1][:40] in text(page, "#plane .hoverlayer")
     assert page.evaluate("() => window.hit") is None
     for width in (1280, 360):
         page.set_viewport_size({"width": width, "height": 800})
-        settled(page)
-        assert sides(page)[0] <= width, "nothing sticks out"
+        page.wait_for_function("(width) => document.documentElement.scrollWidth <= width", arg=width)
 
 
 def test_light_dark_and_the_toggle(open_page: Opened) -> None:

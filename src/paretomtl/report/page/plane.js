@@ -129,7 +129,7 @@ function markTraces(split, x, y, small) {
   const point = pointAt(view, split, i, x, y);
   if (!isFinitePoint(point)) return [];
   return [{
-    x: [point[0]], y: [point[1]], mode: "markers+text", hoverinfo: "skip",
+    x: [point[0]], y: [point[1]], mode: "markers+text", hoverinfo: "skip", cliponaxis: false,
     text: [small ? "" : `<b>${view.subproblems[i]}</b>`], textposition: "bottom left", textfont: { color: ink("ink"), size: 14 },
     marker: { symbol: "circle-open", size: small ? 14 : 20, color: ink("ink"), line: { width: 2 } },
   }];
@@ -159,15 +159,21 @@ function drawPlane(id, x, y, small = false) {
     ...(small ? { margin: { l: 40, r: 8, t: 6, b: 40 } } : {}),
   }), small ? { ...CONFIG, displayModeBar: false } : CONFIG);
   listen(place, pickSolution);
-  if (!small) placeHandle(place, rays && direction ? direction : null, x, y);
+  if (small) return;
+  placeHandle(place);
+  if (!place || place.dataset.followed) return;
+  place.dataset.followed = "yes";
+  place.on("plotly_afterplot", () => placeHandle(place)); // plotly also draws by itself: to zoom, and in a new width
 }
 
 // The end of the ray that can be dragged, where it leaves the panel.
-function placeHandle(place, direction, x, y) {
+function placeHandle(place) {
   const handle = byId("handle");
-  handle.hidden = !place || direction === null || marked().i === null;
-  if (handle.hidden) return;
   const { view, i } = marked();
+  const { x, y } = choices;
+  const direction = i !== null && choices.rays && hasRays(view, x, y) ? currentDirection() : null;
+  handle.hidden = !place || direction === null;
+  if (handle.hidden) return;
   const { xaxis, yaxis } = place._fullLayout;
   const far = rayEnd(view, i, direction, x, y, [xaxis.range, yaxis.range]);
   const origin = [x, y].map((name) => originOf(view)[taskOf(view, name)]);

@@ -15,15 +15,16 @@ function spacePoints(view, split) {
 
 function spaceTraces({ view, r }, split) {
   const rows = spacePoints(view, split);
+  const shape = shapeOf(r, SPACE_SHAPES);
   const trace = (some, hollow, opacity) => ({
     type: "scatter3d", mode: "markers", hoverinfo: "text", opacity,
     ...Object.fromEntries(["x", "y", "z"].map((side, t) => [side, some.map((i) => lossesAt(view, split, i)[t])])),
     customdata: some.map((i) => [r, i]),
     text: some.map((i) => hoverText(view, split, i)),
-    marker: { color: colourOf(r), size: rows.length > 60 ? 3.5 : 5, symbol: shapeOf(r, SPACE_SHAPES) + hollow },
+    marker: { color: colourOf(r), size: rows.length > 60 ? 3.5 : 5, symbol: shape + hollow },
   });
   const kept = rows.filter((i) => isKept(view, split, i));
-  const hollow = r % 5 < 3 ? "-open" : "";
+  const hollow = ["circle", "square", "diamond"].includes(shape) ? "-open" : ""; // no others are hollow in space
   return [
     trace(kept.filter((i) => !view.nondominated[split][i]), hollow, 0.5),
     trace(kept.filter((i) => view.nondominated[split][i]), "", 1),
@@ -64,11 +65,12 @@ function drawSpace() {
       marker: { symbol: "circle-open", size: 12, color: ink("ink"), line: { width: 3 } },
     });
   }
-  const side = (t) => ({ ...axisStyle(plain(labelOf(names[t]), 24)), backgroundcolor: "rgba(0,0,0,0)", showspikes: false, nticks: 5, color: ink("muted") });
+  const side = (t) => ({ ...axisStyle(painted(labelOf(names[t]), 24)), backgroundcolor: "rgba(0,0,0,0)", showspikes: false, nticks: 5, color: ink("muted") });
+  const far = byId("space").clientWidth < 420 ? 1.3 : 1; // names of axes are as wide on a narrow screen
   const place = draw("space", traces, layoutOf({
     margin: { l: 0, r: 0, t: 0, b: 0 },
     uirevision: "space",
-    scene: { xaxis: side(0), yaxis: side(1), zaxis: side(2), uirevision: "space", camera: { eye: { x: 1.65, y: 1.15, z: 0.7 }, center: { x: 0, y: 0, z: -0.15 } }, dragmode: "orbit" },
+    scene: { xaxis: side(0), yaxis: side(1), zaxis: side(2), uirevision: "space", camera: { eye: { x: 1.65 * far, y: 1.15 * far, z: 0.7 * far }, center: { x: 0, y: 0, z: -0.15 } }, dragmode: "orbit" },
   }), { ...CONFIG, modeBarButtons: [["resetCameraDefault3d", "toImage"]] });
   listen(place, pickSolution);
 }

@@ -45,6 +45,11 @@ function plain(text, length = LONG) {
   return `\u2068${cut}\u2069`;
 }
 
+// For the axes of plotly's space, which read tags, but no entities: a sign without width, and no tag is one.
+function painted(text, length = LONG) {
+  return short(text, length).replace(/</g, "<\u2060");
+}
+
 function isNumber(value) {
   return typeof value === "number" && Number.isFinite(value);
 }

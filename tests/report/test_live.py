@@ -210,6 +210,31 @@ def test_reports_of_another_shape_are_left_out(tmp_path: Path, change: dict[str,
     assert view["epoch"] == 2
 
 
+def test_a_configuration_without_a_log_may_change(tmp_path: Path) -> None:
+    fit(tmp_path / "run")
+    cut(tmp_path / "run", 2)
+    run = looked_at(tmp_path / "run")
+    (tmp_path / "run" / "log.jsonl").unlink()
+    run.look()
+    shutil.rmtree(tmp_path / "run")
+    assert run.look()
+    assert run.front is None
+    fit(tmp_path / "run", preferences=5)
+    run.look()
+    assert run.front is not None
+    assert len(run.front) == 5
+
+
+@pytest.mark.parametrize("change", [{"time": float("nan")}, {"seconds": "long"}])
+def test_numbers_that_are_none_do_no_harm(tmp_path: Path, change: dict[str, Any]) -> None:
+    fit(tmp_path / "run")
+    lines = cut(tmp_path / "run", 2)
+    with (tmp_path / "run" / "log.jsonl").open("a") as file:
+        file.write(json.dumps({**json.loads(lines[2]), **change}) + "\n")
+    run = looked_at(tmp_path / "run")
+    json.dumps([run.view(), vars(run.news)], allow_nan=False)
+
+
 def test_losses_that_are_not_finite_are_shown_as_unknown(tmp_path: Path) -> None:
     fit(tmp_path)
     lines = cut(tmp_path, 2)

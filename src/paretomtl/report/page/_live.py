@@ -5,6 +5,7 @@ While a run trains, all comes from its configuration and its log, which are smal
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -73,13 +74,14 @@ class LiveRun:
         anew = self._tail.begun_anew()
         if anew:
             self._forget()
-        if not self._config:
+        before = self._config
+        if not self._word:  # a configuration without a log may be that of an earlier run
             self._read_config()
         added = [self._take(event) for event in self._tail.events()] if self._config else []
         running = is_running(_mapping(self._legend.get("process"))) if self._word in _TRAINING else False
         replaced = not running and self._read_front()
         news = self._stand(running)
-        if not (anew or any(added) or replaced or news != self.news):
+        if not (anew or any(added) or replaced or self._config != before or news != self.news):
             return False
         self.news = news
         self.front = self._final() or self._of_log()
@@ -114,7 +116,7 @@ class LiveRun:
         self._front_trouble = ""
 
     def _read_config(self) -> None:
-        self._config_trouble = ""
+        self._config, self._config_trouble = {}, ""
         try:
             config = read_json(self.folder / "config.json")
             _check_config(config)
@@ -128,7 +130,7 @@ class LiveRun:
     def _take(self, event: dict[str, Any]) -> bool:
         """Take an event of the log; return whether it was one."""
         word = event.get("event")
-        if word not in (*_TRAINING, *_ENDED) or not isinstance(event.get("time"), (int, float)):
+        if word not in (*_TRAINING, *_ENDED) or not _finite(event.get("time")):
             return False
         if word == "epoch":
             shape = (len(self._config["subproblems"]), len(self._config["tasks"]))
@@ -258,6 +260,10 @@ def _fits(value: Any, shape: tuple[int, ...]) -> bool:
     if not shape:
         return value is None or type(value) is float or (type(value) is int and abs(value) < 2**63)
     return isinstance(value, list) and len(value) == shape[0] and all(_fits(part, shape[1:]) for part in value)
+
+
+def _finite(value: Any) -> bool:
+    return value is not None and _fits(value, ()) and math.isfinite(value)
 
 
 def _numbers(lists: Any) -> Tensor:

@@ -3,7 +3,7 @@ r"""What the page shows of a run: a *view*, made of plain numbers and words, rea
 A page shows a *payload*::
 
     title, made (a date), version
-    live        None for a page that stays as it is, or {"every": milliseconds}
+    live        None for a page that stays as it is, or {"every": milliseconds, "news": one for each run}
     runs        views, one for each run
 
 A view, with K solutions and m tasks; None stands for what is not known and for numbers that are not finite::

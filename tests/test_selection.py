@@ -87,18 +87,28 @@ def test_validation_decides_where_there_is_one() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "one of direction, importance, knee, max_regret, bounds must be given. Got none"),
-        ({"knee": True, "direction": [1, 1]}, r"must be given. Got \['direction', 'knee'\]"),
+        (
+            {},
+            "one of direction, importance, knee, max_regret, best must be given, and bounds with best alone. Got none",
+        ),
+        ({"knee": True, "direction": [1, 1]}, r"with best alone. Got \['direction', 'knee'\]"),
         ({"direction": [1.0]}, r"'direction' must be 2 numbers, not negative and not all zero. Got \[1.0\]"),
         ({"importance": [0, 0]}, "'importance' must be 2 numbers"),
         ({"direction": [1, -1]}, "'direction' must be 2 numbers"),
-        ({"knee": True, "best": "a"}, "'best' must come with bounds"),
+        ({"knee": True, "best": "a"}, r"Got \['knee', 'best'\]"),
         ({"knee": True, "split": "dev"}, "'split' must be one of"),
     ],
 )
 def test_bad_questions_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         front_of(CONVEX).select(**options)
+
+
+def test_the_best_of_one_name_needs_no_bounds() -> None:
+    choice = front_of(CONVEX).select(best="b")
+    assert choice.k == min(range(len(CONVEX)), key=lambda row: CONVEX[row][1])
+    assert choice.reason.startswith(f"Subproblem {choice.k}: of {len(CONVEX)} solutions on train, it has the best b")
+    assert front_of([[torch.nan, 1.0], [torch.inf, 1.0]]).select(best="a").k is None
 
 
 def test_nothing_finite_to_choose_from() -> None:
@@ -207,7 +217,7 @@ def test_bounds_from_both_sides_and_of_all_kinds() -> None:
         found.select(at_least={"a": 2.0}, at_most={"loss:a": 1.0}, best="a")
     with pytest.raises(ValueError, match=r"'at_most' must be finite numbers. Got nan for 'a'"):
         found.select(at_most={"a": float("nan")}, best="a")
-    with pytest.raises(ValueError, match=r"must be given. Got \['knee', 'bounds'\]"):
+    with pytest.raises(ValueError, match=r"with best alone. Got \['knee', 'bounds'\]"):
         found.select(knee=True, at_most={"a": 1.0})
 
 

@@ -53,7 +53,7 @@ def bounds_of(
 
 
 def within_bounds(table: Table, bounds: Sequence[Bound], best: str | None) -> Choice:
-    """The best by one name among the solutions that keep all bounds."""
+    """The best by one name among the solutions that keep all bounds, of which there may be none."""
     if best is None:
         raise ValueError("'best' must name the task or metric to choose by within the bounds. Got None instead.")
     values, higher = table.column(best)
@@ -61,17 +61,17 @@ def within_bounds(table: Table, bounds: Sequence[Bound], best: str | None) -> Ch
     fits = torch.ones(len(table.losses), dtype=torch.bool)
     for missed in misses:
         fits = fits & (missed == 0)
-    said = " and ".join(map(str, bounds))
+    said = f" with {' and '.join(map(str, bounds))}" if bounds else ""
     if not bool(fits.any()):
         return _nearest(table, bounds, misses)
-    usable = fits & ~values.isnan()
+    usable = fits & values.isfinite()
     if not bool(usable.any()):
-        return Choice(None, f"No solution on {table.split} with {said or 'no bounds'} has a known {best}.")
+        return Choice(None, f"No solution on {table.split}{said} has a known {best}.")
     row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
     return table.choose(
         row,
-        f"of {int(fits.sum())} solutions with {said or 'no bounds'} on {table.split}, it has the best "
-        f"{table.find(best)}, {float(values[row]):.4g}.",
+        f"of {int(fits.sum())} solutions{said} on {table.split}, it has the best {table.find(best)}, "
+        f"{float(values[row]):.4g}.",
     )
 
 

@@ -186,7 +186,7 @@ class Front:
         best: str | None = None,
         split: str | None = None,
     ) -> Choice:
-        """Choose a solution, and say why: by one of the first four, or by bounds together with ``best``.
+        """Choose a solution, and say why: by one of the first four, or by ``best``, within bounds if there are any.
 
         Only solutions that no other one dominates are chosen by the first four.
 
@@ -205,9 +205,9 @@ class Front:
                 task, and ``WHAT:TASK`` the metric that is called ``TASK WHAT``.
             at_least: by name, what a loss or a metric must reach at least, whatever is better.
             at_most: by name, what it may reach at most.
-            best: the task or metric by which to choose among those within the bounds. Where no solution keeps them, the
-                answer names the one that comes nearest: the least of the largest miss, each divided by the range of
-                its name over the front.
+            best: the task or metric by which to choose among all, or among those within the bounds. Where no solution
+                keeps them, the answer names the one that comes nearest: the least of the largest miss, each divided by
+                the range of its name over the front.
             split: what to look at: validation by default, training where there is none.
 
         Example:
@@ -218,21 +218,20 @@ class Front:
             >>> front.select(knee=True).k
             2
         """
-        bounded = bounds is not None or at_least is not None or at_most is not None
+        bounded = any(given is not None for given in (bounds, at_least, at_most))
         ways = {
             "direction": direction,
             "importance": importance,
             "knee": knee or None,
             "max_regret": max_regret or None,
         }
-        given = {**ways, "bounds": bounded or None}
+        given = {**ways, "bounds": bounded or None, "best": best}
         chosen = [name for name, value in given.items() if value is not None]
-        if len(chosen) != 1:
-            raise ValueError(f"one of {', '.join(given)} must be given. Got {chosen or 'none'} instead.")
-        if best is not None and not bounded:
-            raise ValueError(f"'best' must come with bounds. Got {best!r} with '{chosen[0]}' instead.")
+        if len(chosen) != 1 and chosen != ["bounds", "best"]:
+            rule = f"one of {', '.join(ways)}, best must be given, and bounds with best alone"
+            raise ValueError(f"{rule}. Got {chosen or 'none'} instead.")
         table = _selection.table_of(self, split)
-        if bounded:
+        if bounded or best is not None:
             return _bounds.within_bounds(table, _bounds.bounds_of(table, bounds, at_least, at_most), best)
         if direction is not None:
             return _selection.by_direction(table, self._scaled(table.split), direction)

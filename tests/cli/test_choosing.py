@@ -57,4 +57,21 @@ def test_whoever_leaves_gets_nothing(stored: str) -> None:
 
 def test_without_a_terminal_nothing_is_asked(stored: str) -> None:
     _, err = call("select", stored, typed="1\n1\n", code=2)
-    assert "one of direction, importance, knee, max_regret, bounds must be given" in err
+    assert "one of direction, importance, knee, max_regret, best must be given" in err
+
+
+def test_what_only_an_export_needs_is_read_for_one_alone(stored: str) -> None:
+    (Path(stored) / "asked.json").write_text("{")
+    assert "Subproblem 0" in call("select", stored, "--best", "a")[0]
+    assert "asked.json" in call("select", stored, "--best", "a", "--export", "chosen", code=2)[1]
+
+
+def test_weights_are_saved_into_a_new_folder(stored: str, tmp_path: Path) -> None:
+    call("select", stored, "--k", "1", "--save", str(tmp_path / "new" / "model.safetensors"))
+    assert (tmp_path / "new" / "model.safetensors").exists()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_one_question_is_no_questions(tmp_path: Path) -> None:
+    front_of([[0.0, 1.0], [1.0, 0.0]]).save(tmp_path / "two")
+    assert "At most 1 question." in call("select", str(tmp_path / "two"), typed="1\n")[1]

@@ -172,7 +172,8 @@ def test_without_its_problem_the_weights_are_still_there(here: Path) -> None:
     assert "'--problem' must be given for an export of the whole model: 'run' has no asked.json" in text
     call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", "--problem", "exported:make")
     assert (here / "model.pt").exists()
-    assert "'--with' must go with '--problem'" in call("select", "run", "--knee", "--with", "width=1.0", code=2)
+    text = call("select", "run", "--knee", "--with", "width=1.0", "--export", "chosen", code=2)
+    assert "'--with' must go with '--problem'" in text
 
 
 def test_a_problem_that_cannot_be_made_is_said_to_be(here: Path) -> None:

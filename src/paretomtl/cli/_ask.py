@@ -26,7 +26,7 @@ def ask(table: Table) -> Choice:
     count = len(search.rows)
     if search.most:
         console.print(
-            f"{count} solutions that no other one dominates, losses on {table.split}. At most {search.most} questions.",
+            f"{count} solutions that no other one dominates, losses on {table.split}. At most {_counted(search.most)}.",
             highlight=False,
         )
     asked = 0
@@ -38,8 +38,12 @@ def ask(table: Table) -> Choice:
         return table.choose(search.rows[0], f"it is the only solution on {table.split} that no other one dominates.")
     return table.choose(
         search.rows[0],
-        f"what you preferred on {table.split}, of {count} solutions by {asked} question{'s' if asked > 1 else ''}.",
+        f"what you preferred on {table.split}, of {count} solutions by {_counted(asked)}.",
     )
+
+
+def _counted(questions: int) -> str:
+    return f"{questions} question{'s' if questions > 1 else ''}"
 
 
 def _prefers_first(console: Console, table: Table, one: int, other: int) -> bool:

@@ -50,7 +50,9 @@ def select(
         list[str] | None,
         typer.Option(help="A bound as the name asks for it: losses at most, accuracies at least."),
     ] = None,
-    best: Annotated[str | None, typer.Option(help="The task or metric to choose by within the bounds.")] = None,
+    best: Annotated[
+        str | None, typer.Option(help="The task or metric to choose by, within the bounds if there are any.")
+    ] = None,
     k: Annotated[int | None, typer.Option(help="This subproblem, whatever speaks for others.")] = None,
     split: Annotated[
         str | None, typer.Option(help="What to look at; val, or train where there is none.", show_default=False)
@@ -82,7 +84,8 @@ def select(
 
     Exit codes: 0 chosen, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
     """
-    source = Source.of(run, problem, with_)
+    exported = export_ is not None or torchscript is not None or onnx is not None
+    source = Source.of(run, problem, with_) if exported else None  # before questions are asked
     front = Front.load(run)
     nothing = (
         not knee
@@ -117,8 +120,9 @@ def select(
     if choice.k is None:
         raise typer.Exit(NOTHING_FITS)
     if save is not None:
+        save.parent.mkdir(parents=True, exist_ok=True)
         write_tensors(save, front.state_dict(choice.k), {"problem": front.problem, "subproblem": str(choice.k)})
-    if export_ is not None or torchscript is not None or onnx is not None:
+    if source is not None:
         export(run, source, choice.k, choice.reason, weights=export_, torchscript=torchscript, onnx=onnx)
 
 

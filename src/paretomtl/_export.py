@@ -67,7 +67,7 @@ def snippet(weights: str, make: str | None, dtype: torch.dtype) -> str:
     lines = ["import torch", "from safetensors.torch import load_file", ""]
     lines += [make or "model = ...  # the module as it was made for training"]
     lines += [] if dtype == torch.float32 else [f"model.to({dtype})"]
-    lines += [f'model.load_state_dict(load_file("{weights}"))', "model.eval()"]
+    lines += [f"model.load_state_dict(load_file({json.dumps(weights)}))", "model.eval()"]
     return "\n".join(lines)
 
 

@@ -68,7 +68,11 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
     if not (folder / "front.json").exists() and (folder / "front" / "front.json").exists():
         folder = folder / "front"
     if not (folder / "front.json").exists():
-        hint = "an unfinished run; --resume goes on" if (folder / "config.json").exists() else "no front.json"
+        hint = (
+            "an unfinished run; --resume goes on, and watch shows it"
+            if (folder / "config.json").exists()
+            else "no front.json"
+        )
         raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has {hint}.")
     words = read_record(folder / "front.json", [FORMAT])
     if tasks is not None and list(tasks) != words.get("tasks"):

@@ -201,7 +201,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
         return call("report", *arguments, code=2)
 
     assert f"Got '{tmp_path / 'empty'}', which has no front.json" in refused(tmp_path / "empty", "--out", out)
-    assert "an unfinished run; --resume goes on" in refused(tmp_path / "begun", "--out", out)
+    assert "an unfinished run; --resume goes on, and watch shows it" in refused(tmp_path / "begun", "--out", out)
     said = refused(tmp_path / "two", tmp_path / "three", "--out", out)
     assert "'runs' must have the same tasks, in the same order." in said
     assert "Got ['task 0', 'task 1'] in 'two' and ['x', 'y', 'z'] in 'three'" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -171,4 +172,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     stopped = "" if facts["complete"] else "Stopped early; --resume goes on. "
     if not facts["stored"]:
         return [first, f"{stopped}Not stored in {facts['folder']}: a warning above says why, and where it is."]
-    return [first, f"{stopped}Stored in {facts['folder']}; see it again with: paretomtl show {facts['folder']}"]
+    return [
+        first,
+        f"{stopped}Stored in {facts['folder']}; see it again with: paretomtl show {shlex.quote(facts['folder'])}",
+    ]

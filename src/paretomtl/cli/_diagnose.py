@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -66,9 +67,16 @@ def diagnose(
         console.print(line, highlight=False, soft_wrap=True)
     verdict = diagnosis.verdict
     if verdict.preferences is not None:
-        settings = "".join(f" --with {setting}" for setting in with_ or [])
-        scale = "" if verdict.scale is None else f" --set scale={verdict.scale}"
+        scale = [] if verdict.scale is None else ["--set", f"scale={verdict.scale}"]
         long = diagnosis.epochs * (1 if found.train is None else 10)  # a problem's recipe says it, where there is one
-        length = "" if found.recipe.epochs is not None else f" --epochs {long}"
-        command = f"paretomtl run {problem}{settings} --preferences {verdict.preferences}{scale}{length}"
-        console.print(f"Next: {command}", highlight=False, soft_wrap=True)
+        options = {
+            "--batch-size": batch_size,
+            "--optimizer": optimizer,
+            "--learning-rate": learning_rate,
+            "--weight-decay": weight_decay,
+            "--epochs": long if found.recipe.epochs is None else None,
+        }
+        given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+        settings = [word for setting in with_ or [] for word in ("--with", setting)]
+        words = ["run", problem, *settings, "--preferences", str(verdict.preferences), *scale, *given]
+        console.print(f"Next: paretomtl {shlex.join(words)}", highlight=False, soft_wrap=True)

@@ -25,7 +25,6 @@ from paretomtl.cli._common import (
     clean_errors,
     find_optimizer,
     find_problem,
-    named_problem,
     print_front,
     print_json,
     text_console,
@@ -103,7 +102,7 @@ def compare(
         command=f"paretomtl compare {problem}{said} --methods {','.join(names)} --seeds {seeds}",
         keep_fronts=fronts_,
         tell=lambda text: errors.print(text, style="dim", highlight=False),
-        executor=ray_executor(ray, cpus, problem=named_problem(problem, settings)),
+        executor=ray_executor(ray, cpus, problem=problem, settings=settings),
         **options,
     )
     table = summaries(rows)

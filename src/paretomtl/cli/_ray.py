@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from typer.core import TyperCommand
 
-from paretomtl.problems import NamedProblem
+from paretomtl.cli._common import named_problem
 from paretomtl.training import RayExecutor
 
 _HERE = "here"
@@ -44,13 +45,18 @@ def with_place(arguments: list[str]) -> list[str]:
 
 
 def ray_executor(
-    ray: str | None, cpus: int = 1, shard_size: int | None = None, problem: NamedProblem | None = None
+    ray: str | None,
+    cpus: int = 1,
+    shard_size: int | None = None,
+    problem: str | None = None,
+    settings: Sequence[str] = (),
 ) -> RayExecutor | None:
-    """What the options ask for; None without ``--ray``."""
+    """What the options ask for, a problem of the user's own to be found by its name; None without ``--ray``."""
     if ray is None:
         if cpus != 1 or shard_size is not None:
             raise ValueError("'--cpus' and '--shard-size' must come with --ray. Got none.")
         return None
     if ray != _HERE and not _ADDRESS.fullmatch(ray):
         raise ValueError(f"'--ray' must be HOST:PORT, ray://HOST:PORT or auto, or stand alone. Got {ray!r} instead.")
-    return RayExecutor(None if ray == _HERE else ray, cpus=cpus, shard_size=shard_size, problem=problem)
+    named = None if problem is None else named_problem(problem, settings)
+    return RayExecutor(None if ray == _HERE else ray, cpus=cpus, shard_size=shard_size, problem=named)

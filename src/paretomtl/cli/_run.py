@@ -24,7 +24,6 @@ from paretomtl.cli._common import (
     WorkerCount,
     clean_errors,
     complete_method,
-    named_problem,
 )
 from paretomtl.cli._ray import Cpus, OnRay, ShardSize, ray_executor
 
@@ -97,7 +96,7 @@ def run(
     front, folder = asked.train(
         preferences,
         only=_subproblems(only),
-        executor=ray_executor(ray, cpus, shard_size, named_problem(problem, with_ or [])),
+        executor=ray_executor(ray, cpus, shard_size, problem, with_ or []),
         out=out,
         resume=resume,
         checkpoint_seconds=checkpoint_seconds,

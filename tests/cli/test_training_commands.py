@@ -209,7 +209,7 @@ def test_bad_selections_are_named(here: Path) -> None:
     assert "must name one of ['sum', 'product', 'worst'], measured on 'val'" in " ".join(names.split())
     assert "must be given" in call("select", "first", code=2)
     assert "'--split' must be one of" in call("show", "first", "--split", "dev", code=2)
-    call("select", "first", "--importance", "1,1", "--save", "nowhere/x.safetensors", code=2)
+    call("select", "first", "--importance", "1,1", "--save", "first/config.json/x.safetensors", code=2)
 
 
 def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:

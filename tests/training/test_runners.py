@@ -18,7 +18,7 @@ from paretomtl.training._gradients import Gathered, combine, gramian
 from paretomtl.training._models import Stack, make_modules
 from paretomtl.training._settings import multiplying
 from paretomtl.training._step import Group, Taken
-from paretomtl.training._trace import Trace
+from paretomtl.training._trace import Table, Trace
 
 CPU = torch.device("cpu")
 
@@ -158,9 +158,20 @@ def test_losses_on_validation_stay_on_the_cpu() -> None:
     trace.add_validation(torch.ones(2, 2))
     other = Trace(2, 2, torch.device("meta"))
     other.load(trace.state())
-    assert other._history["losses"][0].device.type == "meta"
+    assert other._history["losses"].rows().device.type == "meta"
     other.add_validation(torch.zeros(2, 2))
     assert other.state()["history"]["val"][:, 0, 0].tolist() == [1.0, 0.0]
+
+
+def test_epochs_take_the_memory_of_their_numbers_whatever_they_began_with() -> None:
+    rows = torch.arange(200.0).reshape(100, 2)
+    for begin in (0, 1, 16, 17):
+        table = Table(rows[:begin].clone() if begin else None)
+        for row in rows[begin:]:
+            table.add(row)
+        assert len(table) == 100
+        assert torch.equal(table.rows(), rows)
+        assert table.rows().untyped_storage().nbytes() <= 2 * rows.nbytes + 8 * 32
 
 
 def resident(data: Any, size: int = 4) -> Resident:

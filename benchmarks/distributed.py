@@ -162,6 +162,7 @@ def main() -> None:
         common = {"cores": os.cpu_count(), "load": round(os.getloadavg()[1], 1), **environment()}
         command = "torchrun --standalone --nproc-per-node 2 benchmarks/distributed.py"
         save_rows(out / "distributed.json", "distributed", command, [{**row, **common} for row in rows])
+    dist.barrier()  # nobody leaves while the first still writes
     dist.destroy_process_group()
 
 

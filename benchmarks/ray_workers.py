@@ -44,8 +44,8 @@ def seconds_of(train: Callable[[], pm.Front]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     asked = parser.parse_args()
     torch.set_num_threads(CORES)
@@ -95,7 +95,8 @@ def main() -> None:
         }
         for name, values in times.items()
     ]
-    save_rows(asked.out / "ray-workers.json", "ray-workers", "python benchmarks/ray_workers.py", rows)
+    command = f"python benchmarks/ray_workers.py --rounds {asked.rounds} --epochs {asked.epochs}"
+    save_rows(asked.out / "ray-workers.json", "ray-workers", command, rows)
 
 
 if __name__ == "__main__":

@@ -329,8 +329,8 @@ def distributed_table() -> str:
     ]
     header = ["tasks", "step", "sent per process", "over the parameters", "one process", "two processes"]
     told = (
-        f"One thread a process, gloo; the least of {rows[0]['rounds']} rounds, on a machine that had other work: "
-        f"{rows[0]['load']} processes wanted its {rows[0]['cores']} cores."
+        f"One thread a process, gloo; the least of {rows[0]['rounds']} rounds. Load average of the machine meanwhile: "
+        f"{rows[0]['load']} on {rows[0]['cores']} cores, of which the measurement itself is up to 2."
     )
     return "\n".join([table(header, lines), "", told, "", provenance(path, rows[0])])
 

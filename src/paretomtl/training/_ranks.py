@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -240,6 +241,7 @@ def local_device() -> torch.device:
 def _leave() -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
+        gc.collect()  # whatever still holds the group: its threads must end before the interpreter does, or they abort
 
 
 def _buckets(which: Sequence[int], like: Sequence[Tensor]) -> list[list[int]]:

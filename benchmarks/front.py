@@ -129,7 +129,7 @@ def measure(
     calls, peaks, failed = {}, {}, {}
     for name, (make, _, _) in contenders.items():
         try:
-            calls[name], peaks[name] = _ready(make, device)
+            calls[name], peaks[name] = ready(make, device)
         except (RuntimeError, ModuleNotFoundError) as error:  # no memory, say; a benchmark tells what did not work
             failed[name] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     spent = sum(_once(call, device) for call in calls.values())
@@ -258,7 +258,7 @@ def frank_wolfe(rows: list[Tensor], steps: int = 20) -> list[float]:
     return weights
 
 
-def _ready(make: Callable[[], Callable[[], Any]], device: torch.device) -> tuple[Callable[[], Any], float | None]:
+def ready(make: Callable[[], Callable[[], Any]], device: torch.device) -> tuple[Callable[[], Any], float | None]:
     """A contender after some steps, and the most memory that they took, in megabytes."""
     _forget(device)
     before = torch.cuda.memory_allocated() if device.type == "cuda" else 0

@@ -29,7 +29,7 @@ def census(size: Size) -> list[TaskCell]:
     few, many = (_rows(preferences.random(count, 3, seed=0).tolist()) for count in (5, 25))
     study = []
     for part, network in ((SHARED, "MLP"), (EXPERTS, "mixture of experts")):
-        common: dict[str, Any] = {"part": part, "problem": "census", "network": network}
+        common: dict[str, Any] = {"part": part, "problem": "census", "network": network, "precision": "tf32"}
         study += [
             TaskCell(method="pareto-mtl", preferences=few, note="5 random", **common),
             TaskCell(method="pareto-mtl", preferences=many, note="25 random", **common),
@@ -39,7 +39,7 @@ def census(size: Size) -> list[TaskCell]:
             TaskCell(method="mgda", preferences=5, **common),
             TaskCell(method="single-task", preferences=None, **common),
         ]
-    shared: dict[str, Any] = {"part": SHARED, "problem": "census", "network": "MLP"}
+    shared: dict[str, Any] = {"part": SHARED, "problem": "census", "network": "MLP", "precision": "tf32"}
     study += [TaskCell(method=name, preferences=5, **shared) for name in ("gradnorm", "uncertainty")]
     study += _scaled(TaskCell(method="pareto-mtl", preferences=25, **shared), "25 even")
     return _sized(study, size, samples=4096, epochs=1)

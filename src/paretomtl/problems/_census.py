@@ -19,6 +19,7 @@ TASKS = ("income", "education", "marital")
 
 _Rows: TypeAlias = slice | NDArray[np.int64]
 
+_BATCH = 512
 _HELD_OUT = 10  # one training record in so many
 
 
@@ -35,8 +36,8 @@ def census(
     married. ``paretomtl data prepare census`` must have made them. The network is :class:`MLP`, with hidden layers of
     1024 and 128 units and three heads.
 
-    The paper says nothing of how it is trained. The recipe is ours: AdamW with learning rate 0.001, a cosine down to
-    zero, batches of 256, 5 epochs; at most two epochs of the initial phase, and weights that sum to m, as in the
+    The paper says nothing of how it is trained. The recipe is ours: AdamW with learning rate 0.0014, a cosine down to
+    zero, batches of 512, 5 epochs; at most two epochs of the initial phase, and weights that sum to m, as in the
     paper's code for images. The reference of the hypervolume is 0.7 in each task: an answer that knows nothing costs
     ln 2 = 0.693.
 
@@ -83,11 +84,11 @@ def records_of(splits: Mapping[str, tuple[Tensor, Tensor]], model: Callable[[], 
         reference=[0.7] * len(TASKS),
         recipe=Recipe(
             epochs=5,
-            batch_size=256,
-            optimizer=lambda parameters: torch.optim.AdamW(parameters, lr=1e-3),
+            batch_size=_BATCH,
+            optimizer=lambda parameters: torch.optim.AdamW(parameters, lr=1.4e-3),
             scheduler=warm_cosine,
             schedule="step",
-            methods=configured(len(splits["train"][1])),
+            methods=configured(len(splits["train"][1]), _BATCH),
         ),
     )
 

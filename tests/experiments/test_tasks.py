@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments import STUDIES, Row, run_study
+from paretomtl.experiments import STUDIES, Row, load_rows, run_study
 from paretomtl.experiments._task_claims import PAPER_TABLES, SHOWN, census_claims, dominated_share, table_claims
 from paretomtl.experiments._task_studies import EXPERTS, SHARED
 
@@ -32,6 +36,45 @@ def test_a_smoke_run_is_whole_and_says_what_was_run(smoke: dict[str, list[Row]],
         assert row.keys() >= {"seconds", "date", "hardware", "versions", "settings", "in_region"}
     assert all(claim.measured and claim.verdict for claim in STUDIES[name].claims(rows))
     assert STUDIES[name].facts(rows)
+
+
+def test_a_seed_that_is_added_is_what_it_would_have_been_with_the_others(tmp_path: Path) -> None:
+    only = "census / shared trunk / uncertainty"
+    run_study("census", STUDIES["census"], tmp_path / "apart", size="smoke", only=only, seeds=1)
+    apart, at_once = (
+        run_study("census", STUDIES["census"], tmp_path / folder, size="smoke", only=only, seeds=2).rows
+        for folder in ("apart", "at once")
+    )
+    assert [row["seeds_at_once"] for row in apart] == [1, 1]
+    assert [row["seeds_at_once"] for row in at_once] == [2, 2]
+    for one, other in zip(apart, at_once, strict=True):
+        assert (one["seed"], one["losses"], one["metrics"]) == (other["seed"], other["losses"], other["metrics"])
+
+
+def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
+    """By SIGKILL after the first of two cells, whose rows stay as they were."""
+    path, only = tmp_path / "census.json", "uncertainty"
+    code = f"""
+import os, signal
+from pathlib import Path
+from paretomtl.experiments import STUDIES, _runner, run_study
+train = _runner.train_cell
+def killed(common, work, link):
+    if Path({str(path)!r}).exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return train(common, work, link)
+_runner.train_cell = killed
+run_study("census", STUDIES["census"], Path({str(tmp_path)!r}), size="smoke", only={only!r})
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    first = load_rows(path)
+    assert {row["cell"] for row in first} == {"census / shared trunk / uncertainty"}
+    found = run_study("census", STUDIES["census"], tmp_path, size="smoke", only=only)
+    assert found.trained == 1
+    assert [(row["cell"], row["losses"], row["date"]) for row in found.rows[:2]] == [
+        (row["cell"], row["losses"], row["date"]) for row in first
+    ]
+    assert len(found.rows) == 4
 
 
 @pytest.mark.parametrize("name", NAMES)

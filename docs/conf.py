@@ -63,7 +63,7 @@ PAGES = {
     "stress": cluster_tables.stress_tables,
     "checksums": tables.checksum_table,
     "files": tables.file_table,
-    "census": tables.census_table,
+    "census-files": tables.census_table,
 }
 for name, make in PAGES.items():
     (HERE / "_generated" / f"{name}.md").write_text(make(), encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl.experiments import Row
 from paretomtl.experiments._statistics import mean
-from paretomtl.experiments._task_claims import SHOWN
+from paretomtl.experiments._task_lines import SHOWN
 from paretomtl.report._panels import caption, chosen, draw_figures, grid, label_of, legend
 from paretomtl.report._planes import Limits, Space, draw_plane, layer, plane_limits
 from paretomtl.report._spaces import Course, draw_parallel

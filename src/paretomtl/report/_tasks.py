@@ -22,7 +22,7 @@ from paretomtl.report._panels import (
     legend,
     name_lines,
 )
-from paretomtl.report._planes import TEST_LOSS, Layer, Limits, draw_plane, layer, outside, plane_limits
+from paretomtl.report._planes import TEST_LOSS, Layer, Limits, draw_plane, layer, outside, plane_limits, projected
 from paretomtl.report._spaces import IN_SPACE, Course, draw_parallel, draw_space
 
 if TYPE_CHECKING:
@@ -127,19 +127,13 @@ def _projections(rows: Sequence[Row]) -> Figure | None:
     pairs = list(itertools.combinations(range(3), 2))
     for i, axis in enumerate(axes):
         (part, layers, alone), pair = found[i // 3], pairs[i % 3]
-        seen = [replace(each, rows=[_projected(row, pair) for row in each.rows]) for each in layers]
-        separate = [_projected(row, pair) for row in alone]
+        seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
+        separate = [projected(row, pair) for row in alone]
         beyond = draw_plane(axis, TEST_LOSS, seen, separate, _limits(seen, separate))
         title = _TITLES[(alone or layers[0].rows)[0]["problem"]]
         caption(axis, i, f"{title}, {part}", beyond)
     legend(figure, "Each pair of the three test losses, first seed.")
     return figure
-
-
-def _projected(row: Row, pair: Sequence[int]) -> Row:
-    """A row with two of its tasks alone, and without rays."""
-    fields = {name: [row[name][task] for task in pair] for name in ("tasks", "reference")}
-    return {**row, **fields, "reading": "", "losses": [[point[task] for task in pair] for point in row["losses"]]}
 
 
 def _parallel(rows: Sequence[Row]) -> Figure | None:

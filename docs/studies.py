@@ -101,11 +101,21 @@ def _task_tables(rows: Sequence[dict[str, Any]], base: str | None) -> list[str]:
     lines, parts = cell_lines(rows), []
     for part in dict.fromkeys(line.part for line in lines):
         mine = [line for line in lines if line.part == part]
-        header = ["method", "models", "hypervolume", "spread", "not dominated", "in region, training / test", *best]
+        header = [
+            "method",
+            "models",
+            "seeds",
+            "hypervolume",
+            "spread",
+            "not dominated",
+            "in region, training / test",
+            *best,
+        ]
         shown = [
             [
                 f"{each.label}{'' if each.spread else '*'}",
                 each.models,
+                each.seeds,
                 each.hypervolume,
                 each.spread,
                 each.kept,
@@ -115,9 +125,8 @@ def _task_tables(rows: Sequence[dict[str, Any]], base: str | None) -> list[str]:
             ]
             for each in mine
         ]
-        seeds = " to ".join(map(str, sorted({each.seeds for each in mine})))
-        said = f"**{part.capitalize()}**, {seeds} seed{'s' if seeds != '1' else ''}, on test; * one point made of"
-        parts += [f"{said} separate networks:", "", table([*header, "seconds a front"], shown), ""]
+        said = f"**{part.capitalize()}**, on test, mean ± standard deviation over seeds; * one point made of separate"
+        parts += [f"{said} networks:", "", table([*header, "seconds a front"], shown), ""]
     scales = [] if base is None else scale_lines(rows, base)
     if len(scales) > 1:
         header = ["losses", "hypervolume", "spread", "in region, training / test", "the same, unscaled", *best]

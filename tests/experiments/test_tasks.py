@@ -210,10 +210,10 @@ def scaled_rows(note: str, volume: float, hits: int) -> list[Row]:
 
 def test_scaled_losses_are_set_beside_losses_as_they_are() -> None:
     assert scale_lines(scaled_rows("scaled by first", 0.2, 1), "") == []
-    rows = scaled_rows("", 0.2, 1) + scaled_rows("scaled by gradnorm", 0.3, 2) + scaled_rows("scaled by first", 0.1, 1)
-    plain, first, balanced = scale_lines(rows, "")
-    assert (plain.losses, first.losses, balanced.losses) == ("as they are", "by first", "by gradnorm")
-    assert first.verdict == "less hypervolume, spread not told apart, share in regions not told apart"
+    rows = scaled_rows("", 0.2, 1) + scaled_rows("scaled by points", 0.1, 1) + scaled_rows("scaled by gradnorm", 0.3, 2)
+    plain, given, balanced = scale_lines(rows, "")
+    assert (plain.losses, given.losses, balanced.losses) == ("as they are", "by points", "by gradnorm")
+    assert given.verdict == "less hypervolume, spread not told apart, share in regions not told apart"
     assert balanced.verdict == "more hypervolume, spread not told apart, more share in regions"
     assert (balanced.regions, balanced.plain) == (("100%", "50%"), ("50%", "50%"))
     assert balanced.best == ("0.2000 ± 0.0000", "4.000 ± 0.000")

@@ -159,7 +159,7 @@ def test_faces_are_named_by_what_a_vector_favours_and_up_is_better(
 ) -> None:
     DRAWINGS["faces"](rows["faces"], tmp_path)
     panels = unsaved["faces-parallel"].axes
-    assert len(panels) == 5, "one for each way to scale the losses"
+    assert len(panels) == 6, "one for each way to scale the losses"
     lines = {line.get_label(): list(line.get_ydata()) for line in panels[0].lines[3:]}
     assert list(lines)[:4] == [
         f"Pareto MTL, {word}" for word in ("balanced", "favours gender", "favours race", "favours age")
@@ -192,7 +192,7 @@ def test_faces_in_space_and_in_pairs_are_mean_errors(
     others, scaled = unsaved["faces-scatter"].axes
     labels = [axis.get_legend_handles_labels()[1] for axis in (others, scaled)]
     assert labels[0] == ["Pareto MTL", "Fixed weights", "MOO-MTL", "GradNorm", "Uncertainty", "Single task"]
-    assert labels[1] == ["Pareto MTL", *(f"Pareto MTL, scaled by {way}" for way in SCALES)]
+    assert labels[1] == ["Pareto MTL", *(f"Pareto MTL, scaled by {way}" for way in (*SCALES, "points"))]
 
 
 def test_localization_shows_means_and_seeds(unsaved: dict[str, Any], tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_gathered_vectors_have_panels_of_their_own(unsaved: dict[str, Any], tmp_
     assert panels[0].get_ylim() == panels[2].get_ylim()
 
 
-_SCALED = ("scaled by running", "scaled by gradnorm", "scaled by uncertainty")
+_SCALED = ("scaled by running", "scaled by gradnorm", "scaled by uncertainty", "scaled by points")
 
 
 def _filled(name: str, trained: list[Row]) -> list[Row]:

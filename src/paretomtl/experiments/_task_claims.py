@@ -120,8 +120,8 @@ def _mean(values: Sequence[float | None]) -> float:
 def _balance_first(rows: Sequence[Row], base: str) -> Claim:
     """Whether tasks that another method balances first are spread better than losses as they are."""
     common = {"part": SHARED, "method": "pareto-mtl"}
-    notes = scaled_notes(base)
-    there = [scale for scale in _BALANCED if has(rows, note=notes[scale], **common) and has(rows, note=base, **common)]
+    notes = scaled_notes(rows, base)
+    there = [scale for scale in _BALANCED if scale in notes and has(rows, note=base, **common)]
     said, wins, gains = [], [], []
     for scale in there:
         mine, plain = pick(rows, note=notes[scale], **common), pick(rows, note=base, **common)

@@ -14,7 +14,7 @@ from paretomtl.experiments._image_claims import LABELS
 from paretomtl.experiments._indicators import is_ideal
 from paretomtl.experiments._statistics import difference, has, mean, pick, plus_minus
 from paretomtl.experiments._store import Row
-from paretomtl.experiments._task_studies import SCALES, SHARED
+from paretomtl.experiments._task_studies import SHARED
 
 PAPER_TABLES: dict[str, dict[str, tuple[float, ...]]] = {
     "utkface": {
@@ -184,9 +184,10 @@ def _solution(row: Row, model: int) -> str:
     return f"{label} ({', '.join(f'{value / whole:.3g}' for value in vector)})"
 
 
-def scaled_notes(base: str) -> dict[str, str]:
+def scaled_notes(rows: Sequence[Row], base: str) -> dict[str, str]:
     """The notes of cells that scale the losses, by how they do; ``base`` is that of the cell that does not."""
-    return {scale: ", ".join(filter(None, (base, f"scaled by {scale}"))) for scale in SCALES}
+    start = ", ".join(filter(None, (base, "scaled by ")))
+    return {row["note"].removeprefix(start): row["note"] for row in rows if row["note"].startswith(start)}
 
 
 def scale_lines(rows: Sequence[Row], base: str) -> list[ScaleLine]:
@@ -196,26 +197,25 @@ def scale_lines(rows: Sequence[Row], base: str) -> list[ScaleLine]:
         return []
     plain = pick(rows, note=base, **common)
     found = [_scale_line(AS_THEY_ARE, plain, "")]
-    for scale, note in scaled_notes(base).items():
-        if has(rows, note=note, **common):
-            mine = pick(rows, note=note, **common)
-            found.append(_scale_line(f"by {scale}", mine, ", ".join(compared(mine, plain).values())))
+    for scale, note in scaled_notes(rows, base).items():
+        mine = pick(rows, note=note, **common)
+        found.append(_scale_line(f"by {scale}", mine, ", ".join(_compared(mine, plain))))
     return found
 
 
-def compared(mine: Sequence[Row], plain: Sequence[Row]) -> dict[str, str]:
+def _compared(mine: Sequence[Row], plain: Sequence[Row]) -> list[str]:
     """What is more with these rows than with those, what is less, and what cannot be told by so many seeds."""
     numbers = {
         "hypervolume": [[row["hypervolume"] for row in each] for each in (mine, plain)],
         "spread": [[row["spread"] for row in each] for each in (mine, plain)],
         "share in regions": [_shares(each, "in_region") for each in (mine, plain)],
     }
-    found = {}
+    found = []
     for what, (ours, theirs) in numbers.items():
         if None in (*ours, *theirs):
             continue
         gap, sure = difference(ours, theirs)
-        found[what] = f"{'more' if gap > 0 else 'less'} {what}" if sure else f"{what} not told apart"
+        found.append(f"{'more' if gap > 0 else 'less'} {what}" if sure else f"{what} not told apart")
     return found
 
 

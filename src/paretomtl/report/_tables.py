@@ -35,7 +35,7 @@ _THIN: dict[str, Any] = {
     "single-task": {"linestyle": (0, (1, 1.5))},
 }
 _ERRORS = Space("losses", "error")
-_SCALED_MARKERS = ("D", "s", "^", "v")
+_SCALED_MARKERS = ("D", "s", "^", "v", "h")
 _MEANS = "Means over seeds on test: less is better; of gender and race the share of wrong labels, of age years."
 _NAMES = ("translation error (m)", "rotation error (degrees)")
 

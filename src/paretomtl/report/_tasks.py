@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.experiments import Row
+from paretomtl.experiments._image_claims import LABELS
 from paretomtl.experiments._statistics import has
 from paretomtl.experiments._task_studies import EXPERTS, SHARED
 from paretomtl.report._panels import (
@@ -137,13 +138,14 @@ def _projections(rows: Sequence[Row]) -> Figure | None:
 
 
 def _parallel(rows: Sequence[Row]) -> Figure | None:
-    """A line for each network: Pareto MTL beside random search, on the same axes."""
+    """A line for each network: Pareto MTL beside random search, or else a grid, on the same axes."""
     found = []
+    rival = next((method for method in ("random-search", "linear") if has(rows, method=method)), "random-search")
     for part in _PARTS:
         layers = _filled(
             [
                 _first("pareto-mtl", rows, part=part, note="25 even"),
-                _first("random-search", rows, part=part),
+                _first(rival, rows, part=part),
             ]
         )
         if layers:
@@ -168,7 +170,7 @@ def _parallel(rows: Sequence[Row]) -> Figure | None:
     legend(
         figure,
         "Test losses of the first seed: lower is better. Lines by the task that the preference puts last, which has\n"
-        "the largest number in a preference vector of Pareto MTL, and the smallest weight in random search.",
+        f"the largest number in a preference vector of Pareto MTL, and the smallest weight in {LABELS[rival]}.",
     )
     return figure
 

@@ -13,9 +13,12 @@ from paretomtl.experiments._image_claims import LABELS, TITLES
 from paretomtl.experiments._image_claims import lines as image_lines
 from paretomtl.experiments._image_studies import LONG, PAPER, STRONG
 from paretomtl.experiments._statistics import rank_correlation
-from paretomtl.experiments._task_claims import PAPER_TABLES, SHOWN
+from paretomtl.experiments._task_claims import EVEN, dominance_facts
+from paretomtl.experiments._task_lines import PAPER_TABLES, SHOWN, cell_lines, metrics_of, scale_lines, vector_lines
 
 RESULTS = ROOT / "experiments" / "results"
+_SCALED = {"census": EVEN, "faces": "", "localization": "", "three-digits": None}
+"""Studies with tables in place of facts in words, and the cell that those with scaled losses are set beside."""
 _SHOWN = 7  # cells that are named of those that are missing
 
 
@@ -40,7 +43,11 @@ def study_tables(name: str) -> str:
     parts = [table(["the paper's claim", "where", "measured", "verdict"], claims), ""] if claims else []
     broken = diverged(found.rows)
     parts += [f"**{broken}**", ""] if broken else []
-    parts += ["**Measured besides**", "", table(["what", "figure"], facts), ""] if facts else []
+    if name in _SCALED:
+        parts += _task_tables(found.rows, _SCALED[name])
+        facts = dominance_facts(found.rows) if name == "three-digits" else []
+    if facts:
+        parts += ["**Measured besides**", "", table(["what", "figure"], facts), ""]
     return "\n".join([*parts, *_still_missing(found.missing), provenance(path, found.rows[0])])
 
 
@@ -88,10 +95,65 @@ def image_tables() -> str:
     return "\n".join([*parts, *_still_missing(stored.missing), provenance(path, rows[0])])
 
 
-def paper_table(problem: str) -> str:
-    """The table of the paper, on its own data."""
-    header = ["in the paper, on other data", *SHOWN[problem]]
-    return table(header, [[name, *numbers] for name, numbers in PAPER_TABLES[problem].items()])
+def _task_tables(rows: Sequence[dict[str, Any]], base: str | None) -> list[str]:
+    """Every cell by part of the study; then what scaled losses change, where there are any."""
+    best = [f"best {metric}" for metric in metrics_of(rows[0])[: len(rows[0]["tasks"])]]
+    lines, parts = cell_lines(rows), []
+    for part in dict.fromkeys(line.part for line in lines):
+        mine = [line for line in lines if line.part == part]
+        header = [
+            "method",
+            "models",
+            "seeds",
+            "hypervolume",
+            "spread",
+            "not dominated",
+            "in region, training / test",
+            *best,
+        ]
+        shown = [
+            [
+                f"{each.label}{'' if each.spread else '*'}",
+                each.models,
+                each.seeds,
+                each.hypervolume,
+                each.spread,
+                each.kept,
+                " / ".join(filter(None, each.regions)),
+                *each.best,
+                each.seconds,
+            ]
+            for each in mine
+        ]
+        said = f"**{part.capitalize()}**, on test, mean ± standard deviation over seeds; * one point made of separate"
+        parts += [f"{said} networks:", "", table([*header, "seconds a front"], shown), ""]
+    scales = [] if base is None else scale_lines(rows, base)
+    if len(scales) > 1:
+        header = ["losses", "hypervolume", "spread", "in region, training / test", "the same, unscaled", *best]
+        shown = [
+            [each.losses, each.hypervolume, each.spread, " / ".join(each.regions), " / ".join(each.plain), *each.best,
+             each.verdict]
+            for each in scales
+        ]  # fmt: skip
+        said = "**Losses scaled before regions are decided**, Pareto MTL; hypervolume and spread are unscaled:"
+        parts += [said, "", table([*header, "beside losses as they are"], shown), ""]
+    return parts
+
+
+def paper_table(name: str) -> str:
+    """The table of the paper, on its own data, beside what was measured."""
+    problem = {"faces": "utkface"}.get(name, name)
+    found = stored_study(name, STUDIES[name], RESULTS).rows
+    shown = SHOWN[problem]
+    if not found:
+        lines = [[each, *numbers] for each, numbers in PAPER_TABLES[problem].items()]
+        return table(["in the paper, on other data", *shown], lines)
+    header = ["mean over seeds, on test", *metrics_of(found[0]), "in region, training / test"]
+    lines = [
+        [each.name, *each.values, " / ".join(filter(None, each.regions)), *(each.paper or [""] * len(shown))]
+        for each in vector_lines(found)
+    ]
+    return table([*header, *[f"{metric}, the paper's, on other data" for metric in shown]], lines)
 
 
 def recipe_table() -> str:

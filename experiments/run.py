@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("names", nargs="+", choices=list(STUDIES), metavar="NAME")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--size", choices=("full", "quick", "smoke"), default="full")
+    parser.add_argument("--seeds", type=int, help="how many of every cell, in place of the study's own number")
     parser.add_argument("--seconds", type=float, help="begin no cell that would end later, for all studies together")
     parser.add_argument("--only", help="the cells whose name contains this")
     parser.add_argument("--data", type=Path, help="where the canvases are")
@@ -37,6 +38,7 @@ def main() -> None:
             STUDIES[name],
             arguments.out,
             size=arguments.size,
+            seeds=arguments.seeds,
             seconds=left,
             only=arguments.only,
             data=arguments.data,

@@ -36,6 +36,10 @@ def test_a_study_goes_on_where_it_stopped_and_is_drawn_without_training(tmp_path
     second = runner.invoke(app, asked)
     assert "6 runs, 2 cells trained now" in second.output
     assert "without the initial phase" in second.output
+    more = runner.invoke(app, [*asked, "--seeds", "3"])
+    assert "9 runs, 3 cells trained now" in more.output
+    stored = json.loads((tmp_path / "ablation-init.json").read_text())
+    assert stored["command"] == "paretomtl reproduce ablation-init --smoke --seeds 3"
     drawn = runner.invoke(app, [*asked, "--draw", "--json"])
     assert drawn.exit_code == 0, drawn.output
     facts = json.loads(drawn.stdout)
@@ -71,6 +75,7 @@ def test_list_names_everything() -> None:
     [
         (["reproduce", "unknown"], "must be one of synthetic"),
         (["reproduce", "synthetic", "--quick", "--smoke"], "must not both be given"),
+        (["reproduce", "synthetic", "--seeds", "0"], "'seeds' must be 1 or more. Got 0 instead."),
         (["reproduce", "synthetic", "--out", "/proc/nowhere"], "must be a folder that can be written"),
         (["unknown"], "No such command"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,14 @@ class Counted:
     stages: tuple[str, ...] = ("final",)
     fails: bool = False
 
-    def run(self, data: Path | None) -> list[Row]:
+    def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         self.log.append(self.name)
         if self.fails:
             raise KeyboardInterrupt
         return [
-            {"seed": s, "stage": stage, "value": f"{self.name} {s}"} for s in range(self.seeds) for stage in self.stages
+            {"seed": s, "stage": stage, "value": f"{self.name} {s} of {list(seeds)}"}
+            for s in seeds
+            for stage in self.stages
         ]
 
 
@@ -92,9 +95,9 @@ def test_what_another_process_stores_meanwhile_is_kept(tmp_path: Path) -> None:
     log: list[str] = []
 
     class Meanwhile(Counted):
-        def run(self, data: Path | None) -> list[Row]:
+        def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
             run_study("s", study(Counted("a", log), Counted("b", log), Counted("c", log)), tmp_path, only="c")
-            return super().run(data)
+            return super().run(data, seeds)
 
     found = run_study("s", study(Meanwhile("a", log), Counted("b", log), Counted("c", log)), tmp_path, only="a")
     assert sorted({row["cell"] for row in found.rows}) == ["a", "c"]
@@ -111,6 +114,25 @@ def test_a_missing_row_is_named_and_its_cell_trained_again(tmp_path: Path) -> No
     assert log == ["a", "b", "a"]
     assert again.missing == []
     assert len(again.rows) == len(whole)
+
+
+def test_more_seeds_are_added_to_those_that_are_stored(tmp_path: Path) -> None:
+    log: list[str] = []
+    both = study(Counted("a", log), Counted("b", log, seeds=3))
+    usual = run_study("s", both, tmp_path).rows
+    more = run_study("s", both, tmp_path, seeds=4)
+    assert [row for row in more.rows if row in usual] == usual
+    added = [row["value"] for row in more.rows if row not in usual]
+    assert added == ["a 2 of [2, 3]", "a 3 of [2, 3]", "b 3 of [3]"]
+    assert [row["seed"] for row in more.rows] == [*range(4), *range(4)]
+    log.clear()
+    for fewer in (None, 1, 4):
+        assert run_study("s", both, tmp_path, seeds=fewer).rows == more.rows, "those that are stored belong to it"
+        assert stored_study("s", both, tmp_path, seeds=fewer).missing == []
+    assert log == []
+    assert stored_study("s", both, tmp_path, seeds=5).missing == ["a", "b"]
+    with pytest.raises(ValueError, match="'seeds' must be 1 or more"):
+        run_study("s", both, tmp_path, seeds=0)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +183,10 @@ def test_rows_of_the_same_settings_are_taken_over_from_another_study(tmp_path: P
     rewrite(tmp_path / "whole.json", lambda rows: rows + [{**row, "cell": "same settings"} for row in rows])
     found = run_study("part", part, tmp_path, tell=said.append)
     assert log == ["long name", "other", "more"]  # one of other settings, and one with more seeds than are there
-    assert [row["value"] for row in found.rows if row["cell"] == "a"] == ["long name 0", "long name 1"]
+    assert [row["value"] for row in found.rows if row["cell"] == "a"] == [
+        "long name 0 of [0, 1, 2]",
+        "long name 1 of [0, 1, 2]",
+    ]
     assert "a: taken over from whole" in said
 
 

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments import STUDIES, Row, run_study
-from paretomtl.experiments._task_claims import PAPER_TABLES, SHOWN, census_claims, dominated_share, table_claims
+from paretomtl.experiments import STUDIES, Row, load_rows, run_study
+from paretomtl.experiments._task_claims import census_claims, dominated_share, table_claims
+from paretomtl.experiments._task_lines import (
+    PAPER_TABLES,
+    SHOWN,
+    cell_lines,
+    plain_share,
+    scale_lines,
+    vector_lines,
+)
 from paretomtl.experiments._task_studies import EXPERTS, SHARED
 
 NAMES = ("census", "faces", "localization", "three-digits", "many-tasks")
@@ -32,6 +44,45 @@ def test_a_smoke_run_is_whole_and_says_what_was_run(smoke: dict[str, list[Row]],
         assert row.keys() >= {"seconds", "date", "hardware", "versions", "settings", "in_region"}
     assert all(claim.measured and claim.verdict for claim in STUDIES[name].claims(rows))
     assert STUDIES[name].facts(rows)
+
+
+def test_a_seed_that_is_added_is_what_it_would_have_been_with_the_others(tmp_path: Path) -> None:
+    only = "census / shared trunk / uncertainty"
+    run_study("census", STUDIES["census"], tmp_path / "apart", size="smoke", only=only, seeds=1)
+    apart, at_once = (
+        run_study("census", STUDIES["census"], tmp_path / folder, size="smoke", only=only, seeds=2).rows
+        for folder in ("apart", "at once")
+    )
+    assert [row["seeds_at_once"] for row in apart] == [1, 1]
+    assert [row["seeds_at_once"] for row in at_once] == [2, 2]
+    for one, other in zip(apart, at_once, strict=True):
+        assert (one["seed"], one["losses"], one["metrics"]) == (other["seed"], other["losses"], other["metrics"])
+
+
+def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
+    """By SIGKILL after the first of two cells, whose rows stay as they were."""
+    path, only = tmp_path / "census.json", "uncertainty"
+    code = f"""
+import os, signal
+from pathlib import Path
+from paretomtl.experiments import STUDIES, _runner, run_study
+train = _runner.train_cell
+def killed(common, work, link):
+    if Path({str(path)!r}).exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return train(common, work, link)
+_runner.train_cell = killed
+run_study("census", STUDIES["census"], Path({str(tmp_path)!r}), size="smoke", only={only!r})
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    first = load_rows(path)
+    assert {row["cell"] for row in first} == {"census / shared trunk / uncertainty"}
+    found = run_study("census", STUDIES["census"], tmp_path, size="smoke", only=only)
+    assert found.trained == 1
+    assert [(row["cell"], row["losses"], row["date"]) for row in found.rows[:2]] == [
+        (row["cell"], row["losses"], row["date"]) for row in first
+    ]
+    assert len(found.rows) == 4
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,7 +109,7 @@ def test_dominated_share() -> None:
     points = [[1.0, 1.0], [0.0, 2.0], [3.0, 3.0]]
     assert dominated_share(points, [[1.0, 1.0]]) == pytest.approx(1 / 3)  # an equal point does not dominate
     assert dominated_share(points, [[0.0, 0.0]]) == 1.0
-    assert dominated_share(points, [[9.0, 9.0]]) == 0.0
+    assert dominated_share(points, [[9.0, 9.0]]) == dominated_share(points, []) == 0.0
 
 
 def census_row(method: str, note: str, volume: float, losses: Any, seed: int, part: str) -> Row:
@@ -79,12 +130,14 @@ def test_claims_on_census(gain: float, good: float, expected: list[str]) -> None
                 census_row("pareto-mtl", "25 random", 0.2 + gain, [[good] * 3], seed, part),
                 census_row("random-search", "", 0.2, [[0.4] * 3, [0.3] * 3], seed, part),
             ]
-    assert [claim.verdict for claim in census_claims(rows)] == expected * 2
+    assert [claim.verdict for claim in census_claims(rows)] == [*expected * 2, "not measured"]
+    broken = [{**row, "losses": [[None] * 3, *row["losses"]]} for row in rows]
+    assert [claim.verdict for claim in census_claims(broken)[:4]] == expected * 2, "what is not finite is left out"
     assert {claim.verdict for claim in census_claims([])} == {"not measured"}
 
 
 def test_claims_on_tables_name_the_task_whose_vector_does_not_favour_it() -> None:
-    def rows(values: list[list[float]]) -> list[Row]:
+    def rows(values: list[list[Any]]) -> list[Row]:
         metrics = dict(zip(SHOWN["localization"], (list(column) for column in zip(*values, strict=True)), strict=True))
         common = {"stage": "final", "part": SHARED, "note": "", "method": "pareto-mtl", "problem": "localization"}
         vectors = pm.preferences.even(3, 2).tolist()
@@ -93,15 +146,88 @@ def test_claims_on_tables_name_the_task_whose_vector_does_not_favour_it() -> Non
         return [{**row, "seed": seed} for seed in range(2)]
 
     # From (1, 0), which allows metres and favours degrees, to (0, 1).
-    (claim,) = table_claims(rows([[0.4, 3.0], [0.3, 4.0], [0.2, 5.0]]))
-    assert claim.verdict == "reproduced"
-    (claim,) = table_claims(rows([[0.4, 3.0], [0.1, 4.0], [0.2, 5.0]]))
+    claim, balanced = table_claims(rows([[0.4, 3.0], [0.3, 4.0], [0.2, 5.0]]))
+    assert (claim.verdict, balanced.verdict) == ("reproduced", "not measured")
+    claim, _ = table_claims(rows([[0.4, 3.0], [0.3, 4.0], [0.2, None]]))
+    assert claim.verdict == "reproduced", "a model without a value is not the best"
+    claim, _ = table_claims(rows([[0.4, 3.0], [0.1, 4.0], [0.2, 5.0]]))
     assert claim.verdict == "partly"
     assert "translation: translation error 0.2, best of all vectors 0.1" in claim.measured
-    (claim,) = table_claims(rows([[0.1, 5.0], [0.3, 4.0], [0.4, 3.0]]))
+    claim, _ = table_claims(rows([[0.1, 5.0], [0.3, 4.0], [0.4, 3.0]]))
     assert claim.verdict == "not reproduced"
 
 
 def test_the_papers_tables_have_a_number_for_each_task() -> None:
     for problem, table in PAPER_TABLES.items():
         assert all(len(numbers) == len(SHOWN[problem]) for numbers in table.values())
+
+
+def test_the_names_of_solutions_are_those_of_the_papers_tables(smoke: dict[str, list[Row]]) -> None:
+    for name, problem in (("faces", "utkface"), ("localization", "localization")):
+        lines = vector_lines(smoke[name])
+        measured = [line for line in lines if "scaled" not in line.name]
+        assert sorted(line.name for line in measured) == sorted(PAPER_TABLES[problem])
+        assert all(line.paper == PAPER_TABLES[problem][line.name] for line in measured)
+        assert all(any(line.regions) == line.name.startswith("Pareto MTL") for line in lines)
+        assert len(lines) == len({line.name for line in lines})
+
+
+def test_separate_networks_are_judged_in_their_own_task_alone(smoke: dict[str, list[Row]]) -> None:
+    def other(row: Row) -> Row:
+        own = {"translation": 0, "rotation": 1}
+        metrics = {
+            name: [value if own[name.split()[-2]] == k else 9e9 for k, value in enumerate(values)]
+            for name, values in row["metrics"].items()
+        }
+        return {**row, "metrics": metrics}
+
+    alone = [row for row in smoke["localization"] if row["method"] == "single-task"]
+    assert vector_lines([other(row) for row in alone]) == vector_lines(alone)
+    assert [line.best for line in cell_lines([other(row) for row in alone])] == [cell_lines(alone)[0].best]
+
+
+@pytest.mark.parametrize("name", NAMES[:-1])
+def test_regions_by_losses_as_they_are_are_those_of_training_without_a_scale(
+    smoke: dict[str, list[Row]], name: str
+) -> None:
+    plain = [row for row in smoke[name] if row["method"] == "pareto-mtl" and "scaled" not in row["note"]]
+    assert plain
+    for row in plain:
+        assert plain_share(row, "train_losses") == pytest.approx(row["in_region"] / row["preferences"])
+        assert plain_share(row, "losses") == pytest.approx(row["in_region_test"] / row["preferences"])
+
+
+def scaled_rows(note: str, volume: float, hits: int) -> list[Row]:
+    """Two vectors and two tasks; both losses lie in the region of the first vector."""
+    losses = [[0.9, 0.1], [0.8, 0.2]]
+    fields = {"part": SHARED, "stage": "final", "method": "pareto-mtl", "note": note, "problem": "localization"}
+    more = {"tasks": ["translation", "rotation"], "spread": 0.1, "in_region": hits, "in_region_test": 1}
+    metrics = {"translation error": [0.3, 0.2], "rotation error": [4.0, None]}
+    points = {"preferences": 2, "vectors": [[1.0, 0.0], [0.0, 1.0]], "losses": losses, "train_losses": losses}
+    row = {**fields, **more, **points, "metrics": metrics, "better": dict.fromkeys(metrics, "lower")}
+    return [{**row, "seed": seed, "hypervolume": volume + 0.001 * seed} for seed in range(3)]
+
+
+def test_scaled_losses_are_set_beside_losses_as_they_are() -> None:
+    assert scale_lines(scaled_rows("scaled by first", 0.2, 1), "") == []
+    rows = scaled_rows("", 0.2, 1) + scaled_rows("scaled by points", 0.1, 1) + scaled_rows("scaled by gradnorm", 0.3, 2)
+    plain, given, balanced = scale_lines(rows, "")
+    assert (plain.losses, given.losses, balanced.losses) == ("as they are", "by points", "by gradnorm")
+    assert given.verdict == "less hypervolume, spread not told apart, share in regions not told apart"
+    assert balanced.verdict == "more hypervolume, spread not told apart, more share in regions"
+    assert (balanced.regions, balanced.plain) == (("100%", "50%"), ("50%", "50%"))
+    assert balanced.best == ("0.2000 ± 0.0000", "4.000 ± 0.000")
+
+
+@pytest.mark.parametrize(
+    ("volumes", "verdict"),
+    [((0.3, 0.3), "reproduced"), ((0.3, 0.1), "partly"), ((0.1, 0.1), "not reproduced"), ((0.3,), "so far reproduced")],
+)
+def test_the_claim_on_tasks_that_are_balanced_first(volumes: tuple[float, ...], verdict: str) -> None:
+    rows = scaled_rows("", 0.2, 1)
+    for scale, volume in zip(("gradnorm", "uncertainty"), volumes, strict=False):
+        rows += scaled_rows(f"scaled by {scale}", volume, 1)
+    claim = table_claims(rows)[-1]
+    assert claim.where == "supplement 3"
+    assert claim.verdict == verdict
+    assert "in their own region 50% / 50% against 50% / 50%" in claim.measured

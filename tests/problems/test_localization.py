@@ -202,10 +202,36 @@ def test_images_that_do_not_decode_are_all_named(road: Path, tmp_path: Path) -> 
     paths = sorted((road / "image" / "Record001" / "Camera_1").iterdir())[:2]
     for path in paths:
         path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(ValueError, match=r"must hold pictures that decode. 2 of 18 do not:") as error:
+    with pytest.raises(ValueError, match=r"must hold pictures that decode. 2 of 18 do not; skip_broken=True") as error:
         prepare_localization(road, tmp_path)
     assert all(f"'{path}'" in str(error.value) for path in paths)
     assert not list(tmp_path.glob("*.npz"))
+
+
+def test_images_that_do_not_decode_are_left_out_when_asked(road: Path, tmp_path: Path) -> None:
+    """The others keep their moments, so that blocks of the split are where they were."""
+    whole = prepare_localization(road, tmp_path / "whole", (10, 12))
+    (road / "split").mkdir()
+    for name, names in (("train.txt", whole.names[:9]), ("val.txt", whole.names[9:])):
+        (road / "split" / name).write_text("\n".join(names))
+    gone = sorted((road / "image" / "Record001" / "Camera_1").iterdir())[1:3]
+    for path in gone:
+        path.write_bytes(b"text")
+    told: list[str] = []
+    made = prepare_localization(road, tmp_path / "some", (10, 12), skip_broken=True, tell=told.append)
+    assert told[0].startswith("Left out 2 of 18 pictures:")
+    assert all(f"'{path}' must be a whole picture. It does not decode: it is neither" in told[0] for path in gone)
+    kept = [0, *range(3, 18)]
+    assert made.names.tolist() == whole.names[kept].tolist()
+    assert made.moments.tolist() == whole.moments[kept].tolist()
+    assert made.listed.tolist() == [1] * 7 + [2] * 9
+    for name in ("images", "positions", "quaternions", "records"):
+        np.testing.assert_array_equal(getattr(made, name), getattr(whole, name)[kept])
+    assert len(load_localization(tmp_path / "some", (10, 12))) == 16
+    for path in (road / "image").rglob("*.jpg"):
+        path.write_bytes(b"")
+    with pytest.raises(ValueError, match=r"must hold pictures that decode. 18 of 18 do not:"):
+        prepare_localization(road, tmp_path / "none", skip_broken=True)
 
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:

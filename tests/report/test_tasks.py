@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from paretomtl.experiments import STUDIES, Row, run_study
-from paretomtl.experiments._task_studies import EXPERTS, SHARED
+from paretomtl.experiments._task_studies import EXPERTS, SCALES, SHARED
 from paretomtl.report import DRAWINGS, _panels
 from paretomtl.report._planes import TEST_LOSS, layer, plane_limits
 from paretomtl.report._spaces import IN_SPACE, Course, draw_parallel, draw_space
@@ -22,7 +22,7 @@ pyplot = pytest.importorskip(
 FIGURES = {
     "census": ["scatter", "projections", "parallel", "hypervolume"],
     "three-digits": ["scatter", "projections", "parallel", "hypervolume"],
-    "faces": [""],
+    "faces": ["scatter", "projections", "parallel"],
     "localization": [""],
     "many-tasks": [""],
 }
@@ -158,8 +158,8 @@ def test_faces_are_named_by_what_a_vector_favours_and_up_is_better(
     rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
 ) -> None:
     DRAWINGS["faces"](rows["faces"], tmp_path)
-    panels = unsaved["faces"].axes
-    assert len(panels) == 5, "one for each way to scale the losses"
+    panels = unsaved["faces-parallel"].axes
+    assert len(panels) == 6, "one for each way to scale the losses"
     lines = {line.get_label(): list(line.get_ydata()) for line in panels[0].lines[3:]}
     assert list(lines)[:4] == [
         f"Pareto MTL, {word}" for word in ("balanced", "favours gender", "favours race", "favours age")
@@ -173,7 +173,26 @@ def test_faces_are_named_by_what_a_vector_favours_and_up_is_better(
     separate = [row for row in rows["faces"] if row["method"] == "single-task"]
     changed = [_task_metrics(row, 7) if row in separate else row for row in rows["faces"]]
     DRAWINGS["faces"](changed, tmp_path)
-    assert list(unsaved["faces"].axes[0].lines[-1].get_ydata()) == lines["Single task"], "each in its own task alone"
+    drawn = unsaved["faces-parallel"].axes[0].lines[-1]
+    assert list(drawn.get_ydata()) == lines["Single task"], "each in its own task alone"
+
+
+def test_faces_in_space_and_in_pairs_are_mean_errors(
+    rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
+) -> None:
+    DRAWINGS["faces"](rows["faces"], tmp_path)
+    mine = [row for row in rows["faces"] if row["method"] == "mgda"]
+    gender, age = (
+        sum(row["metrics"][metric][0] for row in mine) / len(mine) for metric in ("gender accuracy", "age error")
+    )
+    panel = unsaved["faces-projections"].axes[1]
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("gender error", "age error")
+    points = [tuple(point) for each in panel.collections for point in each.get_offsets().tolist()]
+    assert any(point == pytest.approx((1 - gender, age)) for point in points)
+    others, scaled = unsaved["faces-scatter"].axes
+    labels = [axis.get_legend_handles_labels()[1] for axis in (others, scaled)]
+    assert labels[0] == ["Pareto MTL", "Fixed weights", "MOO-MTL", "GradNorm", "Uncertainty", "Single task"]
+    assert labels[1] == ["Pareto MTL", *(f"Pareto MTL, scaled by {way}" for way in (*SCALES, "points"))]
 
 
 def test_localization_shows_means_and_seeds(unsaved: dict[str, Any], tmp_path: Path) -> None:
@@ -214,7 +233,7 @@ def test_gathered_vectors_have_panels_of_their_own(unsaved: dict[str, Any], tmp_
     assert panels[0].get_ylim() == panels[2].get_ylim()
 
 
-_SCALED = ("scaled by running", "scaled by gradnorm", "scaled by uncertainty")
+_SCALED = ("scaled by running", "scaled by gradnorm", "scaled by uncertainty", "scaled by points")
 
 
 def _filled(name: str, trained: list[Row]) -> list[Row]:

@@ -64,7 +64,7 @@ def prepare(
     side: Annotated[int, typer.Option(help="Of faces, in pixels.")] = SIDE,
     size: Annotated[str, typer.Option(help="Of frames for localization, height by width.")] = f"{SIZE[0]}x{SIZE[1]}",
     skip_broken: Annotated[
-        bool, typer.Option("--skip-broken", help="Leave out faces that cannot be read, and name them.")
+        bool, typer.Option("--skip-broken", help="Leave out faces and frames that cannot be read, and name them.")
     ] = False,
     sheet: Annotated[
         Path | None,
@@ -154,7 +154,7 @@ def _others(
         return _Prepared(*files, made.checksum(), None, summary, {"faces": len(made)}, arguments)
 
     def localization() -> _Prepared:
-        made = prepare_localization(source, cache, size, tell)
+        made = prepare_localization(source, cache, size, tell, skip_broken)
         files = (localization_file(cache, size), localization_file(None, size))
         count = len(made.images)
         summary = f"{count:,} frames, {size[0]} by {size[1]}"

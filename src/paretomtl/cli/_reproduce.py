@@ -26,6 +26,9 @@ def reproduce(
     out: Annotated[Path | None, typer.Option(help="Where rows and figures are; out/reproduce if left out.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small run: minutes on two cores.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A tiny run that only shows that everything works.")] = False,
+    seeds: Annotated[
+        int | None, typer.Option(help="How many of every cell; more than are stored are trained besides.")
+    ] = None,
     draw: Annotated[bool, typer.Option("--draw", help="Train nothing: claims and figures of what is stored.")] = False,
     seconds: Annotated[
         float | None, typer.Option(help="Begin nothing that would end later; the rest another time.")
@@ -55,12 +58,14 @@ def reproduce(
             check_writable("--out", folder)
             began = time.perf_counter()
             if draw:
-                progress = stored_study(each, STUDIES[each], folder, size)
+                progress = stored_study(each, STUDIES[each], folder, size, seeds)
             else:
-                command = f"paretomtl reproduce {each}{'' if size == 'full' else f' --{size}'}"
+                options = [f" --{size}"] if size != "full" else []
+                options += [f" --seeds {seeds}"] if seeds is not None else []
+                command = f"paretomtl reproduce {each}{''.join(options)}"
                 progress = run_study(
-                    each, STUDIES[each], folder, size=size, seconds=seconds, only=only, data=data, again=again,
-                    command=command, executor=executor,
+                    each, STUDIES[each], folder, size=size, seeds=seeds, seconds=seconds, only=only, data=data,
+                    again=again, command=command, executor=executor,
                     tell=lambda text: errors.print(text, highlight=False, soft_wrap=True),
                 )  # fmt: skip
             found[each] = _told(each, STUDIES[each], progress, folder, quiet=as_json, began=began, size=size)

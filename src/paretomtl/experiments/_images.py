@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -111,13 +112,13 @@ class ImageCell:
         }
         return "; ".join(f"{name}={value}" for name, value in said.items())
 
-    def run(self, data: Path | None) -> list[Row]:
+    def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         problem = self._problem(data)
         fronts = fit_seeds(
             problem,
             self.method,
             self._vectors(),
-            seeds=range(self.seeds),
+            seeds=seeds,
             epochs=self.epochs,
             keep=self.keep,
             precision=self.precision,
@@ -125,7 +126,7 @@ class ImageCell:
         )
         stages = [(front, "final") for front in fronts]
         stages += [(front.snapshot, "snapshot") for front in fronts if front.snapshot is not None]
-        return [self._row(front, stage) for front, stage in stages]
+        return [self._row(front, stage, len(seeds)) for front, stage in stages]
 
     def _vectors(self) -> int | Tensor | None:
         rows = self.preferences
@@ -141,7 +142,7 @@ class ImageCell:
         recipe, make, tasks = RECIPES[self.recipe], _NETWORKS[self.network], splits["train"][1].shape[1]
         return problem_of(self.problem, splits, recipe, lambda: make(tasks=tasks, scale=recipe.scale))
 
-    def _row(self, front: Front, stage: str) -> Row:
+    def _row(self, front: Front, stage: str, at_once: int) -> Row:
         return {
             "part": self.part,
             "stage": stage,
@@ -153,7 +154,7 @@ class ImageCell:
             "epochs": self.epochs,
             "error_hypervolume": None,
             **solutions(front, [2.0] * len(front.tasks)),
-            "seeds_at_once": self.seeds,
+            "seeds_at_once": at_once,
         }
 
 

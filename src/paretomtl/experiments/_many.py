@@ -68,7 +68,7 @@ class ManyCell:
     def stages(self) -> tuple[str, ...]:
         return ("final", "snapshot")
 
-    def run(self, data: Path | None = None) -> list[Row]:
+    def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         """Two rows per seed: before and after the constraints are dropped. There are no ``data``."""
         require("moocore", "indicators")  # rather now than after training
         problem = synthetic(tasks=self.tasks)
@@ -77,7 +77,7 @@ class ManyCell:
             self.method,
             self.vectors,
             epochs=self.steps,
-            seeds=range(self.seeds),
+            seeds=seeds,
             optimizer=lambda parameters: torch.optim.SGD(parameters, lr=1.0),
             device="cpu",
             precision="float64",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,12 @@ def results_file(folder: Path, name: str) -> Path:
     return folder / f"{name}.json"
 
 
-def stored_study(name: str, study: Study, folder: Path, size: Size = "full") -> Progress:
+def stored_study(name: str, study: Study, folder: Path, size: Size = "full", seeds: int | None = None) -> Progress:
     """What is stored of a study, checked; nothing is trained.
 
     Rows must belong to its cells, with the settings that these have now, each once: an error names those that do not.
     """
-    cells = study.cells(size)
+    cells = _cells(study, size, seeds)
     path = results_file(folder, name)
     rows = load_rows(path) if path.exists() else []
     found = fill_indicators(_checked(path, rows, cells))
@@ -58,6 +58,7 @@ def run_study(
     folder: Path,
     *,
     size: Size = "full",
+    seeds: int | None = None,
     seconds: float | None = None,
     only: str | None = None,
     data: Path | None = None,
@@ -74,6 +75,8 @@ def run_study(
         study: what to run.
         folder: where the rows are.
         size: how much of it.
+        seeds: how many of every cell, from 0 on, in place of the study's own number; those that are stored are kept,
+            and so are more of them.
         seconds: begin no cell that would end later than this, judged by the slowest one that is stored or was trained.
         only: train the cells alone whose name contains this.
         data: where data sets are kept.
@@ -86,7 +89,7 @@ def run_study(
     if executor is not None and seconds is not None:
         raise ValueError(f"'seconds' must be left out with an executor, which begins cells itself. Got {seconds}.")
     check_writable("out", folder)
-    cells = study.cells(size)
+    cells = _cells(study, size, seeds)
     path = results_file(folder, name)
     rows = load_rows(path) if path.exists() else []
     if again:
@@ -97,7 +100,8 @@ def run_study(
     rows = _taken_over(study, cells, rows, folder, tell)
     began, trained = time.monotonic(), 0
     slowest = max((float(row.get("seconds") or 0.0) for row in rows), default=0.0)  # of those that are stored
-    lacking = [cell for cell in cells if _lacking(cell, rows) and (only is None or only in cell.name)]
+    wanted = [(cell, _lacking(cell, rows)) for cell in cells if only is None or only in cell.name]
+    lacking = [(cell, sorted({seed for seed, _ in gone})) for cell, gone in wanted if gone]
     with executor or SerialExecutor() as place:
         jobs = _Cells(lacking, data, {"beside": beside} if beside else {}, place, tell)
 
@@ -108,42 +112,52 @@ def run_study(
                 jobs.stop()
 
         stop_in_time()
-        for i, (made, taken) in place.map(jobs):
+        for _, (made, taken) in place.map(jobs):
             slowest = max(slowest, taken)
             trained += 1
-            mine = [row for row in rows if row["cell"] != lacking[i].name] + made
+            new = {_label(row) for row in made}
+            mine = [row for row in rows if _label(row) not in new] + made
             rows = update_rows(path, name, command, partial(_with_others, cells=cells, rows=mine))
             stop_in_time()
     rows = update_rows(path, name, command, lambda stored: fill_indicators(_with_others(stored, cells, rows)))
     return Progress(rows, [cell.name for cell in cells if _lacking(cell, rows)], trained)
 
 
+def _cells(study: Study, size: Size, seeds: int | None) -> Sequence[Cell]:
+    """The work of a study, with another number of seeds if one is given."""
+    if seeds is not None and seeds < 1:
+        raise ValueError(f"'seeds' must be 1 or more. Got {seeds} instead.")
+    return [cell if seeds is None else replace(cell, seeds=seeds) for cell in study.cells(size)]
+
+
 class _Cells(Jobs):
-    """Cells of a study that are not stored yet."""
+    """Cells of a study with the seeds that are not stored yet."""
 
     def __init__(
         self,
-        cells: Sequence[Cell],
+        work: Sequence[tuple[Cell, list[int]]],
         data: Path | None,
         stamp: Row,
         place: Executor,
         tell: Callable[[str], None],
     ) -> None:
-        device = place.room(None).device if cells else "cpu"
-        names = [cell.name for cell in cells]
-        super().__init__(train_cell, names, cells, (data, stamp), device, {cell.name: cell for cell in cells})
+        device = place.room(None).device if work else "cpu"
+        names = [cell.name for cell, _ in work]
+        super().__init__(train_cell, names, work, (data, stamp), device, {cell.name: cell for cell, _ in work})
         self._tell = tell
 
     def began(self, i: int, where: Mapping[str, Any]) -> None:
         self._tell(self.names[i])
 
 
-def train_cell(common: tuple[Path | None, Row], cell: Cell, link: Link) -> tuple[list[Row], float]:
-    """The rows of a cell, with where they were trained; and how long that took."""
-    data, stamp = common
+def train_cell(
+    common: tuple[Path | None, Row], work: tuple[Cell, Sequence[int]], link: Link
+) -> tuple[list[Row], float]:
+    """The rows of some seeds of a cell, with where they were trained; and how long that took."""
+    (data, stamp), (cell, seeds) = common, work
     began = time.monotonic()
     stamp = {"settings": cell.settings, **stamp, **environment()}
-    return [{"cell": cell.name, **row, **stamp} for row in cell.run(data)], time.monotonic() - began
+    return [{"cell": cell.name, **row, **stamp} for row in cell.run(data, seeds)], time.monotonic() - began
 
 
 def _checked(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:
@@ -205,9 +219,9 @@ def _taken_over(
 
 
 def _with_others(stored: Sequence[Row], cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
-    """With the rows of cells that another process has stored meanwhile."""
-    known, mine = {cell.name: cell for cell in cells}, {row["cell"] for row in rows}
-    return _in_order(cells, [*rows, *(row for row in stored if _belongs(row, known) and row["cell"] not in mine)])
+    """With the rows that another process has stored meanwhile."""
+    known, mine = {cell.name: cell for cell in cells}, {_label(row) for row in rows}
+    return _in_order(cells, [*rows, *(row for row in stored if _belongs(row, known) and _label(row) not in mine)])
 
 
 def _lacking(cell: Cell, rows: Sequence[Row], *, any_name: bool = False) -> list[tuple[int, str]]:

@@ -95,7 +95,7 @@ STUDIES = {
         "Three digits on a canvas: 5, 15 and 25 preferences beside weights.",
         _task_studies.three_digits,
         _more_claims.no_claims,
-        _task_claims.census_facts,
+        _task_claims.digits_facts,
     ),
 }
 """What ``paretomtl reproduce`` can run."""

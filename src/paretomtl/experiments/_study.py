@@ -36,8 +36,11 @@ class Cell(Protocol):
     def stages(self) -> tuple[str, ...]:
         """What each seed leaves: "final", and "snapshot" where the method drops its constraints."""
 
-    def run(self, data: Path | None) -> list[Row]:
-        """Train it; the rows in any order, with ``seed`` and ``stage``. ``data`` is where data sets are kept."""
+    def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
+        """Train these seeds at once; the rows in any order, with ``seed`` and ``stage``.
+
+        ``data`` is where data sets are kept.
+        """
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class SyntheticCell:
         released = isinstance(self.method, ParetoMTL) and self.method.release_steps > 0
         return ("final", "snapshot") if released else ("final",)
 
-    def run(self, data: Path | None = None) -> list[Row]:
+    def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         """One row per seed, and one more where a snapshot was taken before a release. There are no ``data``."""
         problem = synthetic(tasks=self.tasks, difficulties=[self.ratio] + [1.0] * (self.tasks - 1), half=self.half)
         fronts = fit_seeds(
@@ -85,7 +85,7 @@ class SyntheticCell:
             self.method,
             self.preferences,
             epochs=self.epochs,
-            seeds=range(self.seeds),
+            seeds=seeds,
             optimizer=lambda parameters: torch.optim.SGD(parameters, lr=self.learning_rate),
             device="cpu",
             precision="float64",

@@ -2,53 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
 
 from paretomtl.experiments._image_claims import LABELS
+from paretomtl.experiments._indicators import finite_points
 from paretomtl.experiments._statistics import column, difference, has, mean, pick, plus_minus
 from paretomtl.experiments._store import Row
 from paretomtl.experiments._study import Claim, judge, measured_claim
+from paretomtl.experiments._task_lines import (
+    AS_THEY_ARE,
+    SHOWN,
+    CellLine,
+    cell_lines,
+    metrics_of,
+    region_shares,
+    scale_lines,
+    scaled_notes,
+    vector_lines,
+)
 from paretomtl.experiments._task_studies import EXPERTS, SHARED
 
-PAPER_TABLES = {
-    "utkface": {
-        "single task": (0.8792, 0.7813, 13.551),
-        "fixed": (0.8740, 0.7838, 13.900),
-        "GradNorm": (0.8809, 0.7660, 13.792),
-        "Uncertainty": (0.8797, 0.7704, 13.969),
-        "MOO-MTL": (0.8780, 0.7784, 13.808),
-        "Pareto MTL (1, 1, 1)": (0.8780, 0.7867, 13.918),
-        "Pareto MTL (0, 1, 1)": (0.8856, 0.7541, 14.414),
-        "Pareto MTL (1, 0, 1)": (0.8722, 0.7928, 14.322),
-        "Pareto MTL (1, 1, 0)": (0.8669, 0.7623, 13.518),
-    },
-    "localization": {
-        "single task": (8.392, 2.461),
-        "grid search (0.25, 0.75)": (9.927, 2.177),
-        "grid search (0.5, 0.5)": (7.840, 2.306),
-        "grid search (0.75, 0.25)": (7.585, 2.621),
-        "GradNorm": (7.751, 2.287),
-        "Uncertainty": (7.624, 2.263),
-        "MOO-MTL": (7.909, 2.090),
-        "Pareto MTL (0, 1)": (7.285, 2.335),
-        "Pareto MTL (1, 1)": (7.724, 2.156),
-        "Pareto MTL (1, 0)": (8.411, 1.771),
-    },
-}
-"""The paper's tables, on its own data: gender and race accuracy and age error; metres and degrees."""
+EVEN = "25 even"
+"""The note of the cell of census that those with scaled losses are set beside."""
 
-SHOWN = {
-    "utkface": ("gender accuracy", "race accuracy", "age error"),
-    "localization": ("translation error", "rotation error"),
-}
-"""The metrics of the paper's tables, one per task."""
+_BALANCED = ("gradnorm", "uncertainty")  # the methods that the paper would balance tasks by
 
 
 def census_claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, section 2.1."""
-    return [claim for part in (SHARED, EXPERTS) for claim in (_more_vectors(rows, part), _dominates(rows, part))]
+    """Supplement, sections 2.1 and 3."""
+    found = [claim for part in (SHARED, EXPERTS) for claim in (_more_vectors(rows, part), _dominates(rows, part))]
+    return [*found, _balance_first(rows, EVEN)]
 
 
 def _more_vectors(rows: Sequence[Row], part: str) -> Claim:
@@ -69,12 +55,13 @@ def _more_vectors(rows: Sequence[Row], part: str) -> Claim:
 def _dominates(rows: Sequence[Row], part: str) -> Claim:
     said, ours, theirs = [], 0.0, 0.0
     if has(rows, part=part, note="25 random") and has(rows, part=part, method="random-search"):
-        pareto = {row["seed"]: row["losses"] for row in pick(rows, part=part, note="25 random")}
-        random = {row["seed"]: row["losses"] for row in pick(rows, part=part, method="random-search")}
-        both = sorted(pareto.keys() & random.keys())
-        ours = mean([dominated_share(random[seed], pareto[seed]) for seed in both])
-        theirs = mean([dominated_share(pareto[seed], random[seed]) for seed in both])
-        said = [f"{ours:.0%} of random search by Pareto MTL, {theirs:.0%} of Pareto MTL by random search"]
+        pareto, random = pick(rows, part=part, note="25 random"), pick(rows, part=part, method="random-search")
+        ours, theirs = _dominated(random, pareto), _dominated(pareto, random)
+        volumes = [plus_minus(column(each, "hypervolume"), 4) for each in (random, pareto)]
+        said = [
+            f"{ours:.0%} of random search by Pareto MTL, {theirs:.0%} of Pareto MTL by random search",
+            f"hypervolume {volumes[0]} of random search, {volumes[1]} of Pareto MTL",
+        ]
     return measured_claim(
         f"supplement 2.1, figure 8b; {part}",
         "25 solutions of Pareto MTL dominate nearly all of as many random weights",
@@ -84,23 +71,26 @@ def _dominates(rows: Sequence[Row], part: str) -> Claim:
     )
 
 
+def _dominated(rows: Sequence[Row], others: Sequence[Row]) -> float:
+    """The share of solutions that one of the other rows' dominates, of the same seed; the mean over seeds."""
+    points, rivals = ({row["seed"]: finite_points(row) for row in each} for each in (rows, others))
+    return mean([dominated_share(points[seed], rivals[seed]) for seed in sorted(points.keys() & rivals.keys())])
+
+
 def dominated_share(points: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> float:
-    """The share of points that one of the others dominates: nowhere worse, and somewhere better."""
+    """The share of points that one of the others dominates: nowhere worse, and somewhere better. NaN of no points."""
+    if not (points and others):
+        return 0.0 if points else math.nan
     mine, theirs = (torch.tensor(rows, dtype=torch.float64) for rows in (points, others))
     no_worse = (theirs[None] <= mine[:, None]).all(-1)
     better = (theirs[None] < mine[:, None]).any(-1)
     return float((no_worse & better).any(-1).double().mean())
 
 
-def census_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Every method: hypervolume, spread, regions."""
-    return _summaries(rows)
-
-
 def table_claims(rows: Sequence[Row]) -> list[Claim]:
     """Table 1 and the supplement's table: for each task, the vector that favours it gives the best value."""
     notes = dict.fromkeys(row["note"] for row in rows if row["method"] == "pareto-mtl")
-    return [_favoured(rows, note) for note in notes]
+    return [*(_favoured(rows, note) for note in notes), _balance_first(rows, "")]
 
 
 def _favoured(rows: Sequence[Row], note: str) -> Claim:
@@ -108,9 +98,9 @@ def _favoured(rows: Sequence[Row], note: str) -> Claim:
     problem, tasks = mine[0]["problem"], mine[0]["tasks"]
     said, hits = [], []
     for i, metric in enumerate(SHOWN[problem]):
-        lower = mine[0]["better"][metric] == "lower"
-        means = [mean(list(values)) for values in zip(*(row["metrics"][metric] for row in mine), strict=True)]
-        best = min(means) if lower else max(means)
+        means = [_mean(values) for values in zip(*(row["metrics"][metric] for row in mine), strict=True)]
+        known = [value for value in means if not math.isnan(value)]
+        best = (min if mine[0]["better"][metric] == "lower" else max)(known, default=math.nan)
         favoured = min(range(len(means)), key=lambda k: mine[0]["vectors"][k][i])  # the smallest share of loss i
         hits.append(means[favoured] == best)
         said.append(f"{tasks[i]}: {metric} {means[favoured]:.4g}, best of all vectors {best:.4g}")
@@ -123,46 +113,91 @@ def _favoured(rows: Sequence[Row], note: str) -> Claim:
     )
 
 
+def _mean(values: Sequence[float | None]) -> float:
+    return mean([math.nan if value is None else value for value in values])
+
+
+def _balance_first(rows: Sequence[Row], base: str) -> Claim:
+    """Whether tasks that another method balances first are spread better than losses as they are."""
+    common = {"part": SHARED, "method": "pareto-mtl"}
+    notes = scaled_notes(rows, base)
+    there = [scale for scale in _BALANCED if scale in notes and has(rows, note=base, **common)]
+    said, wins, gains = [], [], []
+    for scale in there:
+        mine, plain = pick(rows, note=notes[scale], **common), pick(rows, note=base, **common)
+        texts, ups = [], []
+        for what, digits in (("hypervolume", 4), ("spread", 3)):
+            ours, theirs = column(mine, what), column(plain, what)
+            gap, sure = difference(ours, theirs)
+            texts.append(f"{what} {plus_minus(ours, digits)} against {plus_minus(theirs, digits)}")
+            ups.append(gap > 0)
+            wins += [gap > 0 and sure] if what == "hypervolume" else []
+        shares, plainly = region_shares(mine), region_shares(plain)
+        texts.append(
+            f"in their own region {shares[0]:.0%} / {shares[1]:.0%} against {plainly[0]:.0%} / {plainly[1]:.0%}"
+        )
+        gains.append(any(ups) or shares[0] > plainly[0])
+        said.append(f"by {scale}: {', '.join(texts)}")
+    return measured_claim(
+        "supplement 3",
+        "tasks of different scales: let GradNorm or Uncertainty balance them first, and Pareto MTL spread after",
+        f"beside losses {AS_THEY_ARE}, on test, regions on training / test",
+        said,
+        judge(bool(wins) and all(wins), any(gains)),
+        whole=len(there) == len(_BALANCED),
+    )
+
+
+def census_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Every cell: hypervolume, spread, regions, time; then every way to scale the losses."""
+    return _cells(rows) + _scales(rows, EVEN)
+
+
+def digits_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Every cell, and what dominates what."""
+    return _cells(rows) + dominance_facts(rows)
+
+
+def dominance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """How much of random search and of a grid the same number of vectors dominates."""
+    found = []
+    for method in ("random-search", "linear"):
+        if has(rows, note=EVEN) and has(rows, method=method):
+            ours, theirs = pick(rows, note=EVEN), pick(rows, method=method)
+            said = f"{_dominated(theirs, ours):.0%}, and {_dominated(ours, theirs):.0%} the other way round"
+            found.append((f"solutions of {LABELS[method]} that as many of Pareto MTL dominate", said))
+    return found
+
+
 def table_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """The paper's table as measured here: every method and vector, mean over seeds, and the paper's own numbers."""
+    """The paper's table as measured here, with the paper's own numbers; every cell; every way to scale the losses."""
     found = []
-    for method, note in dict.fromkeys((row["method"], row["note"]) for row in rows):
-        mine = pick(rows, method=method, note=note)
-        metrics = SHOWN[mine[0]["problem"]]
-        if method == "single-task":
-            values = [[row["metrics"][metric][i] for row in mine] for i, metric in enumerate(metrics)]
-            found.append((_named(method, note, None), _listed(metrics, values)))
-            continue
-        for k in range(mine[0]["preferences"]):
-            values = [[row["metrics"][metric][k] for row in mine] for metric in metrics]
-            vector = None if mine[0]["reading"] == "start" else mine[0]["vectors"][k]
-            found.append((_named(method, note, vector), _listed(metrics, values)))
-    return found + _summaries(rows)
+    metrics = metrics_of(rows[0]) if rows else ()
+    for line in vector_lines(rows):
+        here = ", ".join(f"{metric} {value}" for metric, value in zip(metrics, line.values, strict=True))
+        paper = ", ".join(f"{value:g}" for value in line.paper)
+        found.append((line.name, f"{here}; in the paper, on other data, {paper}" if paper else here))
+    return found + _cells(rows) + _scales(rows, "")
 
 
-def _named(method: str, note: str, vector: Sequence[float] | None) -> str:
-    shown = "" if vector is None else f" ({', '.join(f'{value:.3g}' for value in vector)})"
-    return f"{LABELS[method]}{shown}{f', {note}' if note else ''}"
+def _cells(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    return [
+        (f"{line.part}, {line.label}, {line.seeds} seed{'s' if line.seeds > 1 else ''}", _cell(line))
+        for line in cell_lines(rows)
+    ]
 
 
-def _listed(metrics: Sequence[str], values: Sequence[Sequence[float]]) -> str:
-    return ", ".join(f"{metric} {plus_minus(each, 4)}" for metric, each in zip(metrics, values, strict=True))
+def _cell(line: CellLine) -> str:
+    said = [f"hypervolume {line.hypervolume}"]
+    said += [f"spread {line.spread}", f"not dominated {line.kept}"] if line.spread else ["of one ideal point"]
+    said += ["in their own region {} on training and {} on test".format(*line.regions)] if any(line.regions) else []
+    return ", ".join([*said, f"{line.seconds} s a front"])
 
 
-def _summaries(rows: Sequence[Row]) -> list[tuple[str, str]]:
+def _scales(rows: Sequence[Row], base: str) -> list[tuple[str, str]]:
+    """What scaled losses give beside losses as they are."""
     found = []
-    for part, method, note in dict.fromkeys((row["part"], row["method"], row["note"]) for row in rows):
-        mine = pick(rows, part=part, method=method, note=note)
-        text = f"hypervolume {plus_minus(column(mine, 'hypervolume'), 4)}"
-        if method == "single-task":
-            text += " of the point made of separate networks"
-        else:
-            kept = mean(column(mine, "nondominated"))
-            text += (
-                f", spread {plus_minus(column(mine, 'spread'))}, not dominated {kept:.1f} of {mine[0]['preferences']}"
-            )
-        if mine[0]["in_region"] is not None:
-            train, test = (mean(column(mine, name)) for name in ("in_region", "in_region_test"))
-            text += f", in their own region {train:.1f} on training and {test:.1f} on test"
-        found.append((f"{part}, {LABELS[method]}{f', {note}' if note else ''}, {len(mine)} seeds", text))
+    for line in scale_lines(rows, base)[1:]:
+        regions = "by losses as they are, in their own region {} on training and {} on test".format(*line.plain)
+        found.append((f"scaled {line.losses}, beside losses {AS_THEY_ARE}", f"{line.verdict}; {regions}"))
     return found

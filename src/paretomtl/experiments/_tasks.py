@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -111,19 +111,19 @@ class TaskCell:
         }
         return "; ".join(f"{name}={value}" for name, value in said.items())
 
-    def run(self, data: Path | None) -> list[Row]:
+    def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         problem = self._problem(data)
         method = self._method(problem)
         fronts = fit_seeds(
             problem,
             method,
             self._vectors(),
-            seeds=range(self.seeds),
+            seeds=seeds,
             epochs=self.epochs,
             precision=self.precision,
             strategy=self.strategy,
         )
-        return [self._row(front, problem, method) for front in fronts]
+        return [self._row(front, problem, method, len(seeds)) for front in fronts]
 
     def _problem(self, data: Path | None) -> Problem:
         network = NETWORKS[self.problem, self.network]
@@ -149,7 +149,7 @@ class TaskCell:
         rows = self.preferences
         return torch.tensor(rows, dtype=torch.float64) if isinstance(rows, tuple) else rows
 
-    def _row(self, front: Front, problem: Problem, method: Method) -> Row:
+    def _row(self, front: Front, problem: Problem, method: Method, at_once: int) -> Row:
         assert problem.reference is not None
         epochs = len(front.history["losses"])
         return {
@@ -163,7 +163,7 @@ class TaskCell:
             "epochs": epochs,
             **solutions(front, problem.reference),
             "better": dict(front.better),
-            "seeds_at_once": self.seeds,
+            "seeds_at_once": at_once,
         }
 
 

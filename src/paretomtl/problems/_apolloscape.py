@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,26 +51,34 @@ def layout_of(folder: Path) -> tuple[Path, Path] | None:
     return next((pair for pair in found if pair[0].is_dir() and pair[1].is_dir()), None)
 
 
-def read_apolloscape(folder: Path, size: Size) -> Frames:
-    """The frames of a road: every image must have its pose, and every pose its image."""
+def read_apolloscape(
+    folder: Path, size: Size, skip_broken: bool = False, tell: Callable[[str], None] = lambda text: None
+) -> Frames:
+    """The frames of a road: every image must have its pose, and every pose its image, which decodes unless skipped."""
     layout = layout_of(folder)
     assert layout is not None
     images, poses = layout
     shots = _read_shots(images, poses)
     listed = _read_lists(folder, images, shots)
-    records = sorted({shot.camera.parent for shot in shots})
-    moments = {record: sorted({s.moment for s in shots if s.camera.parent == record}) for record in records}
+    every = {shot.camera.parent for shot in shots}
+    moments = {record: sorted({s.moment for s in shots if s.camera.parent == record}) for record in every}
     times = {record: {moment: i for i, moment in enumerate(known)} for record, known in moments.items()}
-    pixels, broken = [], []
-    for shot in shots:
+    pixels, whole, broken = [], [], []
+    for i, shot in enumerate(shots):
         try:
             pixels.append(read_picture(shot.path, size))
         except BrokenPictureError as error:
             broken.append(str(error))
+        else:
+            whole.append(i)
+    found = f"{len(broken):,} of {len(shots):,}"
+    if broken and not (skip_broken and whole):
+        way = "; skip_broken=True (--skip-broken) leaves them out" if whole else ""
+        raise ValueError(f"'{images}' must hold pictures that decode. {found} do not{way}:{listing(broken)}")
     if broken:
-        raise ValueError(
-            f"'{images}' must hold pictures that decode. {len(broken):,} of {len(shots):,} do not:{listing(broken)}"
-        )
+        tell(f"Left out {found} pictures:{listing(broken)}")
+    shots, listed = [shots[i] for i in whole], listed[whole]
+    records = sorted({shot.camera.parent for shot in shots})
     matrices = np.stack([shot.pose for shot in shots])
     return Frames(
         np.stack(pixels),

@@ -138,6 +138,7 @@ def prepare_localization(
     cache: str | Path | None = None,
     size: Size = SIZE,
     tell: Callable[[str], None] = lambda text: None,
+    skip_broken: bool = False,
 ) -> Frames:
     """Read frames with their poses once, and keep them in one file; what is there already is only read.
 
@@ -155,12 +156,14 @@ def prepare_localization(
         cache: where the file is kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         size: height and width that images are shrunk to, by Pillow (extra ``images``), whatever their proportions.
         tell: is told what happens.
+        skip_broken: leave out images that do not decode, and name them to ``tell``; they are an error otherwise. Sheets
+            are never left out.
     """
     path = localization_file(cache, size)
 
     def make() -> Frames:
         began = time.perf_counter()
-        frames = _read(source, size)
+        frames = _read(source, size, skip_broken, tell)
         write_arrays(path, frames.arrays, version=VERSION, name="localization", height=size[0], width=size[1])
         tell(f"Read {len(frames):,} frames in {time.perf_counter() - began:.1f} s: {path}")
         return frames
@@ -168,7 +171,7 @@ def prepare_localization(
     return kept(path, lambda: load_localization(cache, size), make, tell, ", delete it to read other files")
 
 
-def _read(source: str | Path | None, size: Size) -> Frames:
+def _read(source: str | Path | None, size: Size, skip_broken: bool, tell: Callable[[str], None]) -> Frames:
     """The frames of a folder in either layout."""
     if source is None:
         raise ValueError("'source' (--from) must be a folder with frames and poses. Got None, and none are kept.")
@@ -178,7 +181,7 @@ def _read(source: str | Path | None, size: Size) -> Frames:
     if (folder / "poses.csv").is_file():
         return read_frame_sheets(folder, size)
     if layout_of(folder) is not None:
-        return read_apolloscape(folder, size)
+        return read_apolloscape(folder, size, skip_broken, tell)
     pairs = " or ".join(f"'{images}' and '{poses}'" for images, poses in LAYOUTS)
     raise FileNotFoundError(
         f"'{folder}' must hold the folders {pairs}, or sheets with poses.csv. It has none of these."

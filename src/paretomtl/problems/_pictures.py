@@ -105,6 +105,8 @@ def _decoded(
     content = io.BytesIO(path.read_bytes())  # of which no more is read than there is, whatever lengths are declared
     try:
         file = image.open(content, formats=_FORMATS)
+    except require("PIL", "images").UnidentifiedImageError:
+        raise _broken(path, f"it is neither {' nor '.join(_FORMATS)}") from None
     except Exception as error:  # decoders raise whatever the bytes lead them to
         raise _broken(path, error) from None
     if check is not None:
@@ -119,7 +121,7 @@ def _decoded(
         raise _broken(path, error) from None
 
 
-def _broken(path: Path, error: Exception) -> BrokenPictureError:
+def _broken(path: Path, error: Exception | str) -> BrokenPictureError:
     return BrokenPictureError(f"'{path}' must be a whole picture. It does not decode: {error}.")
 
 

@@ -243,6 +243,12 @@ def _alone(space: Space, rows: Sequence[Row], count: int) -> list[list[float]]:
     return found
 
 
+def projected(row: Row, pair: Sequence[int]) -> Row:
+    """A row with two of its tasks alone, and without rays."""
+    fields = {name: [row[name][task] for task in pair] for name in ("tasks", "reference")}
+    return {**row, **fields, "reading": "", "losses": [[point[task] for task in pair] for point in row["losses"]]}
+
+
 def outside(space: Space, layers: Sequence[Layer], limits: Limits) -> str:
     """Words on the solutions that lie outside of the limits, empty if there are none."""
     said = []
@@ -253,7 +259,7 @@ def outside(space: Space, layers: Sequence[Layer], limits: Limits) -> str:
         ]
         if not all(inside):
             said.append(f"{inside.count(False)} of {each.label}")
-    return "\n".join(textwrap.wrap(f"outside: {', '.join(said)}", 44)) if said else ""
+    return "\n".join(textwrap.wrap(f"outside: {'; '.join(said)}", 44)) if said else ""
 
 
 def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:

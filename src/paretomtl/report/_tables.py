@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.experiments import Row
 from paretomtl.experiments._statistics import mean
-from paretomtl.experiments._task_claims import SHOWN
+from paretomtl.experiments._task_lines import SHOWN
 from paretomtl.report._panels import caption, chosen, draw_figures, grid, label_of, legend
-from paretomtl.report._planes import Limits, Space, draw_plane, layer, plane_limits
-from paretomtl.report._spaces import Course, draw_parallel
+from paretomtl.report._planes import Layer, Limits, Space, draw_plane, layer, plane_limits, projected
+from paretomtl.report._spaces import IN_SPACE, Course, draw_parallel, draw_space
 from paretomtl.report._style import COLOURS
 
 if TYPE_CHECKING:
@@ -34,12 +35,18 @@ _THIN: dict[str, Any] = {
     "single-task": {"linestyle": (0, (1, 1.5))},
 }
 _ERRORS = Space("losses", "error")
+_SCALED_MARKERS = ("D", "s", "^", "v", "h")
+_MEANS = "Means over seeds on test: less is better; of gender and race the share of wrong labels, of age years."
 _NAMES = ("translation error (m)", "rotation error (degrees)")
 
 
 def draw_faces(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Gender, race and age: the four vectors beside the other methods, for each way to scale the losses."""
-    return draw_figures(rows, folder, {"faces": _faces})
+    """Gender, race and age: the four vectors beside the other methods, for each way to scale the losses.
+
+    Points in space, each pair of errors, parallel coordinates.
+    """
+    figures = {"faces-scatter": _faces_space, "faces-projections": _faces_projections, "faces-parallel": _faces}
+    return draw_figures(rows, folder, figures)
 
 
 def draw_localization(rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -77,9 +84,73 @@ def _faces(rows: Sequence[Row]) -> Figure | None:
     return figure
 
 
+def _faces_space(rows: Sequence[Row]) -> Figure | None:
+    """Losses as they are beside the other methods; then beside losses that are scaled."""
+    plain, scaled, others = _faces_layers(rows)
+    panels = [("losses as they are, and other methods", [*plain, *others])] if plain or others else []
+    panels += [("losses as they are, and scaled", [*plain, *scaled])] if scaled else []
+    if not panels:
+        return None
+    limits = plane_limits(_ERRORS, [*plain, *scaled, *others], origin=False)
+    figure, axes = grid(1, len(panels), width=4.2, height=4.1, below=0.9, **IN_SPACE)
+    for i, (axis, (words, layers)) in enumerate(zip(axes, panels, strict=True)):
+        caption(axis, i, f"Faces: {words}", draw_space(axis, _ERRORS, layers, limits), drop=22)
+    legend(figure, f"{_MEANS}\nLarger: nearer to the eye. Lines lead down to the floor.", columns=4)
+    return figure
+
+
+def _faces_projections(rows: Sequence[Row]) -> Figure | None:
+    """A panel for each pair of tasks."""
+    plain, scaled, others = _faces_layers(rows)
+    layers = [*others, *scaled, *plain]
+    if not layers:
+        return None
+    figure, axes = grid(1, 3)
+    for i, (axis, pair) in enumerate(zip(axes, itertools.combinations(range(3), 2), strict=True)):
+        seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
+        beyond = draw_plane(axis, _ERRORS, seen, (), plane_limits(_ERRORS, seen, origin=False))
+        names = [layers[0].rows[0]["tasks"][task] for task in pair]
+        axis.set(xlabel=names[0], ylabel=names[1])
+        caption(axis, i, f"Faces: {' and '.join(name.split()[0] for name in names)}", beyond)
+    legend(figure, _MEANS, columns=4)
+    return figure
+
+
+def _faces_layers(rows: Sequence[Row]) -> tuple[list[Layer], list[Layer], list[Layer]]:
+    """Pareto MTL with losses as they are, and scaled in each way; the methods beside it with separate networks."""
+    panels, baselines, alone = _variants(rows)
+    ours = {note: [_errors(mine)] for note, mine in panels if mine}
+    markers = dict(zip((note for note in ours if note), itertools.cycle(_SCALED_MARKERS), strict=False))
+    name = label_of("pareto-mtl")
+    plain = [layer("pareto-mtl", mine) for note, mine in ours.items() if not note]
+    scaled = [
+        layer("pareto-mtl", ours[note], hollow=True, marker=marker, label=f"{name}, {note}")
+        for note, marker in markers.items()
+    ]
+    others = [layer(each.method, [_errors(each)], label=_name(each.method)) for each in (*baselines, *alone)]
+    return plain, scaled, others
+
+
+def _errors(each: _Summary) -> Row:
+    """The means over seeds as errors, so that less is better in every task: one minus an accuracy."""
+    row = each.rows[0]
+    names = SHOWN[row["problem"]]
+    rising = [row["better"][name] == "higher" for name in names]
+    points = [
+        [1 - value if up and value is not None else value for value, up in zip(point, rising, strict=True)]
+        for point in each.means
+    ]
+    common = {"tasks": [f"{task} error" for task in row["tasks"]], "reference": [math.inf] * len(names)}
+    return {**row, **common, "reading": "", "losses": points}
+
+
+def _name(method: str) -> str:
+    return "Fixed weights" if method == "linear" else label_of(method)
+
+
 def _thin(each: _Summary, course: Sequence[float | None]) -> Course:
-    label = "Fixed weights" if each.method == "linear" else label_of(each.method)
-    style = {"color": COLOURS[each.method], "linewidth": 0.8, "zorder": 2, "label": label, **_THIN[each.method]}
+    style = {"color": COLOURS[each.method], "linewidth": 0.8, "zorder": 2, "label": _name(each.method)}
+    style |= _THIN[each.method]
     return Course(course, style)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.experiments import Row
+from paretomtl.experiments._image_claims import LABELS
 from paretomtl.experiments._statistics import has
 from paretomtl.experiments._task_studies import EXPERTS, SHARED
 from paretomtl.report._panels import (
@@ -22,7 +23,7 @@ from paretomtl.report._panels import (
     legend,
     name_lines,
 )
-from paretomtl.report._planes import TEST_LOSS, Layer, Limits, draw_plane, layer, outside, plane_limits
+from paretomtl.report._planes import TEST_LOSS, Layer, Limits, draw_plane, layer, outside, plane_limits, projected
 from paretomtl.report._spaces import IN_SPACE, Course, draw_parallel, draw_space
 
 if TYPE_CHECKING:
@@ -127,8 +128,8 @@ def _projections(rows: Sequence[Row]) -> Figure | None:
     pairs = list(itertools.combinations(range(3), 2))
     for i, axis in enumerate(axes):
         (part, layers, alone), pair = found[i // 3], pairs[i % 3]
-        seen = [replace(each, rows=[_projected(row, pair) for row in each.rows]) for each in layers]
-        separate = [_projected(row, pair) for row in alone]
+        seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
+        separate = [projected(row, pair) for row in alone]
         beyond = draw_plane(axis, TEST_LOSS, seen, separate, _limits(seen, separate))
         title = _TITLES[(alone or layers[0].rows)[0]["problem"]]
         caption(axis, i, f"{title}, {part}", beyond)
@@ -136,20 +137,15 @@ def _projections(rows: Sequence[Row]) -> Figure | None:
     return figure
 
 
-def _projected(row: Row, pair: Sequence[int]) -> Row:
-    """A row with two of its tasks alone, and without rays."""
-    fields = {name: [row[name][task] for task in pair] for name in ("tasks", "reference")}
-    return {**row, **fields, "reading": "", "losses": [[point[task] for task in pair] for point in row["losses"]]}
-
-
 def _parallel(rows: Sequence[Row]) -> Figure | None:
-    """A line for each network: Pareto MTL beside random search, on the same axes."""
+    """A line for each network: Pareto MTL beside random search, or else a grid, on the same axes."""
     found = []
+    rival = next((method for method in ("random-search", "linear") if has(rows, method=method)), "random-search")
     for part in _PARTS:
         layers = _filled(
             [
                 _first("pareto-mtl", rows, part=part, note="25 even"),
-                _first("random-search", rows, part=part),
+                _first(rival, rows, part=part),
             ]
         )
         if layers:
@@ -174,7 +170,7 @@ def _parallel(rows: Sequence[Row]) -> Figure | None:
     legend(
         figure,
         "Test losses of the first seed: lower is better. Lines by the task that the preference puts last, which has\n"
-        "the largest number in a preference vector of Pareto MTL, and the smallest weight in random search.",
+        f"the largest number in a preference vector of Pareto MTL, and the smallest weight in {LABELS[rival]}.",
     )
     return figure
 

@@ -46,6 +46,7 @@ PAGES = {
     "digits": studies.digits_table,
     "step": tables.step_tables,
     "memory": tables.memory_table,
+    "stack": tables.stack_table,
     "front-cuda": lambda: tables.front_tables("cuda"),
     "front-cpu": lambda: tables.front_tables("cpu"),
     "profile": tables.profile_table,

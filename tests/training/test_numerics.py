@@ -255,11 +255,12 @@ def test_gramians_of_any_condition(tasks: int, seed: int, digits: float, where: 
 
 @every_method
 def test_bfloat16(method: Method) -> None:
-    """Parameters and Gramian stay in float32."""
+    """Parameters and Gramian stay in float32, and losses are computed there."""
     data = torch.randn(64, 4, generator=torch.Generator().manual_seed(0))
 
     def losses(outputs: Tensor, targets: Tensor) -> Tensor:
-        return (outputs.float() - targets).square().mean(0)
+        assert outputs.dtype == torch.float32
+        return (outputs - targets).square().mean(0)
 
     problem = pm.Problem(lambda: nn.Linear(4, 2), losses, ["a", "b"], train=(data, data[:, :2].tanh()))
     front = pm.fit(problem, method, 2, epochs=8, precision="bfloat16", device="cpu", progress="quiet")
@@ -305,3 +306,29 @@ def test_every_row_of_the_page_is_tested_here() -> None:
     named = set(re.findall(r"\| `(test_\w+)` \|$", page, flags=re.MULTILINE))
     tests = {name for name in globals() if name.startswith("test_")} - {"test_every_row_of_the_page_is_tested_here"}
     assert named == tests
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+@pytest.mark.parametrize("form", [tuple, list, lambda parts: dict(enumerate(parts))])
+def test_losses_of_large_numbers_in_bfloat16(strategy: Any, form: Callable[[Any], Any]) -> None:
+    """A mean of numbers near 1,000 would be good to 4 in bfloat16."""
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(1, 2)
+
+        def forward(self, x: Tensor) -> Any:
+            return form(self.layer(x).unbind(-1))
+
+    def losses(outputs: Any, targets: Tensor) -> Tensor:
+        return torch.stack([(outputs[i] - targets[:, i]).abs().mean() for i in range(2)])
+
+    targets = torch.randint(1000, 1100, (64, 2), generator=torch.Generator().manual_seed(0))  # with floats torch widens
+    problem = pm.Problem(Two, losses, ["a", "b"], train=(torch.zeros(64, 1), targets))
+    front = pm.fit(
+        problem, "linear", 2, epochs=1, optimizer=lambda p: torch.optim.SGD(p, lr=0.0), precision="bfloat16",
+        strategy=strategy, device="cpu", progress="quiet",
+    )  # fmt: skip
+    biases = front.parameters["layer.bias"]
+    torch.testing.assert_close(front.losses["train"], targets.double().mean(0).float() - biases, rtol=0, atol=0.01)

@@ -67,7 +67,7 @@ class CellLine:
         kept: how many no other one dominates, on test; empty for separate networks.
         regions: the share in its own region on training and on test, in the units of training; empty without regions.
         best: for each task the best value of any solution, on test.
-        seconds: for one front.
+        seconds: for one front; ‡ where other studies trained on the same device.
     """
 
     part: str
@@ -90,7 +90,7 @@ class VectorLine:
         name: as in :data:`PAPER_TABLES`, and how losses were scaled.
         values: of the metrics of :func:`metrics_of`.
         regions: as in :class:`CellLine`, of all vectors of the cell together.
-        paper: the numbers of the paper, on other data; empty where it has none.
+        paper: the numbers of the paper, on other data; empty where it has none, as for scaled losses.
     """
 
     name: str
@@ -145,7 +145,8 @@ def cell_lines(rows: Sequence[Row]) -> list[CellLine]:
             "" if ideal else kept,
             _regions(mine),
             _best(mine),
-            f"{mean([row['seconds'] / row['seeds_at_once'] for row in mine]):.3g}",
+            f"{mean([row['seconds'] / row['seeds_at_once'] for row in mine]):.3g}"
+            f"{'‡' if any(row.get('beside') for row in mine) else ''}",
         )
         found.append(line)
     return found
@@ -157,7 +158,7 @@ def vector_lines(rows: Sequence[Row]) -> list[VectorLine]:
     for method, note in dict.fromkeys((row["method"], row["note"]) for row in rows):
         mine = pick(rows, method=method, note=note)
         metrics = metrics_of(mine[0])
-        paper, regions = PAPER_TABLES[mine[0]["problem"]], _regions(mine)
+        paper, regions = {} if note else PAPER_TABLES[mine[0]["problem"]], _regions(mine)
         for model in range(1 if is_ideal(mine[0]) else mine[0]["preferences"]):
             name = _solution(mine[0], model)
             values = [[row["metrics"][metric][_model(row, metric, model)] for row in mine] for metric in metrics]

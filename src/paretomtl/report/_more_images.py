@@ -122,7 +122,9 @@ def _arrows(axis: Axes, space: Space, start: Row, end: Row, *, faint: bool) -> N
         style |= {"arrowstyle": "-", "lw": 0.5, "alpha": 0.35, "shrinkA": 1, "shrinkB": 1}
     for one, two in zip(space.values(start), space.values(end), strict=True):
         if None not in (*one, *two):
-            axis.annotate("", tuple(two), tuple(one), arrowprops=style, annotation_clip=True, zorder=2.5)
+            arrow = axis.annotate("", tuple(two), tuple(one), arrowprops=style, annotation_clip=True, zorder=2.5)
+            assert arrow.arrow_patch is not None
+            arrow.arrow_patch.set_clip_path(axis.patch)  # one may come from far outside
 
 
 def _preferences(rows: Sequence[Row]) -> Figure | None:

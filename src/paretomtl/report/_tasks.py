@@ -205,6 +205,7 @@ def _hypervolumes(rows: Sequence[Row]) -> Figure | None:
         name_lines(axis, names if i == 0 else [""] * len(names))
         reference = ", ".join(f"{value:g}" for value in mine[0]["reference"])
         axis.set_xlabel(f"hypervolume of the test losses at ({reference})")
+        axis.locator_params(axis="x", nbins=4)
         caption(axis, i, f"{_TITLES[mine[0]['problem']]}, {part}")
     note = "Points: seeds. Bars: their mean. Single task: one point made of separate networks, which is no front."
     if len(parts) > 1:

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
+from paretomtl.training._batches import map_tensors
 from paretomtl.training._blocks import Block, Kept, in_blocks
 from paretomtl.training._gradients import launches_cost
 from paretomtl.training._layers import StackedLayers
@@ -23,6 +24,7 @@ from paretomtl.training._ranks import check_unwrapped
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 _BLOCK = 1 << 23  # numbers; with more, an operation takes longer than its launch
+_LOW = (torch.bfloat16, torch.float16)  # what autocast makes of outputs
 
 
 class Models(ABC):
@@ -247,7 +249,14 @@ class _Runner(nn.Module):
         self._problem = problem
 
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
-        return self._problem.run(self.model, batch)
+        return self._problem.run(self.model if self._problem.takes_model else self._widened, batch)
+
+    def _widened(self, *inputs: Any) -> Any:
+        """The model's outputs in float32 or better, as a mean of years in bfloat16 is good to two digits only."""
+        outputs = self.model(*inputs)
+        if isinstance(outputs, (Tensor, tuple, list)) or type(outputs) is dict:  # others may not be made anew
+            return map_tensors(lambda x: x.float() if x.dtype in _LOW else x, outputs)
+        return outputs
 
 
 class _Capture(torch.autograd.Function):

@@ -101,7 +101,7 @@ def stack_table() -> str:
         mine = {row["strategy"]: row for row in rows if row["model"] == model}
         times, peaks = ([mine[s][what] for s in order] for what in ("milliseconds", "peak_megabytes"))
         ratio = f"{times[0] / times[-1]:.3g}×"
-        lines.append([model, *[f"{t:.3g}" for t in times], ratio, *[f"{peak / 1000:.2f}" for peak in peaks]])
+        lines.append([model, *[f"{t:.4g}" for t in times], ratio, *[f"{peak / 1000:.2f}" for peak in peaks]])
     header = ["25 of", "in turn, ms", "stack, ms", "captured, ms", "faster", "in turn, GB", "stack, GB", "captured, GB"]
     return "\n".join([table(header, lines), "", provenance(path, rows[0])])
 

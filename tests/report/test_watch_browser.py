@@ -118,6 +118,22 @@ def test_news_do_not_swallow_a_click(page: Any, served: PageServer, tmp_path: Pa
     page.wait_for_function("before => document.getElementById('solutions').innerText !== before", arg=before)
 
 
+def test_news_reach_charts_out_of_sight(page: Any, errors: Errors, served: PageServer, tmp_path: Path) -> None:
+    fit(tmp_path / "run")
+    lines = cut(tmp_path / "run", 3)
+    page.set_viewport_size({"width": 360, "height": 300})
+    page.goto(served.url)
+    page.wait_for_selector("#main:not([hidden])")
+    assert page.evaluate("() => waiting.has('losses')")
+    before = cells(page)
+    with (tmp_path / "run" / "log.jsonl").open("a") as file:
+        file.write(lines[3])
+    page.wait_for_function("before => document.getElementById('solutions').innerText !== before", arg=before)
+    page.locator("#losses").scroll_into_view_if_needed()
+    page.wait_for_function("() => byId('losses').data?.[1].x.length === payload.runs[0].history.epochs.length")
+    assert [each for each in errors if not each.startswith(f"request: {served.url}")] == []
+
+
 def test_a_hidden_page_does_not_ask(page: Any, served: PageServer, tmp_path: Path) -> None:
     fit(tmp_path / "run", epochs=2)
     asked: list[str] = []

@@ -37,26 +37,30 @@ function curveLayout(title, log) {
   });
 }
 
-function drawCurves() {
+function chartCurves() {
   const { view, i } = marked();
   const some = view !== null && i !== null && view.history.epochs.length > 0;
   byId("curves-section").hidden = !some;
   if (!some) return;
-  const hasVal = Boolean(view.history.val);
-  const losses = [];
-  const weights = [];
-  view.tasks.forEach((task, t) => {
+  const onVal = view.history.val ? "; lines with dots are on validation" : "";
+  fill("curves-hint", "Subproblem ", String(view.subproblems[i]), " of ", named(view.name), `, means over the steps of each epoch${onVal}; thin: the other solutions of the run${keptWords(view, i)}.`);
+  chart("losses", () => drawCurves("losses", "loss", choices.log));
+  chart("weights", () => drawCurves("weights", "weight", false));
+}
+
+function drawCurves(name, title, log) {
+  const { view, i } = marked();
+  const traces = view.tasks.flatMap((task, t) => {
     const colour = PALETTES[theme()][t % 8];
     const line = { color: colour, width: 2.2, dash: DASHES[t % DASHES.length] };
-    losses.push(othersTrace(view, "losses", i, t, colour));
-    weights.push(othersTrace(view, "weights", i, t, colour));
-    losses.push(ownTrace(view, "losses", i, t, { line }, task));
-    if (hasVal) losses.push(ownTrace(view, "val", i, t, { line: { ...line, width: 1.3 }, mode: "lines+markers", marker: { size: 3 } }, `${task}, val`));
-    weights.push(ownTrace(view, "weights", i, t, { line }, task));
+    const dotted = { line: { ...line, width: 1.3 }, mode: "lines+markers", marker: { size: 3 } };
+    return [
+      othersTrace(view, name, i, t, colour),
+      ownTrace(view, name, i, t, { line }, task),
+      ...(name === "losses" && view.history.val ? [ownTrace(view, "val", i, t, dotted, `${task}, val`)] : []),
+    ];
   });
-  fill("curves-hint", "Subproblem ", String(view.subproblems[i]), " of ", named(view.name), `, means over the steps of each epoch${hasVal ? "; lines with dots are on validation" : ""}; thin: the other solutions of the run${keptWords(view, i)}.`);
-  draw("losses", losses, curveLayout("loss", choices.log), { ...CONFIG, displayModeBar: false });
-  draw("weights", weights, curveLayout("weight", false), { ...CONFIG, displayModeBar: false });
+  draw(name, traces, curveLayout(title, log), { ...CONFIG, displayModeBar: false });
 }
 
 function keptWords(view, i) {

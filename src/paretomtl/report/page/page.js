@@ -76,24 +76,34 @@ function refresh(all = true) {
   const some = payload.runs.some((view) => Object.keys(view.values).length);
   byId("main").hidden = !some;
   drawHeader();
-  if (!some) return;
-  if (!all && before.view === mark.view && before.i === mark.i) {
-    drawSliders();
-    drawPlane("plane", choices.x, choices.y);
+  if (!some) {
+    waiting.clear();
     return;
   }
+  if (!all && before.view === mark.view && before.i === mark.i) {
+    drawSliders();
+    chartPlane();
+    drawInSight();
+    return;
+  }
+  waiting.clear();
   keepFocus(() => {
     drawControls();
     drawLegend();
     drawSliders();
     drawChosen();
     drawParallel();
-    drawSpace();
-    drawPlane("plane", choices.x, choices.y);
-    drawCurves();
+    chartSpace();
+    chartPlane();
+    chartCurves();
     drawSolutions();
     drawRuns();
   });
+  drawInSight();
+}
+
+function chartPlane() {
+  chart("plane", () => drawPlane("plane", choices.x, choices.y));
 }
 
 // Choices that the payload allows, and the first of each kind where there is none yet.
@@ -256,6 +266,7 @@ function wire() {
   byId("plane").addEventListener("keydown", stepByKey);
   wireHandle();
   wireSpace();
+  wireSight();
   wireCopy();
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => change({}));
   window.matchMedia("print").addEventListener("change", fitPaper);

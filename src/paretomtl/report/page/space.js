@@ -1,12 +1,17 @@
 // Three losses: a space that can be turned, and its three projections.
 
+let webgl = null;
+
+// Asked once: a browser has few contexts to give.
 function hasWebGL() {
+  if (webgl !== null) return webgl;
   try {
     const canvas = document.createElement("canvas");
-    return Boolean(canvas.getContext("webgl2") || canvas.getContext("webgl"));
+    webgl = Boolean(canvas.getContext("webgl2") || canvas.getContext("webgl"));
   } catch {
-    return false;
+    webgl = false;
   }
+  return webgl;
 }
 
 function spacePoints(view, split) {
@@ -44,13 +49,17 @@ function spaceRays(view, split) {
   return { type: "scatter3d", mode: "lines", hoverinfo: "skip", ...places, line: { color: ink("ray"), width: 1.5 } };
 }
 
-function drawSpace() {
-  const { split } = choices;
-  const { view, i } = marked();
+function chartSpace() {
   byId("space-section").hidden = payload.tasks.length !== 3;
   if (payload.tasks.length !== 3) return;
   const names = payload.tasks.map((task) => `loss:${task}`);
-  [[0, 1], [0, 2], [1, 2]].forEach(([a, b], at) => drawPlane(`pair${at}`, names[a], names[b], true));
+  [[0, 1], [0, 2], [1, 2]].forEach(([a, b], at) => chart(`pair${at}`, () => drawPlane(`pair${at}`, names[a], names[b], true)));
+  chart("space", () => drawSpace(names));
+}
+
+function drawSpace(names) {
+  const { split } = choices;
+  const { view, i } = marked();
   if (!hasWebGL()) {
     fill("space", el("p", { class: "notice" }, "This browser does not draw in space (WebGL is off); the three projections show the same solutions."));
     return;

@@ -78,11 +78,9 @@ function layoutOf(extra) {
   };
 }
 
-// A chart that cannot be drawn says so in its place; the rest of the page stays. Words and tables come before plotly,
-// which takes longer to load than all else.
+// A chart that cannot be drawn says so in its place; the rest of the page stays.
 function draw(id, traces, layout, config = CONFIG) {
   const place = byId(id);
-  if (typeof Plotly === "undefined" && document.readyState === "loading") return null;
   try {
     const failed = place.querySelector(".failed");
     if (failed) failed.remove();

@@ -331,37 +331,6 @@ def test_refine_names_what_cannot_be_refined(here: Path) -> None:
     assert "'first' has no asked.json; in Python, use pm.fit(problem, preferences=front.around(k))" in text
 
 
-def test_diagnose_says_what_to_do(here: Path) -> None:
-    text = call("diagnose", "quadratic", "--epochs", "300", "--optimizer", "sgd", "--learning-rate", "0.05")
-    assert "Verdict: front." in text
-    *lines, command = text.splitlines()
-    assert command == (
-        "Next: paretomtl run quadratic --preferences 5 --optimizer sgd --learning-rate 0.05 --epochs 300"
-    )
-    assert max(map(len, lines)) <= 80
-
-
-def test_diagnose_prints_json_and_nothing_else(here: Path) -> None:
-    arguments = ["diagnose", "toys:make", "--epochs", "2", "--seeds", "2", "--strategy", "sequential", "--json"]
-    found = CliRunner().invoke(app, arguments, env={"COLUMNS": "80", "NO_COLOR": "1"})
-    facts = json.loads(found.stdout)
-    assert facts["split"] == "val"
-    assert facts["tasks"] == ["sum", "product"]
-    assert len(facts["joint"]) == 2
-    assert facts["verdict"] in {"front", "one-model", "helping", "conflict-only", "gap-only", "unclear"}
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["quadratic", "--epochs", "0"], ["quadratic", "--seeds", "0"], ["quadratic", "--split", "val"], ["nothing"]],
-    ids=" ".join,
-)
-def test_diagnose_refuses_bad_input_in_one_line(here: Path, arguments: list[str]) -> None:
-    text = call("diagnose", *arguments, code=2)
-    assert text.startswith("Error: '")
-    assert len(text.strip().splitlines()) == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "parsed"),
     [

@@ -85,7 +85,7 @@ class Asked:
 
     def train(
         self,
-        preferences: int | Tensor | None,
+        preferences: int | Tensor | Sequence[Sequence[float]] | None,
         *,
         only: list[int] | None,
         executor: Executor | None = None,

@@ -61,6 +61,12 @@ ProblemSettings = Annotated[
     list[str] | None, typer.Option("--with", help="An argument of the problem, such as recipe=paper; may be repeated.")
 ]
 Preferences = Annotated[int | None, typer.Option(help="How many models; 5, one per task for single-task.")]
+PreferenceVectors = Annotated[
+    str | None,
+    typer.Option(
+        help="How many models (5, one per task for single-task), or which: vectors such as 1,0.2:0.7,0.7:0.2,1."
+    ),
+]
 Epochs = Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")]
 BatchSize = Annotated[int | None, typer.Option(help="The problem's recipe if left out.")]
 OptimizerName = Annotated[str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")]
@@ -205,6 +211,26 @@ def numbers_of(option: str, text: str | None) -> list[float] | None:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(f"'{option}' must be numbers separated by commas. Got {text!r} instead.") from None
+
+
+def preferences_of(text: str | None) -> int | list[list[float]] | None:
+    """How many preferences, or which."""
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        rows = [[float(part) for part in row.split(",")] for row in text.split(":")]
+    except ValueError:
+        rows = []
+    if len({len(row) for row in rows}) != 1:
+        raise ValueError(
+            "'--preferences' must be a whole number, or vectors with a part for each task, such as 1,0:0.7,0.7:0,1. "
+            f"Got {text!r} instead."
+        )
+    return rows
 
 
 def print_front(console: Console, front: Front, split: str) -> None:

@@ -41,9 +41,10 @@ def diagnose(
     precision: Precision = "float32",
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Find out in a short run whether a front is worth it, and whether losses need scaling.
+    """Find out in a short run whether a front is worth it, with which preferences, and whether losses need scaling.
 
-    Trains one model with equal weights and a network for each task, for each seed.
+    Trains one model with equal weights and a network for each task, for each seed; where a front is worth it, also
+    models near its ends.
     """
     found = find_problem(problem, with_ or [])
     errors = text_console(stderr=True)
@@ -67,7 +68,9 @@ def diagnose(
         console.print(line, highlight=False, soft_wrap=True)
     verdict = diagnosis.verdict
     if verdict.preferences is not None:
-        scale = [] if verdict.scale is None else ["--set", f"scale={verdict.scale}"]
+        rows = ":".join(",".join(f"{part:g}" for part in row) for row in verdict.directions)
+        by = verdict.scale if verdict.factors is None else ",".join(f"{factor:g}" for factor in verdict.factors)
+        scale = [] if by is None else ["--set", f"scale={by}"]
         long = diagnosis.epochs * (1 if found.train is None else 10)  # a problem's recipe says it, where there is one
         options = {
             "--batch-size": batch_size,
@@ -78,5 +81,5 @@ def diagnose(
         }
         given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
         settings = [word for setting in with_ or [] for word in ("--with", setting)]
-        words = ["run", problem, *settings, "--preferences", str(verdict.preferences), *scale, *given]
+        words = ["run", problem, *settings, "--preferences", rows or str(verdict.preferences), *scale, *given]
         console.print(f"Next: paretomtl {shlex.join(words)}", highlight=False, soft_wrap=True)

@@ -16,7 +16,7 @@ from paretomtl.cli._common import (
     OptimizerName,
     OptimizerNumber,
     Precision,
-    Preferences,
+    PreferenceVectors,
     ProblemArgument,
     ProblemSettings,
     StrategyName,
@@ -24,6 +24,7 @@ from paretomtl.cli._common import (
     WorkerCount,
     clean_errors,
     complete_method,
+    preferences_of,
 )
 from paretomtl.cli._ray import Cpus, OnRay, ShardSize, ray_executor
 
@@ -36,7 +37,7 @@ def run(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="An option of the method, such as epsilon=0.2; may be repeated.")
     ] = None,
-    preferences: Preferences = None,
+    preferences: PreferenceVectors = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
     optimizer: OptimizerName = None,
@@ -94,7 +95,7 @@ def run(
         keep=keep,
     )
     front, folder = asked.train(
-        preferences,
+        preferences_of(preferences),
         only=_subproblems(only),
         executor=ray_executor(ray, cpus, shard_size, problem, with_ or []),
         out=out,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,6 +13,8 @@ from torch import Tensor
 
 from paretomtl.core._shapes import check_count
 from paretomtl.diagnosis._diagnosis import Diagnosis
+from paretomtl.diagnosis._proposal import end_weights
+from paretomtl.diagnosis._rules import weight_factors
 from paretomtl.front import Front
 from paretomtl.methods._measure import Measure, Plain
 from paretomtl.problems import OptimizerFactory, Problem
@@ -37,8 +40,9 @@ def diagnose(
     """Measure in a short run whether a front is worth it, which preferences to try, and whether losses need scaling.
 
     For each seed, one model is trained with equal weights, and one network for each task. From the first come the
-    cosines and norms of the task gradients; the difference of their losses is what joint training costs. The rules of
-    the verdict, and their limits, are in docs/diagnose.md.
+    cosines and norms of the task gradients; the difference of their losses is what joint training costs. Where a front
+    is worth it, models near its ends are trained, too, and preferences are proposed between them. The rules of the
+    verdict, and their limits, are in docs/diagnose.md.
 
     Args:
         problem: models, losses and data.
@@ -59,6 +63,8 @@ def diagnose(
         >>> found = pm.diagnose(pm.problems.quadratic(), device="cpu")
         >>> found.verdict.word, found.verdict.preferences
         ('front', 5)
+        >>> [round(part, 1) for part in found.verdict.directions[0]]  # nearly all of the loss in the first task
+        [1.0, 0.0]
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
@@ -93,7 +99,7 @@ def diagnose(
     measured = {name: torch.cat([front.measured[name] for front in joint]) for name in joint[0].measured}
     first = _over_seeds(measured["first"], measured["steps"].sum(1) > 0)
     fronts = [*joint, *alone]
-    return Diagnosis(
+    found = Diagnosis(
         problem=problem.name,
         tasks=tuple(problem.tasks),
         epochs=epochs,
@@ -113,6 +119,15 @@ def diagnose(
         without_data=problem.train is None,
         planned=problem.recipe.epochs,
     )
+    if found.verdict.word != "front":
+        return found
+    say(f"near the ends of the front: {len(options['seeds']) * tasks} models, {epochs} {unit}")
+    weights = end_weights(weight_factors(found))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")  # then none is found
+        near = fit_seeds(problem, Plain(), weights, **options)
+    ends = torch.stack([front.losses["train"].double() for front in near])
+    return replace(found, ends=ends, seconds=time.monotonic() - began)
 
 
 def usual_epochs(problem: Problem) -> int:

@@ -32,11 +32,13 @@ class Diagnosis:
         learnt: by which share of its first loss a network of its own lowered each task on training, ``[m]``.
         joint: losses after joint training with equal weights, ``[S, m]``.
         alone: losses of separate networks, each in its own task, ``[S, m]``.
-        models: how many were trained.
+        models: how many were trained, jointly and separately.
         broken: how many of them had losses or gradients that were not finite.
         seconds: how long it took.
         without_data: whether the problem has no data, so that an epoch is a step.
         planned: the epochs of the problem's recipe; None where it says none.
+        ends: losses on training of models that were trained mostly for one task each, ``[S, m, m]``; None where no
+            front is worth it.
     """
 
     problem: str
@@ -57,6 +59,7 @@ class Diagnosis:
     seconds: float
     without_data: bool = False
     planned: int | None = None
+    ends: Tensor | None = None
 
     @functools.cached_property
     def verdict(self) -> Verdict:
@@ -102,6 +105,7 @@ class Diagnosis:
             "seeds": list(self.seeds),
             "split": self.split,
             **measured,
+            "ends": None if self.ends is None else plain_numbers(self.ends),
             "without_data": self.without_data,
             "planned": self.planned,
             "models": self.models,
@@ -110,7 +114,9 @@ class Diagnosis:
             "verdict": verdict.word,
             "text": verdict.text,
             "preferences": verdict.preferences,
+            "directions": [list(row) for row in verdict.directions],
             "scale": verdict.scale,
+            "factors": None if verdict.factors is None else list(verdict.factors),
             "notes": list(verdict.notes),
         }
 

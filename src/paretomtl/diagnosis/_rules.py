@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from paretomtl._significance import difference, mean
+from paretomtl.diagnosis._proposal import between, even_factors
 
 if TYPE_CHECKING:
     from paretomtl.diagnosis._diagnosis import Diagnosis
@@ -24,6 +25,7 @@ SCALES = 10.0
 """Losses or gradient norms that differ by more than this factor want to be scaled."""
 LEARNT = 0.02
 """A task that its own network lowers by less than this share of the loss at the start has not learnt."""
+_ONE_SEED = "With one seed, differences of losses may be chance: take two or more."
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,20 @@ class Verdict:
         word: "front", "one-model", "helping", "conflict-only", "gap-only" or "unclear".
         text: the same as a sentence, with its reason.
         preferences: how many to begin with; None where a front is not recommended.
+        directions: which, as directions of the losses, scaled where they need it; empty where a front is not
+            recommended, or where no directions were found, and preferences are best spread evenly.
         scale: what to give ``ParetoMTL(scale=...)``; None for no scaling.
+        factors: those of the losses that ``directions`` are meant for, to be given in place of ``scale``, so that they
+            mean the same in every run; None where losses stay as they are.
         notes: what else there is to know, a sentence each.
     """
 
     word: str
     text: str
     preferences: int | None
+    directions: tuple[tuple[float, ...], ...]
     scale: str | None
+    factors: tuple[float, ...] | None
     notes: tuple[str, ...]
 
 
@@ -52,22 +60,25 @@ def usual_preferences(tasks: int) -> int:
 
 def judge(found: Diagnosis) -> Verdict:
     """The verdict; the first rule that fits decides."""
-    scale, scale_note = _scaling(found)
+    scale, why_scale = _scaling(found)
     conflicts, worse, better = conflicting(found), *gaps(found)
-    notes = [note for note in (scale_note, _seeds_note(found)) if note]
     pairs = _listed([f"{found.tasks[i]} / {found.tasks[j]}" for i, j in conflicts])
     losing, gaining = _listed([found.tasks[i] for i in worse]), _listed([found.tasks[i] for i in better])
     losing += f" (and better in {gaining})" if worse and better else ""
     trouble = _trouble(found)
-    count = None
+    count: int | None = None
+    directions: list[tuple[float, ...]] = []
+    factors: tuple[float, ...] | None = None
     if trouble:
         word, text = "unclear", " ".join(trouble)
     elif worse and (conflicts or (found.whole and not better and scale is None)):
         word, count = "front", usual_preferences(len(found.tasks))
+        directions, factors = _proposed(found, scale, count)
+        count = len(directions) or count
         why = f"gradients of {pairs} conflict, and" if conflicts else "gradients hardly conflict, but over all epochs"
         text = (
-            f"A front is worth it: {why} joint training is worse than separate networks in {losing}. Begin with "
-            f"{count} preferences, spread evenly; docs/how-many.md says when more pay."
+            f"A front is worth it: {why} joint training is worse than separate networks in {losing}. "
+            f"{_which(directions, count, scaled=scale is not None)}"
         )
         if len(worse) < len(found.tasks):
             text += f" Look first at preferences with a small loss of {_listed([found.tasks[i] for i in worse])}."
@@ -94,7 +105,9 @@ def judge(found: Diagnosis) -> Verdict:
             "One model with equal weights will do: gradients do not conflict, and joint training is as good as "
             "separate networks."
         )
-    return Verdict(word, text, count, scale, tuple(notes))
+    how = [] if scale is None else [f"{why_scale} {_how_to_scale(scale, factors)}"]
+    notes = [*how, *([] if len(found.seeds) > 1 else [_ONE_SEED])]
+    return Verdict(word, text, count, tuple(directions), scale, factors, tuple(notes))
 
 
 def conflicting(found: Diagnosis) -> list[tuple[int, int]]:
@@ -151,13 +164,13 @@ def _scaling(found: Diagnosis) -> tuple[str | None, str]:
     if ratio > SCALES:
         return "running", (
             f"Scale the losses: that of {found.tasks[large]} is {_factor(ratio)} times that of {found.tasks[small]}, "
-            'at the start and at the end. Use ParetoMTL(scale="running"), or --set scale=running.'
+            "at the start and at the end."
         )
     large, small, ratio = _largest_ratio([found.norms.tolist()])
     if ratio > SCALES:
         return "gradnorm", (
             f"Scale the losses: gradients of {found.tasks[large]} are {_factor(ratio)} times as long as those of "
-            f'{found.tasks[small]}. Use ParetoMTL(scale="gradnorm"), or --set scale=gradnorm.'
+            f"{found.tasks[small]}."
         )
     return None, ""
 
@@ -201,6 +214,56 @@ def _trouble(found: Diagnosis) -> list[str]:
     return said
 
 
+def weight_factors(found: Diagnosis) -> tuple[float, ...]:
+    """What to multiply losses by so that weights near the ends of the front mean the same for all tasks.
+
+    Where losses need scaling, one over gradients' norms, or over the root of what joint training left of a loss times
+    what a network of its own takes off it: the first is too large where another task's unit drowned it, the second
+    where a loss begins far off.
+    """
+    scale = _scaling(found)[0]
+    if scale is None:
+        return (1.0,) * len(found.tasks)
+    gained = found.learnt * found.first.abs()
+    return even_factors((found.norms if scale == "gradnorm" else (found.last.abs() * gained).sqrt()).tolist())
+
+
+def _proposed(
+    found: Diagnosis, scale: str | None, count: int
+) -> tuple[list[tuple[float, ...]], tuple[float, ...] | None]:
+    """Directions between the ends, and the factors that stand for a scale; none where there are too few of them."""
+    if found.ends is None:
+        return [], None
+    ends = found.ends.mean(0)
+    if scale is None:
+        return between(ends, count), None
+    sizes = found.norms if scale == "gradnorm" else ends.mean(0)
+    if not bool((sizes > 0).all() and sizes.isfinite().all()):
+        return [], None
+    factors = even_factors(sizes.tolist())
+    rows = between(ends * ends.new_tensor(factors), count)
+    return (rows, factors) if len(rows) >= len(found.tasks) else ([], None)
+
+
+def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool) -> str:
+    """Which preferences to begin with, and why these."""
+    if not directions:
+        return f"Begin with {count} preferences, spread evenly; docs/how-many.md says when more pay."
+    losses = "scaled losses" if scaled else "losses"
+    first, last = (f"({', '.join(f'{value:.2g}' for value in row)})" for row in (directions[0], directions[-1]))
+    if len(directions) == 1:
+        return f"All models reached much the same ratio of {losses}, {first}: begin with this one preference."
+    if len(directions[0]) > 2:
+        return (
+            f"Begin with {count} preferences between the ratios of {losses} that models reached near the ends of the "
+            "front; those beyond ask for what no model has. docs/how-many.md says when more pay."
+        )
+    return (
+        f"Begin with {count} preferences from {first} to {last}, the ratios of {losses} that models reached near the "
+        "ends of the front; those beyond ask for what no model has. docs/how-many.md says when more pay."
+    )
+
+
 def _after_gap(found: Diagnosis, *, scaled: bool) -> str:
     """What to do about a gap without conflict."""
     if scaled:
@@ -211,8 +274,11 @@ def _after_gap(found: Diagnosis, *, scaled: bool) -> str:
     return f"Diagnose again with {long}: a gap in some tasks that no other gains from, and that stays, is a trade-off."
 
 
-def _seeds_note(found: Diagnosis) -> str:
-    return "" if len(found.seeds) > 1 else "With one seed, differences of losses may be chance: take two or more."
+def _how_to_scale(scale: str, factors: Sequence[float] | None) -> str:
+    if factors is None:
+        return f'Use ParetoMTL(scale="{scale}"), or --set scale={scale}.'
+    text = ",".join(f"{factor:g}" for factor in factors)
+    return f"Preferences are for losses times {text}: use ParetoMTL(scale=({text})), or --set scale={text}."
 
 
 def _factor(ratio: float) -> str:

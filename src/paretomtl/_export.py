@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._extras import require, version_of
-from paretomtl._files import to_lists, write_tensors, write_text
+from paretomtl._files import check_file, to_lists, write_tensors, write_text
 from paretomtl.front import Front
 from paretomtl.problems import Problem
 
@@ -163,9 +164,24 @@ def export_onnx(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: t
         program: Any = torch.onnx.export(model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False)
         program.save(str(unfinished), external_data=False)
 
-    with _reasons("ONNX") as notes:
+    with _without_torchvision(), _reasons("ONNX") as notes:
         _replace(path, write)
     return notes
+
+
+@contextmanager
+def _without_torchvision() -> Iterator[None]:
+    """Keep the exporter from telling a terminal that torchvision is missing, which no model here needs."""
+
+    def needed(record: logging.LogRecord) -> bool:
+        return "torchvision is not installed" not in record.getMessage()
+
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    logger.addFilter(needed)
+    try:
+        yield
+    finally:
+        logger.removeFilter(needed)
 
 
 _trace: Callable[..., Any] = torch.jit.trace
@@ -202,6 +218,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _replace(path: Path, write: Callable[[Path], None]) -> None:
     """Let a file take its place when it is whole."""
+    check_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
     try:

@@ -72,6 +72,12 @@ def check_format(path: Path, found: Any, formats: Collection[int | None]) -> Non
         raise ValueError(f"'{path}' must have the format {known}. Got {found!r} instead.")
 
 
+def check_file(path: Path) -> None:
+    """Refuse a folder where a file is to be written; the system would name an unfinished file instead."""
+    if path.is_dir():
+        raise IsADirectoryError(f"'{path}' must be a file to write. It is a folder.")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all; what UTF-8 does not know is escaped, in JSON as it should be."""
     with whole_file(path) as file:
@@ -131,6 +137,7 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
 
     With ``earlier`` the file that was there is kept under that name. Wherever it is cut short, one of both is whole.
     """
+    check_file(path)
     unfinished = _unfinished(path)
     moved = None
     try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging.handlers
 import subprocess
 import sys
 from pathlib import Path
@@ -185,6 +186,27 @@ def test_a_problem_that_cannot_be_made_is_said_to_be(here: Path) -> None:
     assert (here / "chosen" / "model.safetensors").exists()
 
 
+def test_a_damaged_configuration_is_said_and_stops_nothing(here: Path) -> None:
+    train("exported:make")
+    config = here / "run" / "config.json"
+    config.write_text(config.read_text()[:50])
+    text = call("select", "run", "--importance", "1,0", "--export", "chosen")
+    assert (
+        "The card leaves out how the run was configured: 'run/config.json' must be a JSON file. It is damaged" in text
+    )
+    card = json.loads((here / "chosen" / "model.json").read_text())
+    assert card["data"] is None
+    assert card["problem_argument"] == "exported:make"
+    assert (here / "chosen" / "model.safetensors").exists()
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(here: Path) -> None:
+    train("exported:make")
+    (here / "model.pt").mkdir()
+    text = call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", code=2)
+    assert text.endswith("Error: 'model.pt' must be a file to write. It is a folder.")
+
+
 def test_what_cannot_be_exported_has_its_reason(here: Path) -> None:
     train("exported:stubborn")
     text = call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", code=2)
@@ -210,7 +232,12 @@ def test_onnx_gives_the_same_outputs_for_any_number_of_samples(here: Path) -> No
     from onnx.reference import ReferenceEvaluator
 
     front = train("exported:make")
+    heard = logging.handlers.BufferingHandler(1000)
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    logger.addHandler(heard)
     found = call("select", "run", "--importance", "1,0", "--onnx", "model.onnx", "--export", "chosen")
+    logger.removeHandler(heard)
+    assert heard.buffer == [], "no word about packages that nobody needs"
     assert "model.onnx" in found
     k = json.loads((here / "chosen" / "model.json").read_text())["subproblem"]
     evaluator = ReferenceEvaluator("model.onnx")

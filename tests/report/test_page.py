@@ -209,6 +209,9 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     assert "'runs' must name each run once" in refused(tmp_path / "two", tmp_path / "two", "--out", out)
     (tmp_path / "file").write_text("")
     assert "Error:" in refused(tmp_path / "two", "--out", tmp_path / "file" / "page.html")
+    (tmp_path / "folder.html").mkdir()
+    said = refused(tmp_path / "two", "--out", tmp_path / "folder.html")
+    assert f"Error: '{tmp_path / 'folder.html'}' must be a file to write. It is a folder." in said
     damaged = tmp_path / "two" / "front.json"
     damaged.write_text(damaged.read_text()[:100])
     assert "It is damaged" in refused(tmp_path / "two", "--out", out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,14 @@ class Source:
             )
         return find_problem(self.name, self.settings)
 
-    def facts(self) -> dict[str, Any]:
-        """What the run knows beyond its front."""
+    def facts(self, tell: Callable[[str], None]) -> dict[str, Any]:
+        """What the run knows beyond its front; of a damaged configuration it is told that nothing is."""
         path = self.run / "config.json"
-        config = read_record(path, [FORMAT]) if path.exists() else {}
+        try:
+            config = read_record(path, [FORMAT]) if path.exists() else {}
+        except (ValueError, OSError) as error:
+            config = {}
+            tell(f"The card leaves out how the run was configured: {error} See it with: paretomtl doctor {self.run}")
         return {
             "problem_argument": self.name,
             "problem_settings": list(self.settings),
@@ -93,7 +97,8 @@ def export(
     front = Front.load(run, problem)
     if weights is not None:
         make = None if problem is None or source.name is None else problem_in_python(source.name, source.settings)
-        facts = {**source.facts(), "chosen_because": reason}
+        told = source.facts(lambda text: console.print(text, highlight=False, soft_wrap=True))
+        facts = {**told, "chosen_because": reason}
         written += export_weights(front, k, weights, make=make, facts=facts)
     if problem is not None and (torchscript is not None or onnx is not None):
         model = front.model(k)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from paretomtl._extras import require, version_of
-from paretomtl._files import write_text
+from paretomtl._files import check_file, write_text
 from paretomtl.front import Front
 from paretomtl.report.page._view import POINTS, View, view_of
 
@@ -36,6 +36,7 @@ def write_page(runs: Sequence[str | Path], path: str | Path, *, title: str | Non
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"'out' must end in .html. Got '{path}' instead.")
+    check_file(path)
     text = page_text(payload_of(read_views(runs), title))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)

@@ -144,6 +144,14 @@ def test_paper_is_light_and_has_no_controls(open_page: Opened) -> None:
     assert len(page.pdf()) > 10_000
 
 
+@pytest.mark.parametrize("tasks", [2, 5, 8])
+def test_wide_tables_fit_on_paper(open_page: Opened, tasks: int) -> None:
+    page = open_page(view_of(page_front(9, tasks), "run", "run"), width=718)  # A4
+    page.emulate_media(media="print")
+    for table in ("#solutions", "#runs"):
+        assert page.evaluate("(name) => document.querySelector(name).getBoundingClientRect().right", table) <= 719
+
+
 @pytest.mark.parametrize("tasks", [2, 3, 5])
 def test_narrow_screens(show: Opened, tasks: int) -> None:
     page = show(view_of(page_front(9, tasks), "run", "run"), width=360)

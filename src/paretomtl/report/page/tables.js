@@ -25,6 +25,7 @@ function table(id, columns, rows, wire) {
     const cells = columns.map((column) => el("td", { class: column.numeric ? "number" : null }, column.cell ? column.cell(one) : shown(column.value(one))));
     return wire(el("tr", {}, cells), one);
   });
+  byId(id).style.setProperty("--columns", columns.length);
   fill(id, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
 }
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from paretomtl.cli._app import app
 
-TOYS = """
+PROBLEMS = """
 import dataclasses
 
 import torch
@@ -32,9 +32,9 @@ def agree():
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with problems of one's own."""
-    (tmp_path / "toys.py").write_text(TOYS)
+    (tmp_path / "diagnosed.py").write_text(PROBLEMS)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "toys", raising=False)
+    monkeypatch.delitem(sys.modules, "diagnosed", raising=False)
     return tmp_path
 
 
@@ -45,7 +45,7 @@ def call(*arguments: str, code: int = 0) -> str:
 
 
 @pytest.mark.parametrize(
-    ("problem", "optimizer", "rate"), [("quadratic", "sgd", "0.05"), ("toys:make", "adam", "0.02")]
+    ("problem", "optimizer", "rate"), [("quadratic", "sgd", "0.05"), ("diagnosed:make", "adam", "0.02")]
 )
 def test_diagnose_prints_a_command_that_works(here: Path, problem: str, optimizer: str, rate: str) -> None:
     """The run trains the proposed preferences, in the proposed units, and all of them are met."""
@@ -71,7 +71,7 @@ def test_diagnose_prints_a_command_that_works(here: Path, problem: str, optimize
 
 
 def test_diagnose_prints_no_command_without_a_front(here: Path) -> None:
-    text = call("diagnose", "toys:agree", "--epochs", "300", "--learning-rate", "0.02", "--device", "cpu")
+    text = call("diagnose", "diagnosed:agree", "--epochs", "300", "--learning-rate", "0.02", "--device", "cpu")
     assert "Verdict: one-model." in text
     assert "Next:" not in text
 

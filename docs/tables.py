@@ -92,20 +92,6 @@ def _grouped(rows: Sequence[dict[str, Any]], part: str, key: str) -> list[tuple[
     ]
 
 
-def stack_table() -> str:
-    """Time and memory of 25 models with three tasks."""
-    path = ROOT / "benchmarks" / "results" / "stack-cuda.json"
-    rows = load_rows(path)
-    lines, order = [], ("sequential", "batched", "graphed")
-    for model in dict.fromkeys(row["model"] for row in rows):
-        mine = {row["strategy"]: row for row in rows if row["model"] == model}
-        times, peaks = ([mine[s][what] for s in order] for what in ("milliseconds", "peak_megabytes"))
-        ratio = f"{times[0] / times[-1]:.3g}×"
-        lines.append([model, *[f"{t:.4g}" for t in times], ratio, *[f"{peak / 1000:.2f}" for peak in peaks]])
-    header = ["25 of", "in turn, ms", "stack, ms", "captured, ms", "faster", "in turn, GB", "stack, GB", "captured, GB"]
-    return "\n".join([table(header, lines), "", provenance(path, rows[0])])
-
-
 def memory_table() -> str:
     """Peak memory against tasks and models."""
     path = ROOT / "benchmarks" / "results" / "memory-cuda.json"

@@ -55,7 +55,7 @@ class Verdict:
 
 def usual_preferences(tasks: int) -> int:
     """How many preferences to begin with, by the number of tasks (docs/how-many.md)."""
-    return {2: 5, 3: 15, 4: 25}.get(tasks, 15)
+    return {2: 5, 3: 15, 4: 25, 5: 25, 6: 25}.get(tasks, 15)
 
 
 def judge(found: Diagnosis) -> Verdict:

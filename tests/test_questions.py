@@ -38,41 +38,68 @@ def quadratic(count: int) -> Table:
 
 @pytest.mark.parametrize("count", [2, 3, 5, 8, 33])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.37, 0.5, 0.81, 1.0])
-def test_whoever_weighs_the_losses_ends_at_the_best_of_a_convex_front(count: int, share: float) -> None:
+def test_a_convex_front_is_halved(count: int, share: float) -> None:
     table = quadratic(count)
-    assert begin(table).halving
     sums = table.losses @ torch.tensor([share, 1 - share], dtype=torch.float64)
     row, questions = asked(table, lambda row: -float(sums[row]))
     assert float(sums[row]) == pytest.approx(float(sums.min()), abs=1e-12)
     assert questions <= math.ceil(math.log2(len(table.losses)))
 
 
-@given(
-    st.integers(2, 4).flatmap(
-        lambda tasks: st.tuples(
-            st.lists(st.lists(st.floats(0.01, 9.0), min_size=tasks, max_size=tasks), min_size=1, max_size=14),
-            st.lists(st.floats(0.05, 1.0), min_size=tasks, max_size=tasks),
-        )
-    )
-)
-def test_whoever_weighs_the_losses_ends_at_the_best_of_any_front(case: tuple[list[list[float]], list[float]]) -> None:
-    rows, weights = case
+def fronts(tasks: int) -> st.SearchStrategy[list[list[float]]]:
+    return st.lists(st.lists(st.floats(0.01, 9.0), min_size=tasks, max_size=tasks), min_size=1, max_size=14)
+
+
+@given(fronts(2), st.floats(0.0, 1.0))
+def test_whoever_weighs_two_losses_ends_at_the_best_of_any_front(rows: list[list[float]], share: float) -> None:
     table = table_of(front_of(rows), None)
-    sums = table.losses @ torch.tensor(weights, dtype=torch.float64)
-    row, questions = asked(table, lambda row: -float(sums[row]))
-    assert float(sums[row]) == pytest.approx(float(sums.min()), rel=1e-9)
-    assert questions <= len(table.candidates()) - 1
+    sums = table.losses @ torch.tensor([share, 1 - share], dtype=torch.float64)
+    row, _ = asked(table, lambda row: -float(sums[row]))
+    assert float(sums[row]) == pytest.approx(float(sums.min()), rel=1e-9, abs=1e-12)
+
+
+@given(st.integers(2, 5).flatmap(fronts), st.data())
+def test_any_solution_can_be_chosen(rows: list[list[float]], data: st.DataObject) -> None:
+    """By whoever goes by the largest of the losses, each divided by that of the solution."""
+    table = table_of(front_of(rows), None)
+    wanted = data.draw(st.sampled_from(begin(table).rows))
+    points = table.losses[table.candidates()]
+    low, high = points.min(0).values, points.max(0).values
+    values = (table.losses - low) / (high - low).clamp_min(1e-300)
+    least = (values / values[wanted].clamp_min(1e-9)).amax(-1)
+    assert asked(table, lambda row: -float(least[row]))[0] == wanted
+
+
+@pytest.mark.parametrize(("tasks", "most", "hits"), [(3, 9, 40), (5, 12, 36)])
+def test_few_questions_about_many_solutions(tasks: int, most: int, hits: int) -> None:
+    """25 solutions of a convex front of several tasks, and 40 users who weigh the losses."""
+    g = torch.Generator().manual_seed(0)
+    points = torch.nn.functional.normalize(torch.rand(25, tasks, generator=g, dtype=torch.float64), dim=-1)
+    table = table_of(front_of((1 - points).tolist()), None)
+    assert len(begin(table).rows) == 25
+    found = 0
+    for _ in range(40):
+        sums = table.losses @ torch.rand(tasks, generator=g, dtype=torch.float64)
+        row, questions = asked(table, lambda row, sums=sums: -float(sums[row]))
+        found += bool(sums[row] == sums.min())
+        assert questions <= most
+        assert sums[row] - sums.min() < 0.15 * (sums.max() - sums.min())
+    assert found >= hits
 
 
 @given(st.permutations(range(9)))
-def test_on_other_fronts_any_consistent_liking_gets_its_best(order: list[int]) -> None:
+def test_what_is_chosen_was_preferred_whenever_it_was_shown(order: list[int]) -> None:
     truth = pm.problems.synthetic().truth
     assert truth is not None
     table = table_of(front_of(truth.front(9).tolist()), None)
-    assert not begin(table).halving
-    row, questions = asked(table, lambda row: order[row])
-    assert order[row] == max(order)
-    assert questions == 8
+    beaten: set[int] = set()
+    search = begin(table)
+    while search.pair is not None:
+        one, other = search.pair
+        assert not beaten & {one, other}
+        beaten.add(min(search.pair, key=order.__getitem__))
+        search = search.after(first=order[one] > order[other])
+    assert search.rows[0] not in beaten
 
 
 def test_what_is_asked_for() -> None:

@@ -2,53 +2,67 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
+import torch
 from torch import Tensor
 
 from paretomtl._selection import Table
+
+_USERS = 16_000  # that are imagined, where there are more than two tasks
+_SECOND = 1e-3  # of the sum, beside the largest of the weighed losses
 
 
 @dataclass(frozen=True)
 class Search:
     """What is left to choose from, and so what to ask next: a pure function of the front and the answers so far.
 
-    Two tasks on a convex front, in the order of the first loss: whoever weighs the losses has a liking that rises along
-    the front up to the best solution, and falls after it. So the two in the middle are compared, and the half on the
-    other side of the preferred one is left out: at most ⌈log₂ K⌉ questions. On any other front, whoever weighs the
-    losses may like both ends better than the middle, so that no solution can be left out unseen: the preferred one
-    stays and meets the next, K − 1 questions, and whoever answers consistently gets what they like best.
+    Users are imagined who go by weights: by the sum of the weighed losses, or by the largest of them, with weights of
+    all kinds. Of those who would have given the same answers, each likes one solution best; these solutions are left.
+    The next question is the one that leaves out most of them whatever the answer is, each counted alike. The solution
+    that is not preferred is always left out, so that K solutions take at most K - 1 questions; mostly they take about
+    log₂ K.
 
     Attributes:
         rows: of the table, those that are left; with two tasks along the front.
-        halving: whether an answer leaves out a half of them, or one.
+        columns: the rows of the table that there were at first.
+        scores: ``[users, columns]``, what each user who is left thinks of each of them; less is better.
     """
 
     rows: tuple[int, ...]
-    halving: bool
+    columns: tuple[int, ...]
+    scores: Tensor
 
-    @property
+    @functools.cached_property
     def pair(self) -> tuple[int, int] | None:
         """The two rows to compare next; None when the choice is made, or there is none."""
         if len(self.rows) < 2:
             return None
-        first = (len(self.rows) - 1) // 2 if self.halving else 0
-        return self.rows[first], self.rows[first + 1]
+        places = [self.columns.index(row) for row in self.rows]
+        scores = self.scores[:, places]
+        best = scores.argmin(-1)
+        share = best.bincount(minlength=len(places)).float().reciprocal()[best]  # each solution counts 1
+        least = torch.full((len(places), len(places)), -math.inf)
+        for i in range(len(places) - 1):
+            first = share @ (scores[:, i : i + 1] <= scores[:, i + 1 :]).float()
+            apart = torch.arange(len(first))
+            least[i, i + 1 :] = torch.minimum(first, len(places) - first) - 1e-4 * apart  # if alike, side by side
+        i, j = divmod(int(least.argmax()), len(places))
+        return self.rows[i], self.rows[j]
 
     @property
     def most(self) -> int:
         """How many questions are left at most."""
-        count = len(self.rows)
-        return 0 if count < 2 else math.ceil(math.log2(count)) if self.halving else count - 1
+        return max(0, len(self.rows) - 1)
 
     def after(self, *, first: bool) -> Search:
         """What is left when the first of the pair is preferred, or the second."""
-        if self.halving:
-            cut = (len(self.rows) + 1) // 2
-            return Search(self.rows[:cut] if first else self.rows[cut:], True)
-        return Search((self.rows[0 if first else 1], *self.rows[2:]), False)
+        assert self.pair is not None
+        one, other = (self.scores[:, self.columns.index(row)] for row in self.pair)
+        return _search(self.columns, self.scores[(one <= other) if first else (one > other)])
 
 
 def begin(table: Table) -> Search:
@@ -57,15 +71,44 @@ def begin(table: Table) -> Search:
     for row in table.candidates():
         found.setdefault(tuple(table.losses[row].tolist()), row)
     points = sorted(found)
-    return Search(tuple(found[point] for point in points), len(table.tasks) == 2 and _convex(points))
+    columns = tuple(found[point] for point in points)
+    if len(points) < 2:
+        return Search(columns, columns, torch.zeros(1, len(columns)))
+    return _search(columns, _scores(torch.tensor(points, dtype=torch.float64)))
 
 
-def _convex(points: Sequence[Sequence[float]]) -> bool:
-    """Whether a line through points of a plane, from the left to the right, turns to the left only, or not at all."""
-    return all(
-        (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0]) >= 0
-        for a, b, c in zip(points, points[1:], points[2:], strict=False)
-    )
+def _search(columns: tuple[int, ...], scores: Tensor) -> Search:
+    left = sorted(set(scores.argmin(-1).tolist()))
+    return Search(tuple(columns[place] for place in left), columns, scores)
+
+
+def _scores(losses: Tensor) -> Tensor:
+    """What imagined users think of losses ``[K, m]``, ``[users, K]``: each solution is the best one for some."""
+    low, high = losses.min(0).values, losses.max(0).values
+    values = (losses - low) / (high - low).clamp_min(1e-300)
+    weights = _weights(values)
+    own = 1.0 / values.clamp_min(1e-9)  # for whom the largest of the weighed losses is smallest here
+    return torch.cat([weights @ values.T, *(_largest(each, values) for each in (weights, own))])
+
+
+def _largest(weights: Tensor, values: Tensor) -> Tensor:
+    """The largest of the weighed losses; the sum decides between equal ones."""
+    return (weights[:, None] * values).amax(-1) + _SECOND * (weights @ values.T)
+
+
+def _weights(values: Tensor) -> Tensor:
+    """Weights of the tasks, ``[users, m]``: with two tasks one of each order that sums of weighed losses can have."""
+    tasks = values.shape[-1]
+    if tasks > 2:
+        drawn = torch.rand(_USERS, tasks, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        return torch.cat([torch.eye(tasks, dtype=torch.float64), torch.nn.functional.normalize(-drawn.log(), 1, -1)])
+    turns = {0.0, 1.0}  # the weights of the first task at which two solutions are as good
+    for a, b in combinations(values.tolist(), 2):
+        rise, fall = b[0] - a[0], a[1] - b[1]
+        turns.add(fall / (rise + fall))
+    ordered = sorted(turns)
+    first = torch.tensor([(a + b) / 2 for a, b in pairwise(ordered)], dtype=torch.float64)
+    return torch.stack([first, 1 - first], -1)
 
 
 def difference(table: Table, one: int, other: int) -> str:

@@ -35,7 +35,7 @@ def test_questions_lead_to_one_solution(stored: str) -> None:
     choice = json.loads(out)
     assert choice["k"] == 2
     assert choice["reason"] == "Subproblem 2: what you preferred on train, of 4 solutions by 2 questions."
-    assert "4 solutions that no other one dominates, losses on train. At most 2 questions." in err
+    assert "4 solutions that no other one dominates, losses on train. At most 3 questions." in err
     assert "1: subproblem 1 2: subproblem 2" in err
     assert "2 instead of 1 gains 0.2 in b (-50 %); gives up 0.3 in a (+150 %)." in err
     assert "Type 1 or 2" in err

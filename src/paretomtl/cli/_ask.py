@@ -26,13 +26,14 @@ def ask(table: Table) -> Choice:
     count = len(search.rows)
     if search.most:
         console.print(
-            f"{count} solutions that no other one dominates, losses on {table.split}. At most {_counted(search.most)}.",
+            f"{count} solutions that no other one dominates, losses on {table.split}. At most {_counted(search.most)}"
+            f"{', mostly far fewer' if search.most > 6 else ''}.",
             highlight=False,
         )
     asked = 0
     while search.pair is not None:
         asked += 1
-        console.print(f"\nQuestion {asked}, at most {search.most} left:", highlight=False)
+        console.print(f"\nQuestion {asked}, {len(search.rows)} solutions left:", highlight=False)
         search = search.after(first=_prefers_first(console, table, *search.pair))
     if not asked:
         return table.choose(search.rows[0], f"it is the only solution on {table.split} that no other one dominates.")

@@ -19,9 +19,10 @@ from paretomtl.experiments._more_claims import (
     acceptance_facts,
     init_claims,
     preference_claims,
-    resnet_claims,
+    release_claims,
     weight_claims,
 )
+from paretomtl.experiments._resnet_claims import resnet_claims
 
 STORED = Path(__file__).parents[2] / "experiments" / "results"
 IMAGES = ["images-lenet", "images-resnet", "ablation-init", "ablation-release", "preferences", "weights", "acceptance"]
@@ -159,6 +160,9 @@ def test_claims_hold_where_rows_bear_them_out_and_fail_where_they_do_not() -> No
     assert verdicts(lenet_claims(made_up(GOOD, BAD, ALONE))) == [
         "reproduced",  # beats its rivals
         "reproduced",  # also with the strong recipe
+        "reproduced",  # beats all others
+        "reproduced",  # also with the strong recipe
+        "reproduced",  # in order and in its regions
         "reproduced",  # wider than MOO-MTL
         "reproduced",  # extremes are best
         "reproduced",  # better than networks for one task
@@ -166,19 +170,40 @@ def test_claims_hold_where_rows_bear_them_out_and_fail_where_they_do_not() -> No
         "reproduced",  # near them
     ]
     swapped = verdicts(lenet_claims(made_up(BAD, GOOD, ALONE)))
-    assert swapped[:2] == ["not reproduced"] * 2
-    assert swapped[3:5] == ["partly", "not reproduced"]  # extremes are best among their own alone
-    assert swapped[6] == "not reproduced"
-    assert verdicts(lenet_claims(made_up(GOOD, GOOD, ALONE)))[:2] == ["not reproduced"] * 2
+    assert swapped[:4] == ["not reproduced"] * 4
+    assert swapped[6:8] == ["partly", "not reproduced"]  # extremes are best among their own alone
+    assert swapped[9] == "not reproduced"
+    assert verdicts(lenet_claims(made_up(GOOD, GOOD, ALONE)))[:4] == ["not reproduced"] * 4
     turned = (GOOD[0], GOOD[1][::-1])
-    assert verdicts(lenet_claims(made_up(turned, BAD, ALONE)))[3] == "not reproduced"
+    assert verdicts(lenet_claims(made_up(turned, BAD, ALONE)))[6] == "not reproduced"
+
+
+def test_the_best_of_all_algorithms_is_ahead_of_moo_mtl_and_random_search_too() -> None:
+    rows = made_up(GOOD, BAD, ALONE)
+    strong = [{**row, "hypervolume": 9.0} if row["method"] == "random-search" else row for row in rows]
+    some, all_of_them = lenet_claims(strong)[0], lenet_claims(strong)[2]
+    assert (some.verdict, all_of_them.verdict) == ("reproduced", "partly")
+    assert "better in 12 of 15, not to be told apart in 0, worse in 3" in all_of_them.measured
+    assert "-6.401* to random search" in all_of_them.measured
+
+
+def test_solutions_are_well_distributed_in_order_and_in_their_own_regions() -> None:
+    def verdict(losses: Any, hits: int) -> str:
+        rows = made_up((losses, GOOD[1]), BAD, ALONE)
+        mine = [{**row, "in_region": hits} if row["method"] == "pareto-mtl" else row for row in rows]
+        (found,) = [claim for claim in lenet_claims(mine) if "well-distributed" in claim.claim]
+        return found.verdict
+
+    assert verdict(GOOD[0], 3) == "reproduced"
+    assert verdict(GOOD[0], 1) == "partly", "in order, and not in the regions"
+    assert verdict(GOOD[0][::-1], 3) == "not reproduced"
 
 
 def test_what_is_not_there_is_not_judged() -> None:
     rows = [row for row in made_up(GOOD, BAD, ALONE) if row["problem"] == SETS[0] and row["part"] == PAPER]
     found = lenet_claims(rows)
     unmeasured = [claim.verdict for claim in found if claim.measured == "no rows are stored for it yet"]
-    assert unmeasured == ["not measured"] * 3  # the strong recipe, and two on the third set
+    assert unmeasured == ["not measured"] * 4  # two with the strong recipe, and two on the third set
     assert {claim.verdict for claim in found} == {"not measured", "so far reproduced"}
     assert lenet_claims([])[0].verdict == "not measured"
     assert lenet_facts([]) == []
@@ -216,14 +241,90 @@ def test_claims_on_resnet_compare_with_separate_networks() -> None:
         "reproduced",
         "not reproduced",
         "not reproduced",
+        "not reproduced",  # losses of 0.1 and more
+        "reproduced",  # (0.3, 0.1) beside 0.3 and 0.2
+        "not reproduced",  # as diverse on test
+        "not measured",
     ]
-    assert verdicts(resnet_claims(rows(0.995, 0.999)))[1:] == [
+    assert verdicts(resnet_claims(rows(0.995, 0.999)))[1:5] == [
         "reproduced",
         "not reproduced",
         "reproduced",
         "reproduced",
     ]
     assert set(verdicts(resnet_claims([]))) == {"not measured"}
+
+
+def resnet_rows(losses: Any, train: Any = GOOD[1], test: Any = GOOD[1]) -> list[Row]:
+    """ResNet-18: training losses and both accuracies of Pareto MTL; networks for one task with 0.94 and 0.02."""
+    rows = []
+    for problem in SETS:
+        part = "early stop" if problem == SETS[0] else "to the end"
+        for seed in range(2):
+            mine = point("pareto-mtl", losses, test, seed, problem=problem, part=part)
+            split = {f"{task} accuracy": [p[i] for p in train] for i, task in enumerate("ab")}
+            rows += [
+                {**mine, "train_metrics": split},
+                point("single-task", [[0.02, 9.0], [9.0, 0.02]], ALONE[1], seed, problem=problem, part=part),
+            ]
+    return rows
+
+
+def resnet_verdict(words: str, rows: list[Row]) -> str:
+    (found,) = [claim for claim in resnet_claims(rows) if words in claim.claim]
+    return found.verdict
+
+
+@pytest.mark.parametrize(
+    ("losses", "small", "matched"),
+    [
+        ([[0.04, 0.01], [0.02, 0.02], [0.01, 0.04]], "reproduced", "reproduced"),
+        ([[0.09, 0.01], [0.03, 0.03], [0.01, 0.09]], "partly", "partly"),
+        ([[0.9, 0.1], [0.3, 0.3], [0.1, 0.9]], "not reproduced", "not reproduced"),
+        ([[0.9, 0.1], [None, None], [0.1, 0.9]], "not reproduced", "not reproduced"),
+    ],
+)
+def test_training_losses_to_the_end(losses: Any, small: str, matched: str) -> None:
+    rows = resnet_rows(losses)
+    assert resnet_verdict("close to 0", rows) == small
+    assert resnet_verdict("match the single-task baseline", rows) == matched
+    fewer = [row for row in rows if row["method"] == "pareto-mtl" or row["seed"] == 0]
+    assert resnet_verdict("match the single-task baseline", fewer) == matched, "a seed of one alone is left out"
+
+
+def test_test_accuracies_that_are_less_diverse_than_those_on_training() -> None:
+    narrow, one = [[0.92, 0.93], [0.92, 0.92], [0.93, 0.92]], [[0.90, 0.93], [0.92, 0.92], [0.95, 0.92]]
+    words = "not diverse enough"
+    assert resnet_verdict(words, resnet_rows(GOOD[0], GOOD[1], narrow)) == "reproduced"
+    assert resnet_verdict(words, resnet_rows(GOOD[0], GOOD[1], one)) == "partly"
+    assert resnet_verdict(words, resnet_rows(GOOD[0], narrow, GOOD[1])) == "not reproduced"
+
+
+def test_what_is_better_by_no_more_than_seeds_explain_is_not_partly_reproduced() -> None:
+    def moved(row: Row) -> Row:
+        shift = 0.2 * (-1) ** row["seed"] if row["method"] == "pareto-mtl" else 0.0
+        splits = ("metrics", "train_metrics")
+        return {**row, **{s: {k: [v + shift for v in values] for k, values in row[s].items()} for s in splits}}
+
+    found = [claim for claim in resnet_claims([moved(row) for row in resnet_rows(GOOD[0])]) if "beats" in claim.claim]
+    assert verdicts(found) == ["not reproduced"] * 3
+    assert all("not told apart" in claim.measured and "*" not in claim.measured[100:] for claim in found)
+
+
+@pytest.mark.parametrize(
+    ("gain", "total", "verdict"),
+    [(0.1, 0.3, "reproduced"), (0.0, 0.3, "partly"), (0.1, 0.5, "partly"), (-0.1, 0.5, "not reproduced")],
+)
+def test_the_claim_on_constraints_that_are_dropped(gain: float, total: float, verdict: str) -> None:
+    rows = []
+    for seed in range(3):
+        mine = point("pareto-mtl", *GOOD, seed)
+        after = [[total / 2, total / 2]] * 3
+        rows += [mine, {**mine, "note": "released", "stage": "snapshot"}]
+        rows.append({**mine, "note": "released", "hypervolume": mine["hypervolume"] + gain, "train_losses": after})
+    (claim,) = release_claims(rows)
+    assert claim.verdict == verdict
+    assert "spread 0.50 ± 0.00, +0.00 and +0.00" in claim.measured
 
 
 def test_claims_on_the_initial_phase_preferences_and_weights() -> None:
@@ -277,3 +378,20 @@ def test_stored_results_are_those_of_the_study(name: str) -> None:
     stored = stored_study(name, STUDIES[name], STORED)
     assert len(stored.rows) == len(load_rows(STORED / f"{name}.json"))
     assert all(row["hypervolume"] is not None for row in stored.rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "count"),
+    [
+        ("images-lenet", "overall best performance among all MTL algorithms", 2),
+        ("images-lenet", "well-distributed solutions", 1),
+        ("images-resnet", "training losses of all solutions are close to 0", 1),
+        ("images-resnet", "match the single-task baseline", 1),
+        ("images-resnet", "not diverse enough", 1),
+        ("ablation-release", "potentially better convergence", 1),
+    ],
+)
+def test_stored_rows_are_judged(name: str, words: str, count: int) -> None:
+    found = [claim for claim in STUDIES[name].claims(load_rows(STORED / f"{name}.json")) if words in claim.claim]
+    assert len(found) == count
+    assert {claim.verdict for claim in found} <= {"reproduced", "partly", "not reproduced"}

@@ -25,6 +25,7 @@ from paretomtl.experiments._task_lines import (
 )
 from paretomtl.experiments._task_studies import EXPERTS, SHARED
 
+STORED = Path(__file__).parents[2] / "experiments" / "results"
 NAMES = ("census", "faces", "localization", "three-digits", "many-tasks")
 
 
@@ -114,7 +115,9 @@ def test_dominated_share() -> None:
 
 def census_row(method: str, note: str, volume: float, losses: Any, seed: int, part: str) -> Row:
     fields = {"part": part, "stage": "final", "note": note, "method": method, "seed": seed}
-    return {**fields, "hypervolume": volume + 0.001 * seed, "losses": losses}
+    vectors = torch.eye(3).sub(1).abs()[: len(losses)].tolist()
+    more = {"problem": "census", "tasks": ["a", "b", "c"], "reading": "direction", "vectors": vectors, "spread": 0.1}
+    return {**fields, **more, "hypervolume": volume + 0.001 * seed, "losses": losses}
 
 
 @pytest.mark.parametrize(
@@ -130,10 +133,30 @@ def test_claims_on_census(gain: float, good: float, expected: list[str]) -> None
                 census_row("pareto-mtl", "25 random", 0.2 + gain, [[good] * 3], seed, part),
                 census_row("random-search", "", 0.2, [[0.4] * 3, [0.3] * 3], seed, part),
             ]
-    assert [claim.verdict for claim in census_claims(rows)] == [*expected * 2, "not measured"]
+    judged = [expected[0], "not measured", expected[1]] * 2  # nothing to set five vectors beside
+    assert [claim.verdict for claim in census_claims(rows)] == [*judged, "not measured"]
     broken = [{**row, "losses": [[None] * 3, *row["losses"]]} for row in rows]
-    assert [claim.verdict for claim in census_claims(broken)[:4]] == expected * 2, "what is not finite is left out"
+    assert [claim.verdict for claim in census_claims(broken)[:6]] == judged, "what is not finite is left out"
     assert {claim.verdict for claim in census_claims([])} == {"not measured"}
+
+
+@pytest.mark.parametrize(
+    ("losses", "spread", "verdict"),
+    [
+        ([[0.1, 0.5, 0.5], [0.5, 0.1, 0.5], [0.5, 0.5, 0.1]], 0.5, "reproduced"),
+        ([[0.1, 0.5, 0.5], [0.5, 0.1, 0.5], [0.5, 0.5, 0.1]], 0.1, "partly"),  # no wider than starts make it
+        ([[0.1, 0.5, 0.5], [0.5, 0.6, 0.5], [0.5, 0.5, 0.6]], 0.1, "partly"),  # one task alone
+        ([[0.9, 0.5, 0.5], [0.5, 0.9, 0.5], [0.5, 0.5, 0.9]], 0.1, "not reproduced"),
+        ([[0.1, None, 0.5], [None, 0.1, 0.5], [0.5, 0.5, 0.1]], 0.5, "partly"),  # two that are not finite
+    ],
+)
+def test_the_claim_on_trade_offs_of_few_vectors(losses: Any, spread: float, verdict: str) -> None:
+    rows = []
+    for seed in range(3):
+        rows.append(census_row("pareto-mtl", "5 random", 0.2, losses, seed, SHARED) | {"spread": spread + 0.001 * seed})
+        rows.append(census_row("mgda", "", 0.2, losses, seed, SHARED))
+    found = [claim for claim in census_claims(rows) if claim.claim.startswith("5 preference vectors")]
+    assert [claim.verdict for claim in found] == [verdict, "not measured"]
 
 
 def test_claims_on_tables_name_the_task_whose_vector_does_not_favour_it() -> None:
@@ -143,18 +166,109 @@ def test_claims_on_tables_name_the_task_whose_vector_does_not_favour_it() -> Non
         vectors = pm.preferences.even(3, 2).tolist()
         better = dict.fromkeys(metrics, "lower")
         row = {**common, "tasks": ["translation", "rotation"], "vectors": vectors, "metrics": metrics, "better": better}
-        return [{**row, "seed": seed} for seed in range(2)]
+        return [{**row, "reading": "direction", "preferences": 3, "seed": seed} for seed in range(2)]
 
     # From (1, 0), which allows metres and favours degrees, to (0, 1).
-    claim, balanced = table_claims(rows([[0.4, 3.0], [0.3, 4.0], [0.2, 5.0]]))
+    claim, *_, balanced = table_claims(rows([[0.4, 3.0], [0.3, 4.0], [0.2, 5.0]]))
     assert (claim.verdict, balanced.verdict) == ("reproduced", "not measured")
-    claim, _ = table_claims(rows([[0.4, 3.0], [0.3, 4.0], [0.2, None]]))
+    claim, *_ = table_claims(rows([[0.4, 3.0], [0.3, 4.0], [0.2, None]]))
     assert claim.verdict == "reproduced", "a model without a value is not the best"
-    claim, _ = table_claims(rows([[0.4, 3.0], [0.1, 4.0], [0.2, 5.0]]))
+    claim, *_ = table_claims(rows([[0.4, 3.0], [0.1, 4.0], [0.2, 5.0]]))
     assert claim.verdict == "partly"
     assert "translation: translation error 0.2, best of all vectors 0.1" in claim.measured
-    claim, _ = table_claims(rows([[0.1, 5.0], [0.3, 4.0], [0.4, 3.0]]))
+    claim, *_ = table_claims(rows([[0.1, 5.0], [0.3, 4.0], [0.4, 3.0]]))
     assert claim.verdict == "not reproduced"
+
+
+def table_rows(values: list[list[Any]], rival: list[float], gain: float = 0.0, note: str = "") -> list[Row]:
+    """Localization: metres and degrees of the three vectors of Pareto MTL, and of a solution of every other method."""
+    rows = []
+    for method in ("pareto-mtl", "linear", "mgda", "gradnorm", "uncertainty", "single-task"):
+        pareto, alone = method == "pareto-mtl", method == "single-task"
+        points = values if pareto else [rival, rival] if alone else [rival]
+        metrics = dict(zip(SHOWN["localization"], (list(each) for each in zip(*points, strict=True)), strict=True))
+        row = {
+            "part": SHARED,
+            "stage": "final",
+            "note": note if pareto else "",
+            "method": method,
+            "problem": "localization",
+            "tasks": ["translation", "rotation"],
+            "reading": "direction" if pareto else "importance",
+            "preferences": len(points),
+            "vectors": pm.preferences.even(3, 2).tolist() if pareto else torch.eye(2)[: len(points)].tolist(),
+            "metrics": metrics,
+            "better": dict.fromkeys(metrics, "lower"),
+            "hypervolume": 0.2 + (gain if pareto else 0.0),
+        }
+        rows += [{**row, "seed": seed} for seed in range(2)]
+    return rows
+
+
+def table_verdict(words: str, rows: list[Row]) -> str:
+    (found,) = [claim for claim in table_claims(rows) if words in claim.claim]
+    return found.verdict
+
+
+ORDERED = [[0.4, 3.0], [0.3, 4.0], [0.2, 5.0]]  # from (1, 0), which favours degrees, to (0, 1)
+
+
+@pytest.mark.parametrize("note", ["", "scaled by first"])
+@pytest.mark.parametrize(
+    ("values", "rival", "verdict"),
+    [
+        (ORDERED, [0.3, 4.0], "reproduced"),
+        (ORDERED, [0.1, 4.0], "partly"),
+        (ORDERED[::-1], [0.3, 4.0], "partly"),  # the best, and not the vectors that favour the tasks
+        (ORDERED, [0.2, 3.0], "not reproduced"),
+        ([[None, None], [0.3, 4.0], [None, None]], [0.3, 4.0], "not reproduced"),
+    ],
+)
+def test_the_claim_on_the_best_of_all_methods(note: str, values: Any, rival: list[float], verdict: str) -> None:
+    assert table_verdict("best of all methods in each task", table_rows(values, rival, note=note)) == verdict
+    fewer = [row for row in table_rows(values, rival, note=note) if row["method"] in ("pareto-mtl", "single-task")]
+    assert table_verdict("best of all methods in each task", fewer) == f"so far {verdict}"
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        (ORDERED, "reproduced"),
+        ([[0.4, 3.0], [0.1, 4.0], [0.3, 5.0]], "partly"),  # the middle one is ahead in metres, and dominates the last
+        (ORDERED[::-1], "not reproduced"),
+        ([[0.3, 4.0]] * 3, "not reproduced"),
+        ([[0.3, None]] * 3, "not reproduced"),
+    ],
+)
+def test_the_claim_on_different_trade_offs(values: Any, verdict: str) -> None:
+    assert table_verdict("different trade-offs", table_rows(values, [0.3, 4.0])) == verdict
+
+
+@pytest.mark.parametrize(("gain", "verdict"), [(0.1, "reproduced"), (0.0, "not reproduced"), (-0.1, "not reproduced")])
+def test_the_claim_on_outperforming_all_others(gain: float, verdict: str) -> None:
+    rows = table_rows(ORDERED, [0.3, 4.0], gain)
+    assert table_verdict("outperforms other MTL approaches", rows) == verdict
+    ahead = [{**row, "hypervolume": 0.25} if row["method"] == "linear" else row for row in rows]
+    better = [{**row, "hypervolume": 0.21} if row["method"] == "pareto-mtl" else row for row in ahead]
+    assert table_verdict("outperforms other MTL approaches", better) == "partly"
+    assert table_verdict("outperforms other MTL approaches", rows[:2]) == "not measured"
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "count"),
+    [
+        ("localization", "outperforms other MTL approaches", 1),
+        ("localization", "best of all methods in each task", 2),
+        ("localization", "different trade-offs", 2),
+        ("faces", "best of all methods in each task", 2),
+        ("faces", "diverse trade-offs", 2),
+        ("census", "5 preference vectors also provide", 2),
+    ],
+)
+def test_stored_rows_are_judged(name: str, words: str, count: int) -> None:
+    found = [claim for claim in STUDIES[name].claims(load_rows(STORED / f"{name}.json")) if words in claim.claim]
+    assert len(found) == count
+    assert {claim.verdict for claim in found} <= {"reproduced", "partly", "not reproduced"}
 
 
 def test_the_papers_tables_have_a_number_for_each_task() -> None:
@@ -201,7 +315,13 @@ def scaled_rows(note: str, volume: float, hits: int) -> list[Row]:
     """Two vectors and two tasks; both losses lie in the region of the first vector."""
     losses = [[0.9, 0.1], [0.8, 0.2]]
     fields = {"part": SHARED, "stage": "final", "method": "pareto-mtl", "note": note, "problem": "localization"}
-    more = {"tasks": ["translation", "rotation"], "spread": 0.1, "in_region": hits, "in_region_test": 1}
+    more = {
+        "tasks": ["translation", "rotation"],
+        "reading": "direction",
+        "spread": 0.1,
+        "in_region": hits,
+        "in_region_test": 1,
+    }
     metrics = {"translation error": [0.3, 0.2], "rotation error": [4.0, None]}
     points = {"preferences": 2, "vectors": [[1.0, 0.0], [0.0, 1.0]], "losses": losses, "train_losses": losses}
     row = {**fields, **more, **points, "metrics": metrics, "better": dict.fromkeys(metrics, "lower")}
@@ -230,4 +350,16 @@ def test_the_claim_on_tasks_that_are_balanced_first(volumes: tuple[float, ...], 
     claim = table_claims(rows)[-1]
     assert claim.where == "supplement 3"
     assert claim.verdict == verdict
-    assert "in their own region 50% / 50% against 50% / 50%" in claim.measured
+    assert "in their own region 50% / 50% against 50% / 50%, not told apart" in claim.measured
+
+
+def test_a_mean_that_rises_by_no_more_than_seeds_explain_is_no_gain() -> None:
+    rows = scaled_rows("", 0.2, 1)
+    for scale in ("gradnorm", "uncertainty"):
+        mine = scaled_rows(f"scaled by {scale}", 0.1, 1)
+        rows += [{**row, "spread": 0.2 * row["seed"], "in_region": row["seed"]} for row in mine]
+    claim = table_claims(rows)[-1]
+    assert claim.verdict == "not reproduced"
+    assert "spread 0.200 ± 0.200 against 0.100 ± 0.000, not told apart" in claim.measured
+    sure = [{**row, "spread": 0.3} if "scaled" in row["note"] else row for row in rows]
+    assert table_claims(sure)[-1].verdict == "partly"

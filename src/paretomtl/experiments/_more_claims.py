@@ -1,14 +1,13 @@
-"""What the rows of the other image studies say: ResNet-18, ablations, preference sets, weights, acceptance."""
+"""What the rows of the other image studies say: ablations, preference sets, weights, acceptance."""
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 
-from paretomtl.experiments._image_claims import LABELS, TITLES, accuracies, best_accuracies, own_accuracies
-from paretomtl.experiments._image_studies import EARLY, END, SETS
-from paretomtl.experiments._statistics import column, difference, has, mean, order, pick, plus_minus
+from paretomtl.experiments._image_claims import LABELS, TITLES, accuracies
+from paretomtl.experiments._image_studies import SETS
+from paretomtl.experiments._statistics import apart, column, difference, has, mean, order, pick, plus_minus, starred
 from paretomtl.experiments._store import Row
 from paretomtl.experiments._study import Claim, judge, measured_claim
 
@@ -28,79 +27,6 @@ def no_claims(rows: Sequence[Row]) -> list[Claim]:
 def no_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """For a study whose claims say everything."""
     return []
-
-
-def resnet_claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, section 6."""
-    spreads = []
-    for problem in _trained(rows):
-        part = EARLY if problem == SETS[0] else END
-        mine = pick(rows, problem=problem, part=part, method="pareto-mtl")
-        ratios = [_ratio(row["train_losses"]) for row in mine]
-        spreads.append((problem, ratios, [order(row, "train_losses") for row in mine]))
-    wide = [mean(ratios) > 2 and mean(orders) > 0.9 for _, ratios, orders in spreads]
-    early, end = [p for p in _trained(rows) if p == SETS[0]], [p for p in _trained(rows) if p != SETS[0]]
-    return [
-        measured_claim(
-            "supplement 6, figure 13",
-            "Pareto MTL has widely distributed solutions on the training losses",
-            "largest over smallest training loss, the lesser of both tasks, and rank correlation with the preferences",
-            [f"{TITLES[name]} {mean(ratios):.1f}, {mean(orders):.2f}" for name, ratios, orders in spreads],
-            judge(all(wide), any(wide)),
-            whole=len(spreads) == len(SETS),
-        ),
-        _against_single(
-            rows, early, "train_metrics", -1, "with early stop, single task beats Pareto MTL on training accuracy"
-        ),
-        _against_single(rows, early, "metrics", 1, "with early stop, Pareto MTL beats single task on test accuracy"),
-        _against_single(rows, end, "metrics", -1, "trained to the end, single task beats Pareto MTL on test accuracy"),
-        measured_claim(
-            "supplement 6",
-            "trained to the end, the training accuracy of most solutions is close to 100 %",
-            "median and least training accuracy of all solutions of Pareto MTL",
-            [
-                f"{TITLES[p]} {statistics.median(values):.4f} and {min(values):.4f}"
-                for p in end
-                for values in [_all_accuracies(rows, p)]
-            ],
-            judge(all(fitted := [statistics.median(_all_accuracies(rows, p)) > 0.99 for p in end]), any(fitted)),
-            whole=len(end) == 2,
-        ),
-    ]
-
-
-def resnet_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Best accuracies of every method."""
-    found = []
-    for problem in SETS:
-        for method in ("pareto-mtl", "linear", "single-task"):
-            if has(rows, problem=problem, method=method):
-                mine = [row for row in rows if row["problem"] == problem and row["method"] == method]
-                text = "; ".join(
-                    f"{split}: {' and '.join(plus_minus(values, 4) for values in zip(*best, strict=True))}"
-                    for split, field in (("training", "train_metrics"), ("test", "metrics"))
-                    for best in [[best_accuracies(row, field) for row in mine]]
-                )
-                found.append((f"best accuracies, {TITLES[problem]}, {mine[0]['part']}, {LABELS[method]}", text))
-    return found
-
-
-def _against_single(rows: Sequence[Row], problems: Sequence[str], field: str, sign: int, claim: str) -> Claim:
-    """The accuracy of the solution that favours a task beside that of the network for this task alone."""
-    said, holds, sure = [], [], []
-    for problem in problems:
-        ours, theirs = (
-            list(zip(*(own_accuracies(row, field) for row in rows if _is(row, problem, method)), strict=True))
-            for method in ("pareto-mtl", "single-task")
-        )
-        gaps = [difference(mine, alone) for mine, alone in zip(ours, theirs, strict=True)]
-        holds += [sign * gap > 0 for gap, _ in gaps]
-        sure += [clear for _, clear in gaps]
-        said.append(f"{TITLES[problem]} " + " and ".join(f"{gap:+.4f}{'*' if clear else ''}" for gap, clear in gaps))
-    what = "accuracy of the solution that favours a task above that of the network for it (* more than seeds explain)"
-    where, wanted = "supplement 6, figure 13", 1 if "early stop" in claim else 2
-    verdict = judge(all(holds) and all(sure), any(holds))
-    return measured_claim(where, claim, what, said, verdict, whole=len(said) == wanted)
 
 
 def init_claims(rows: Sequence[Row]) -> list[Claim]:
@@ -131,20 +57,54 @@ def init_claims(rows: Sequence[Row]) -> list[Claim]:
     ]
 
 
-def release_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Before and after the constraints are dropped, and with the constraints kept."""
-    parts = {
+def release_claims(rows: Sequence[Row]) -> list[Claim]:
+    """Supplement, section 1: the snapshot has had fewer epochs, so that keeping the constraints for as many counts."""
+    kept, snapshot, released = _release(rows).values()
+    said, better = [], []
+    for what, sign, values in (
+        ("hypervolume", 1, [column(part, "hypervolume") for part in (released, kept, snapshot)]),
+        ("sum of the training losses", -1, [column(part, _sum_of_losses) for part in (released, kept, snapshot)]),
+    ):
+        after, *before = values
+        gaps = [difference(after, other) for other in before]
+        better += [sign * apart(gap) > 0 for gap in gaps]
+        said.append(f"{what} {plus_minus(after)}, {starred(gaps[0])} and {starred(gaps[1])}")
+    spreads = [column(part, "spread") for part in (released, kept, snapshot)]
+    lost = [starred(difference(spreads[0], other), 2) for other in spreads[1:]]
+    return [
+        measured_claim(
+            "supplement 1",
+            "relaxed after a snapshot, the solutions have potentially better convergence",
+            "after the constraints are dropped, and difference to keeping them for as many epochs and to the snapshot "
+            "(* more than seeds explain)",
+            [*said, f"spread {plus_minus(spreads[0], 2)}, {lost[0]} and {lost[1]}"],
+            judge(all(better), any(better)),
+        )
+    ]
+
+
+def _sum_of_losses(row: Row) -> float:
+    """Both training losses, mean over the solutions."""
+    return mean([_sum(point) for point in row["train_losses"]])
+
+
+def _release(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    return {
         "constraints kept for all 30 epochs": pick(rows, method="pareto-mtl"),
         "snapshot after 20 epochs": pick(rows, note="released", stage="snapshot"),
         "10 released epochs later": pick(rows, note="released"),
     }
+
+
+def release_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Before and after the constraints are dropped, and with the constraints kept."""
     return [
         (
             name,
             f"{_volume_and_spread(part)}, in their own region {sum(row['in_region'] for row in part)} of "
             f"{_total(part)} on training",
         )
-        for name, part in parts.items()
+        for name, part in _release(rows).items()
     ]
 
 
@@ -260,25 +220,6 @@ def acceptance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
             )
             found.append((f"test accuracy, {TITLES[problem]}, {len(mine)} seeds", said))
     return found
-
-
-def _trained(rows: Sequence[Row]) -> list[str]:
-    return [p for p in SETS if all(has(rows, problem=p, method=m) for m in ("pareto-mtl", "single-task"))]
-
-
-def _is(row: Row, problem: str, method: str) -> bool:
-    return bool(row["problem"] == problem and row["method"] == method)
-
-
-def _all_accuracies(rows: Sequence[Row], problem: str) -> list[float]:
-    mine = [row for row in rows if _is(row, problem, "pareto-mtl")]
-    return [value for row in mine for point in accuracies(row, "train_metrics") for value in point]
-
-
-def _ratio(points: Sequence[Sequence[float]]) -> float:
-    """The largest over the smallest loss in a task, of the task where that is less."""
-    finite = [point for point in points if None not in point]
-    return min(max(values) / max(min(values), 1e-12) for values in zip(*finite, strict=True)) if finite else 0.0
 
 
 def _sum(point: Sequence[float]) -> float:

@@ -10,7 +10,19 @@ from typing import Any
 from paretomtl._significance import difference, mean
 from paretomtl.experiments._store import Row
 
-__all__ = ["column", "deviation", "difference", "has", "mean", "order", "pick", "plus_minus", "rank_correlation"]
+__all__ = [
+    "apart",
+    "column",
+    "deviation",
+    "difference",
+    "has",
+    "mean",
+    "order",
+    "pick",
+    "plus_minus",
+    "rank_correlation",
+    "starred",
+]
 
 
 def pick(rows: Sequence[Row], **fields: Any) -> list[Row]:
@@ -42,6 +54,18 @@ def plus_minus(values: Sequence[float], digits: int = 3) -> str:
     """Mean ± standard deviation; the mean alone for fewer than two values."""
     text = f"{mean(values):.{digits}f}"
     return text if len(values) < 2 else f"{text} ± {deviation(values):.{digits}f}"
+
+
+def starred(found: tuple[float, bool], digits: int = 3) -> str:
+    """What :func:`difference` found, with a star where it is more than seeds explain."""
+    gap, sure = found
+    return f"{gap:+.{digits}f}{'*' if sure else ''}"
+
+
+def apart(found: tuple[float, bool]) -> int:
+    """What :func:`difference` found as a sign: 1 and -1 for more and less, 0 for what seeds may explain."""
+    gap, sure = found
+    return ((gap > 0) - (gap < 0)) if sure else 0
 
 
 def rank_correlation(asked: Sequence[float], obtained: Sequence[float]) -> float:

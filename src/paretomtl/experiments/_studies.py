@@ -7,6 +7,7 @@ from paretomtl.experiments import (
     _image_studies,
     _many,
     _more_claims,
+    _resnet_claims,
     _synthetic,
     _task_claims,
     _task_studies,
@@ -36,8 +37,8 @@ STUDIES = {
     "images-resnet": Study(
         "ResNet-18 on the three sets: what is optimized, and what is left of it on the test split.",
         _image_studies.images_resnet,
-        _more_claims.resnet_claims,
-        _more_claims.resnet_facts,
+        _resnet_claims.resnet_claims,
+        _resnet_claims.resnet_facts,
     ),
     "ablation-init": Study(
         "Pareto MTL with and without its initial phase, on clothing.",
@@ -49,7 +50,7 @@ STUDIES = {
     "ablation-release": Study(
         "The constraints dropped at the end, on clothing: the snapshot before, and what became of it.",
         _image_studies.ablation_release,
-        _more_claims.no_claims,
+        _more_claims.release_claims,
         _more_claims.release_facts,
         shares=("images-lenet",),
     ),

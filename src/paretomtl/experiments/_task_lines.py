@@ -159,11 +159,21 @@ def vector_lines(rows: Sequence[Row]) -> list[VectorLine]:
         mine = pick(rows, method=method, note=note)
         metrics = metrics_of(mine[0])
         paper, regions = {} if note else PAPER_TABLES[mine[0]["problem"]], _regions(mine)
-        for model in range(1 if is_ideal(mine[0]) else mine[0]["preferences"]):
-            name = _solution(mine[0], model)
-            values = [[row["metrics"][metric][_model(row, metric, model)] for row in mine] for metric in metrics]
+        columns = [solution_values(mine, metric) for metric in metrics]
+        for name in columns[0]:
             scaled = ", ".join(filter(None, (name, note)))
-            found.append(VectorLine(scaled, tuple(_told(each, 4) for each in values), regions, paper.get(name, ())))
+            values = tuple(_told(column[name], 4) for column in columns)
+            found.append(VectorLine(scaled, values, regions, paper.get(name, ())))
+    return found
+
+
+def solution_values(rows: Sequence[Row], metric: str) -> dict[str, list[float | None]]:
+    """Each solution, as the paper's table calls it, and its values of a metric over the seeds."""
+    found: dict[str, list[float | None]] = {}
+    for row in rows:
+        for model in range(1 if is_ideal(row) else row["preferences"]):
+            value = row["metrics"][metric][_model(row, metric, model)]
+            found.setdefault(_solution(row, model), []).append(value)
     return found
 
 
@@ -209,7 +219,7 @@ def _compared(mine: Sequence[Row], plain: Sequence[Row]) -> list[str]:
     numbers = {
         "hypervolume": [[row["hypervolume"] for row in each] for each in (mine, plain)],
         "spread": [[row["spread"] for row in each] for each in (mine, plain)],
-        "share in regions": [_shares(each, "in_region") for each in (mine, plain)],
+        "share in regions": [in_own_region(each, "in_region") for each in (mine, plain)],
     }
     found = []
     for what, (ours, theirs) in numbers.items():
@@ -238,10 +248,11 @@ def _regions(rows: Sequence[Row]) -> tuple[str, str]:
 
 def region_shares(rows: Sequence[Row]) -> tuple[float, float]:
     """The share of solutions in the region of their own vector, in the units of training, on training and on test."""
-    return mean(_shares(rows, "in_region")), mean(_shares(rows, "in_region_test"))
+    return mean(in_own_region(rows, "in_region")), mean(in_own_region(rows, "in_region_test"))
 
 
-def _shares(rows: Sequence[Row], field: str) -> list[float]:
+def in_own_region(rows: Sequence[Row], field: str) -> list[float]:
+    """The same for each row, of one split."""
     return [row[field] / row["preferences"] for row in rows]
 
 

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import signal
+
 import pytest
 import torch
 from hypothesis import settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for what it starts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 torch.set_num_threads(1)  # the tests run in as many processes as there are cores
 settings.register_profile("paretomtl", deadline=None, max_examples=60, derandomize=True, print_blob=True)

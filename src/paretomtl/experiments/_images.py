@@ -60,7 +60,8 @@ class ImageCell:
         keep: "last", or "best" on the validation split.
         precision: as in :func:`paretomtl.fit`.
         strategy: as in :func:`paretomtl.fit`; rows of any are the same but for rounding, and count as such.
-        samples: how many training canvases, and a third as many for the test; None for all. 0: a few made-up ones.
+        samples: how many training canvases, and a third as many for the test; None for all. 0: a few made-up ones, and
+            a narrow ResNet-18.
         note: tells cells apart that differ in nothing else that their names show.
     """
 
@@ -140,7 +141,8 @@ class ImageCell:
         if self.keep != "best":
             splits = {split: part for split, part in splits.items() if split != "val"}
         recipe, make, tasks = RECIPES[self.recipe], _NETWORKS[self.network], splits["train"][1].shape[1]
-        return problem_of(self.problem, splits, recipe, lambda: make(tasks=tasks, scale=recipe.scale))
+        narrow = {"width": 4} if self.samples == 0 and self.network == "ResNet-18" else {}
+        return problem_of(self.problem, splits, recipe, lambda: make(tasks=tasks, scale=recipe.scale, **narrow))
 
     def _row(self, front: Front, stage: str, at_once: int) -> Row:
         return {

@@ -10,7 +10,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for w
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 torch.set_num_threads(1)  # the tests run in as many processes as there are cores
-settings.register_profile("paretomtl", deadline=None, max_examples=60, derandomize=True, print_blob=True)
+settings.register_profile("paretomtl", deadline=None, max_examples=50, derandomize=True, print_blob=True)
 settings.load_profile("paretomtl")
 
 

@@ -176,6 +176,21 @@ def test_clients_that_send_rubbish_or_go_away_do_no_harm(run: Path, capsys: pyte
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_connection_that_is_closed_here_is_no_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As when a signal ends the server between the start of a thread and its first word."""
+    with PageServer(Watched([run])) as server:
+        there, here = socket.socketpair()
+        for request in (here, there):
+            if request is here:
+                here.close()
+            try:
+                raise ValueError("I/O operation on closed file")
+            except ValueError:
+                server.handle_error(request, ("127.0.0.1", 1))
+            assert ("closed file" in capsys.readouterr().err) == (request is there)
+        there.close()
+
+
 def test_ports_are_checked(run: Path) -> None:
     with pytest.raises(ValueError, match=r"'port' must be between 0 and 65535, .* Got 70000 instead"):
         PageServer(Watched([run]), 70_000)

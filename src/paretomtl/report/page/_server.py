@@ -172,6 +172,6 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error."""
-        if not isinstance(sys.exception(), ConnectionError):
+        """A client that went away is no error, nor is one whose connection was closed here, as when the server ends."""
+        if not isinstance(sys.exception(), ConnectionError) and request.fileno() != -1:
             super().handle_error(request, client_address)

@@ -36,7 +36,7 @@ def quadratic(count: int) -> Table:
     return table_of(front_of(truth.front(count).tolist()), None)
 
 
-@pytest.mark.parametrize("count", [2, 3, 5, 8, 33])
+@pytest.mark.parametrize("count", [2, 3, 5, 8, 25, 33])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.37, 0.5, 0.81, 1.0])
 def test_a_convex_front_is_halved(count: int, share: float) -> None:
     table = quadratic(count)

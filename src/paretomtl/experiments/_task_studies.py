@@ -17,7 +17,7 @@ KNOWING_NOTHING = {
     "utkface": (0.69, 1.45, 15.0),
     "localization": (0.55, 0.19),
 }
-"""What the best constant answer costs on training data, in each task: the worst point of a scale that is given."""
+"""About what a constant answer costs on training data, in each task: the worst point of a scale that is given."""
 _KINDS = {
     "utkface": ("classification", "classification", "regression"),
     "localization": ("regression", "regression"),

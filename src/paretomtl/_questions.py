@@ -23,8 +23,8 @@ class Search:
     Users are imagined who go by weights: by the sum of the weighed losses, or by the largest of them, with weights of
     all kinds. Of those who would have given the same answers, each likes one solution best; these solutions are left.
     The next question is the one that leaves out most of them whatever the answer is, each counted alike. The solution
-    that is not preferred is always left out, so that K solutions take at most K - 1 questions; mostly they take about
-    log₂ K.
+    that is not preferred is always left out, so that K solutions take at most K - 1 questions; mostly they take little
+    more than log₂ K with two tasks, and twice that with five.
 
     Attributes:
         rows: of the table, those that are left; with two tasks along the front.

@@ -100,6 +100,23 @@ def test_several_seeds_in_one_stack_equal_one_after_another() -> None:
         torch.testing.assert_close(front.losses["train"], alone.losses["train"], rtol=0, atol=1e-9)
 
 
+def test_each_seed_may_have_vectors_of_its_own() -> None:
+    options: dict[str, Any] = {"optimizer": sgd, "precision": "float64", "strategy": "batched", "epochs": 50}
+    vectors = torch.stack([pm.preferences.random(4, 2, seed=seed) for seed in (4, 7)])
+    together = pm.fit_seeds(SYNTHETIC, "pareto-mtl", vectors, seeds=[4, 7], **options)
+    for front, seed, mine in zip(together, (4, 7), vectors, strict=True):
+        alone = fit("pareto-mtl", mine, epochs=50, seed=seed)
+        assert torch.equal(front.preferences, alone.preferences)
+        assert front.status == alone.status
+        torch.testing.assert_close(front.losses["train"], alone.losses["train"], rtol=0, atol=1e-9)
+    for wrong in (vectors[:1], vectors.expand(3, 2, 4, 2), vectors[..., :1]):
+        rule = r"shape \[K, 2\], or \[2, K, 2\], other ones for each seed. Got \["
+        with pytest.raises(ValueError, match=rule):
+            pm.fit_seeds(SYNTHETIC, "pareto-mtl", wrong, seeds=[4, 7], **options)
+    with pytest.raises(ValueError, match=r"shape \[K, 2\]. Got \[2, 4, 2\] instead"):
+        pm.fit(SYNTHETIC, "pareto-mtl", vectors, **options)
+
+
 def test_a_stack_trains_as_a_loop_of_ones_own() -> None:
     """20 steps of every subproblem in float64: batched and alone agree to 1e-6 and better."""
     vectors = pm.preferences.even(4, tasks=2)

@@ -170,7 +170,7 @@ def fit_seeds(
     """:func:`fit` for several seeds at once, which makes one stack of all their models.
 
     The fronts are those of :func:`fit`, except that dropout and the order of the data are those of the first seed for
-    all.
+    all. ``preferences`` may have shape ``[len(seeds), K, m]``: other rows for each seed.
     """
     settings = make_settings(
         problem, method, preferences, epochs, batch_size, seeds, optimizer, scheduler, schedule, strategy, device,

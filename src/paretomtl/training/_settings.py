@@ -186,7 +186,7 @@ def make_settings(
     for name, factory in (("optimizer", optimizer), ("scheduler", scheduler)):
         if factory is not None and (not callable(factory) or isinstance(factory, torch.optim.Optimizer)):
             raise TypeError(f"'{name}' must be a function that makes one. Got {type(factory).__name__} instead.")
-    vectors = [_rows(method, preferences, len(problem.tasks), seed) for seed in seeds]
+    vectors = _vectors(method, preferences, len(problem.tasks), seeds)
     dtype, autocast = _PRECISIONS[precision]
     return Settings(
         problem=problem,
@@ -257,22 +257,26 @@ def _fingerprint(data: Any) -> str | None:
     return digest.hexdigest()[:16]
 
 
-def _rows(
-    method: Method, preferences: int | Tensor | Sequence[Sequence[float]] | None, tasks: int, seed: int
-) -> Tensor:
-    """The rows ``[K, m]`` that the user gave or asked for."""
+def _vectors(
+    method: Method, preferences: int | Tensor | Sequence[Sequence[float]] | None, tasks: int, seeds: Sequence[int]
+) -> list[Tensor]:
+    """For each seed the rows ``[K, m]`` that the user gave or asked for."""
     if preferences is None:
         preferences = method.usual_count(tasks)
     if isinstance(preferences, int):
         check_count("preferences", preferences)
-        return method.spread(preferences, tasks, seed=seed)
+        return [method.spread(preferences, tasks, seed=seed) for seed in seeds]
     try:
         rows = torch.as_tensor(preferences).detach().double().cpu()
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"'preferences' must be a number or rows of numbers. Got {preferences!r} instead.") from None
-    if rows.ndim != 2 or rows.shape[1] != tasks:
-        raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]. Got {list(rows.shape)} instead.")
-    return vector_sets.validate(rows) if method.reading == "direction" else rows
+    count = len(seeds)
+    if rows.shape[-1:] != (tasks,) or rows.ndim not in (2, 3) or (rows.ndim == 3 and len(rows) != count):
+        own = f", or [{count}, K, {tasks}], other ones for each seed" if count > 1 else ""
+        found = list(rows.shape)
+        raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]{own}. Got {found} instead.")
+    each = rows if rows.ndim == 3 else rows.expand(count, -1, -1)
+    return [vector_sets.validate(part) if method.reading == "direction" else part for part in each]
 
 
 def _chosen(only: Sequence[int] | None, count: int) -> list[int]:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import paretomtl as pm
+from paretomtl.experiments._task_studies import KNOWING_NOTHING
 from paretomtl.problems import MLP, PROBLEMS, Census, MixtureOfExperts, census, load_census, prepare_census
 from paretomtl.problems import _census_prepared as prepared
 from paretomtl.problems._census_layout import CATEGORIES, CENSUS, NUMBERS, UNKNOWN
@@ -228,6 +229,13 @@ def test_the_published_files_make_the_published_records(real: Census) -> None:
     assert real.test_labels.sum(0).tolist() == [6_186, 19_456, 43_143]
     assert not (real.test_codes == UNKNOWN).any()
     assert json.loads(json.dumps(real.feature_names)) == list(real.feature_names), "plain strings"
+
+
+def test_what_a_constant_answer_costs(real: Census) -> None:
+    """The points that losses of the study are scaled by: the entropy of each label."""
+    share = real.train_labels.mean(0, dtype=np.float64)
+    entropy = -(share * np.log(share) + (1 - share) * np.log(1 - share))
+    assert KNOWING_NOTHING["census"] == pytest.approx(tuple(entropy), abs=0.01)
 
 
 def test_482_features_and_the_counts_of_other_choices(real: Census) -> None:

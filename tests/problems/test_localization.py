@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import paretomtl as pm
+from paretomtl.experiments._task_studies import KNOWING_NOTHING
 from paretomtl.problems import Frames, PoseNet, load_localization, prepare_localization
 from paretomtl.problems import _frame_sheets as frame_sheets
 from paretomtl.problems._apolloscape import parse_pose
@@ -386,3 +387,5 @@ def test_the_real_frames(tmp_path: Path) -> None:
     problem: Any = pm.problems.localization(True, tmp_path)
     assert [len(getattr(problem, split)[0]) for split in ("train", "val", "test")] == [525, 200, 200]
     assert problem.reference == pytest.approx((0.547, 0.193), abs=1e-3)
+    known = pm.problems.localization(folder=tmp_path).reference
+    assert KNOWING_NOTHING["localization"] == pytest.approx(known, abs=0.01), "a constant answer"

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import paretomtl as pm
+from paretomtl.experiments._task_studies import KNOWING_NOTHING
 from paretomtl.problems import ResNet18, face_losses, load_utkface, prepare_utkface
 from paretomtl.problems import _faces as faces
 from paretomtl.problems._utkface import split_faces
@@ -308,3 +309,7 @@ def test_the_real_faces(tmp_path: Path) -> None:
     assert 80 < made.images.mean() < 170
     problem: Any = pm.problems.utkface(True, tmp_path)
     assert [len(getattr(problem, split)[1]) for split in ("train", "val", "test")] == [7200, 900, 900]
+    gender, race, age = pm.problems.utkface(folder=tmp_path).train[1].double().T  # type: ignore[index]
+    shares = [torch.bincount(labels.long()) / len(labels) for labels in (gender, race)]
+    costs = [*(-(share * share.log()).sum() for share in shares), (age - age.median()).abs().mean()]
+    assert KNOWING_NOTHING["utkface"] == pytest.approx([float(cost) for cost in costs], rel=0.02), "a constant answer"

@@ -374,7 +374,7 @@ def census_table() -> str:
 
 
 def _operations(row: dict[str, Any]) -> str:
-    return " and ".join(f"{count} {name}" for name, count in row["operations"].items())
+    return " and ".join(f"{n} {name.removesuffix('s') if n == 1 else name}" for name, n in row["operations"].items())
 
 
 def table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> str:

@@ -40,6 +40,7 @@ PAGES = {
     **{name: functools.partial(studies.study_tables, name) for name in studies.STUDIES},
     "images": studies.image_tables,
     "recipes": studies.recipe_table,
+    "digits-counts": studies.counts_table,
     "stack": studies.stack_table,
     **{f"paper-{name}": functools.partial(studies.paper_table, name) for name in ("faces", "localization")},
     "dual": tables.dual_table,

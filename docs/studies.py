@@ -15,6 +15,7 @@ from paretomtl.experiments._image_studies import LONG, PAPER, STRONG
 from paretomtl.experiments._statistics import rank_correlation
 from paretomtl.experiments._task_claims import EVEN, dominance_facts
 from paretomtl.experiments._task_lines import PAPER_TABLES, SHOWN, cell_lines, metrics_of, scale_lines, vector_lines
+from paretomtl.experiments._task_studies import DIGIT_COUNTS
 
 RESULTS = ROOT / "experiments" / "results"
 _SCALED = {"census": EVEN, "faces": "", "localization": "", "three-digits": None}
@@ -45,7 +46,7 @@ def study_tables(name: str) -> str:
     parts += [f"**{broken}**", ""] if broken else []
     if name in _SCALED:
         parts += _task_tables(found.rows, _SCALED[name])
-        facts = dominance_facts(found.rows) if name == "three-digits" else []
+        facts = dominance_facts(found.rows)
     if facts:
         parts += ["**Measured besides**", "", table(["what", "figure"], facts), ""]
     return "\n".join([*parts, *_still_missing(found.missing), provenance(path, found.rows[0])])
@@ -127,15 +128,17 @@ def _task_tables(rows: Sequence[dict[str, Any]], base: str | None) -> list[str]:
         ]
         said = f"**{part.capitalize()}**, on test, mean ± standard deviation over seeds; * one point made of separate"
         parts += [f"{said} networks:", "", table([*header, "seconds a front"], shown), ""]
-    scales = [] if base is None else scale_lines(rows, base)
-    if len(scales) > 1:
+    for part in [] if base is None else dict.fromkeys(line.part for line in lines):
+        scales = scale_lines([row for row in rows if row["part"] == part], base)
+        if len(scales) < 2:
+            continue
         header = ["losses", "hypervolume", "spread", "in region, training / test", "the same, unscaled", *best]
         shown = [
             [each.losses, each.hypervolume, each.spread, " / ".join(each.regions), " / ".join(each.plain), *each.best,
              each.verdict]
             for each in scales
         ]  # fmt: skip
-        said = "**Losses scaled before regions are decided**, Pareto MTL; hypervolume and spread are unscaled:"
+        said = f"**Losses scaled before regions are decided**, Pareto MTL, {part}; hypervolume and spread are unscaled:"
         parts += [said, "", table([*header, "beside losses as they are"], shown), ""]
     return parts
 
@@ -154,6 +157,20 @@ def paper_table(name: str) -> str:
         for each in vector_lines(found)
     ]
     return table([*header, *[f"{metric}, the paper's, on other data" for metric in shown]], lines)
+
+
+def counts_table() -> str:
+    """Three digits: what more vectors cover."""
+    path = RESULTS / "three-digits.json"
+    found = stored_study("three-digits", STUDIES["three-digits"], RESULTS).rows
+    notes = {f"{count} even": count for count in DIGIT_COUNTS}
+    mine = [row for row in found if row["note"] in notes]
+    lines = [
+        [notes[row["note"]], line.hypervolume, line.spread, line.kept, " / ".join(line.regions), line.seconds]
+        for row, line in zip([row for row in mine if row["seed"] == 0], cell_lines(mine), strict=True)
+    ]
+    header = ["vectors", "hypervolume", "spread", "not dominated", "in region, training / test", "seconds a front"]
+    return "\n".join([table(header, lines), "", provenance(path, mine[0])])
 
 
 def stack_table() -> str:

@@ -61,7 +61,7 @@ def test_a_seed_that_is_added_is_what_it_would_have_been_with_the_others(tmp_pat
 
 
 def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
-    """By SIGKILL after the first of two cells, whose rows stay as they were."""
+    """By SIGKILL after the first of four cells, whose rows stay as they were."""
     path, only = tmp_path / "census.json", "uncertainty"
     code = f"""
 import os, signal
@@ -79,11 +79,11 @@ run_study("census", STUDIES["census"], Path({str(tmp_path)!r}), size="smoke", on
     first = load_rows(path)
     assert {row["cell"] for row in first} == {"census / shared trunk / uncertainty"}
     found = run_study("census", STUDIES["census"], tmp_path, size="smoke", only=only)
-    assert found.trained == 1
+    assert found.trained == 3
     assert [(row["cell"], row["losses"], row["date"]) for row in found.rows[:2]] == [
         (row["cell"], row["losses"], row["date"]) for row in first
     ]
-    assert len(found.rows) == 4
+    assert len(found.rows) == 8
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -104,6 +104,30 @@ def test_the_papers_vectors_are_trained() -> None:
     (grid,) = [cell for cell in cells if cell.method == "linear"]
     assert grid.preferences == ((0.25, 0.75), (0.5, 0.5), (0.75, 0.25))
     assert len(cells[0].preferences) == 3
+
+
+def test_random_vectors_are_other_ones_for_each_seed(smoke: dict[str, list[Row]]) -> None:
+    for note in ("5 random", "25 random"):
+        rows = [row for row in smoke["census"] if row["note"] == note and row["part"] == EXPERTS]
+        assert [row["seed"] for row in rows] == [0, 1]
+        for row in rows:
+            expected = pm.preferences.random(row["preferences"], 3, seed=row["seed"])
+            torch.testing.assert_close(torch.tensor(row["vectors"], dtype=torch.float64), expected, rtol=0, atol=1e-4)
+
+
+def test_the_last_third_of_a_run_is_released() -> None:
+    """The steps that are written down are those of all samples: 199,523 and 120,000 of them."""
+    for name, samples, batch, epochs in (("census", 199_523, 512, 5), ("three-digits", 120_000, 256, 10)):
+        steps = epochs * -(-samples // batch)
+        released = [cell.changes["release_steps"] for cell in STUDIES[name].cells("full") if "release" in cell.note]
+        assert released
+        assert all(count == pytest.approx(steps / 3, rel=0.01) for count in released)
+
+
+def test_both_networks_of_census_have_the_same_cells() -> None:
+    cells = STUDIES["census"].cells("full")
+    one, other = ([(c.method, c.note, c.seeds) for c in cells if c.part == part] for part in (SHARED, EXPERTS))
+    assert one == other
 
 
 def test_dominated_share() -> None:
@@ -134,7 +158,7 @@ def test_claims_on_census(gain: float, good: float, expected: list[str]) -> None
                 census_row("random-search", "", 0.2, [[0.4] * 3, [0.3] * 3], seed, part),
             ]
     judged = [expected[0], "not measured", expected[1]] * 2  # nothing to set five vectors beside
-    assert [claim.verdict for claim in census_claims(rows)] == [*judged, "not measured"]
+    assert [claim.verdict for claim in census_claims(rows)] == [*judged, "not measured", "not measured"]
     broken = [{**row, "losses": [[None] * 3, *row["losses"]]} for row in rows]
     assert [claim.verdict for claim in census_claims(broken)[:6]] == judged, "what is not finite is left out"
     assert {claim.verdict for claim in census_claims([])} == {"not measured"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +23,7 @@ from paretomtl.experiments._task_lines import (
     metrics_of,
     region_shares,
     scale_lines,
-    scaled_notes,
+    scaled_rows,
     solution_values,
     vector_lines,
 )
@@ -31,6 +32,7 @@ from paretomtl.experiments._task_studies import EXPERTS, SHARED
 EVEN = "25 even"
 """The note of the cell of census that those with scaled losses are set beside."""
 
+_MANY = ("25 random", "25 random, released", EVEN, f"{EVEN}, released")  # as many as random search and the grid have
 _MUCH = 0.01  # of a hypervolume, to be called "much better"
 _MOST = 0.8  # of all solutions, to be called nearly all
 _BALANCED = ("gradnorm", "uncertainty")  # the methods that the paper would balance tasks by
@@ -47,7 +49,11 @@ def census_claims(rows: Sequence[Row]) -> list[Claim]:
         for part in (SHARED, EXPERTS)
         for claim in (_more_vectors(rows, part), _few_vectors(rows, part), _dominates(rows, part))
     ]
-    return [*found, _balance_first(rows, EVEN)]
+    balanced = [
+        _balance_first([row for row in rows if row["part"] == part], EVEN, f"supplement 3; {part}")
+        for part in (SHARED, EXPERTS)
+    ]
+    return found + balanced
 
 
 def _more_vectors(rows: Sequence[Row], part: str) -> Claim:
@@ -93,9 +99,12 @@ def _trade_offs(rows: Sequence[Row]) -> tuple[str, list[bool], bool]:
     tables = [_lower(row) for row in rows]
     said, ahead = [], []
     for task, name in enumerate(rows[0]["tasks"]):
-        first = favouring(rows[0], task)
-        own = [table[first][task] for table in tables]
-        others = [mean([point[task] for k, point in enumerate(table) if k != first]) for table in tables]
+        first = [favouring(row, task) for row in rows]  # vectors may be other ones for each seed
+        own = [table[best][task] for best, table in zip(first, tables, strict=True)]
+        others = [
+            mean([point[task] for k, point in enumerate(table) if k != best])
+            for best, table in zip(first, tables, strict=True)
+        ]
         gap = difference(others, own)
         said.append(f"{name} {starred(gap, 4)}")
         ahead.append(apart(gap) > 0)
@@ -160,7 +169,7 @@ def table_claims(rows: Sequence[Row]) -> list[Claim]:
         found += [_best_of_all(rows, group), _diverse(rows, group)]
     if notes and rows[0]["problem"] == "localization":
         found.append(_outperforms(rows))
-    return [*found, _balance_first(rows, "")]
+    return [*found, _balance_first(rows, "", "supplement 3")]
 
 
 def _favoured(rows: Sequence[Row], note: str) -> Claim:
@@ -273,14 +282,13 @@ def _mean(values: Sequence[float | None]) -> float:
     return mean([math.nan if value is None else value for value in values])
 
 
-def _balance_first(rows: Sequence[Row], base: str) -> Claim:
-    """Whether tasks that another method balances first are spread better than losses as they are."""
-    common = {"part": SHARED, "method": "pareto-mtl"}
-    notes = scaled_notes(rows, base)
-    there = [scale for scale in _BALANCED if scale in notes and has(rows, note=base, **common)]
+def _balance_first(rows: Sequence[Row], base: str, where: str) -> Claim:
+    """Whether tasks that another method balances first are spread better than losses as they are, of one network."""
+    scaled = scaled_rows(rows, base)
+    there = [scale for scale in _BALANCED if scale in scaled and has(rows, note=base, method="pareto-mtl")]
     said, wins, gains = [], [], []
     for scale in there:
-        mine, plain = pick(rows, note=notes[scale], **common), pick(rows, note=base, **common)
+        mine, plain = scaled[scale], pick(rows, note=base, method="pareto-mtl")
         texts = []
         for what, digits in (("hypervolume", 4), ("spread", 3)):
             ours, theirs = column(mine, what), column(plain, what)
@@ -296,7 +304,7 @@ def _balance_first(rows: Sequence[Row], base: str) -> Claim:
         )
         said.append(f"by {scale}: {', '.join(texts)}")
     return measured_claim(
-        "supplement 3",
+        where,
         "tasks of different scales: let GradNorm or Uncertainty balance them first, and Pareto MTL spread after",
         f"beside losses {AS_THEY_ARE}, on test, regions on training / test (* more than seeds explain)",
         said,
@@ -310,8 +318,8 @@ def _told(gap: tuple[float, bool]) -> str:
 
 
 def census_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Every cell: hypervolume, spread, regions, time; then every way to scale the losses."""
-    return _cells(rows) + _scales(rows, EVEN)
+    """Every cell: hypervolume, spread, regions, time; what dominates what; every way to scale the losses."""
+    return _cells(rows) + dominance_facts(rows) + _scales(rows, EVEN)
 
 
 def digits_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
@@ -320,13 +328,17 @@ def digits_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def dominance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """How much of random search and of a grid the same number of vectors dominates."""
+    """How much of random search and of a grid the same number of vectors dominates, and the hypervolume of both."""
     found = []
-    for method in ("random-search", "linear"):
-        if has(rows, note=EVEN) and has(rows, method=method):
-            ours, theirs = pick(rows, note=EVEN), pick(rows, method=method)
-            said = f"{_dominated(theirs, ours):.0%}, and {_dominated(ours, theirs):.0%} the other way round"
-            found.append((f"solutions of {LABELS[method]} that as many of Pareto MTL dominate", said))
+    for part, note, method in itertools.product((SHARED, EXPERTS), _MANY, ("random-search", "linear")):
+        common = {"part": part, "method": method}
+        if not (has(rows, part=part, note=note) and has(rows, **common)):
+            continue
+        ours, theirs = pick(rows, part=part, note=note), pick(rows, **common)
+        gap = difference(column(ours, "hypervolume"), column(theirs, "hypervolume"))
+        shares = f"{_dominated(theirs, ours):.0%} of theirs are dominated, and {_dominated(ours, theirs):.0%} of ours"
+        what = f"{part}: solutions of Pareto MTL, {note}, beside as many of {LABELS[method]}, on test"
+        found.append((what, f"{shares}; hypervolume {starred(gap, 5)} (* more than seeds explain)"))
     return found
 
 
@@ -358,7 +370,8 @@ def _cell(line: CellLine) -> str:
 def _scales(rows: Sequence[Row], base: str) -> list[tuple[str, str]]:
     """What scaled losses give beside losses as they are."""
     found = []
-    for line in scale_lines(rows, base)[1:]:
-        regions = "by losses as they are, in their own region {} on training and {} on test".format(*line.plain)
-        found.append((f"scaled {line.losses}, beside losses {AS_THEY_ARE}", f"{line.verdict}; {regions}"))
+    for part in dict.fromkeys(row["part"] for row in rows):
+        for line in scale_lines([row for row in rows if row["part"] == part], base)[1:]:
+            regions = "by losses as they are, in their own region {} on training and {} on test".format(*line.plain)
+            found.append((f"{part}, scaled {line.losses}, beside losses {AS_THEY_ARE}", f"{line.verdict}; {regions}"))
     return found

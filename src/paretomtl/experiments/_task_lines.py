@@ -14,7 +14,6 @@ from paretomtl.experiments._image_claims import LABELS
 from paretomtl.experiments._indicators import is_ideal
 from paretomtl.experiments._statistics import difference, has, mean, pick, plus_minus
 from paretomtl.experiments._store import Row
-from paretomtl.experiments._task_studies import SHARED
 
 PAPER_TABLES: dict[str, dict[str, tuple[float, ...]]] = {
     "utkface": {
@@ -195,21 +194,20 @@ def _solution(row: Row, model: int) -> str:
     return f"{label} ({', '.join(f'{value / whole:.3g}' for value in vector)})"
 
 
-def scaled_notes(rows: Sequence[Row], base: str) -> dict[str, str]:
-    """The notes of cells that scale the losses, by how they do; ``base`` is that of the cell that does not."""
+def scaled_rows(rows: Sequence[Row], base: str) -> dict[str, list[Row]]:
+    """The rows whose losses are scaled, by how they are; ``base`` is the note of those whose losses are not."""
     start = ", ".join(filter(None, (base, "scaled by ")))
-    return {row["note"].removeprefix(start): row["note"] for row in rows if row["note"].startswith(start)}
+    notes = dict.fromkeys(row["note"] for row in rows if row["note"].startswith(start))
+    return {note.removeprefix(start): pick(rows, note=note, method="pareto-mtl") for note in notes}
 
 
 def scale_lines(rows: Sequence[Row], base: str) -> list[ScaleLine]:
-    """Losses as they are, and every way to scale them; empty without the former."""
-    common = {"part": SHARED, "method": "pareto-mtl"}
-    if not has(rows, note=base, **common):
+    """Of one part of a study: losses as they are, and every way to scale them; empty without the former."""
+    if not has(rows, note=base, method="pareto-mtl"):
         return []
-    plain = pick(rows, note=base, **common)
+    plain = pick(rows, note=base, method="pareto-mtl")
     found = [_scale_line(AS_THEY_ARE, plain, "")]
-    for scale, note in scaled_notes(rows, base).items():
-        mine = pick(rows, note=note, **common)
+    for scale, mine in scaled_rows(rows, base).items():
         found.append(_scale_line(f"by {scale}", mine, ", ".join(_compared(mine, plain))))
     return found
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from paretomtl.core import _preferences as vector_sets
 from paretomtl.experiments._images import optimizer_in_words
 from paretomtl.experiments._solutions import solutions
 from paretomtl.experiments._store import Row
@@ -67,6 +68,7 @@ class TaskCell:
         network: one of :data:`NETWORKS`.
         method: its name, as the recipe configures it.
         preferences: how many, or the rows; None for the usual number of the method.
+        random: so many preference vectors are drawn at random, other ones for each seed.
         changes: options of the method in place of the recipe's.
         seeds: how many.
         precision: as in :func:`paretomtl.fit`.
@@ -81,6 +83,7 @@ class TaskCell:
     network: str
     method: str
     preferences: int | tuple[tuple[float, ...], ...] | None
+    random: bool = False
     changes: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 5
     precision: str = "float32"
@@ -105,7 +108,7 @@ class TaskCell:
             "network": self.network,
             "method": in_words(resolve_method(self.method)),
             "changes": ", ".join(f"{name}={value!r}" for name, value in sorted(self.changes.items())) or "none",
-            "preferences": self.preferences,
+            "preferences": f"{self.preferences} random, other ones for each seed" if self.random else self.preferences,
             "epochs": self.epochs or "of the recipe",
             "precision": self.precision,
         }
@@ -117,7 +120,7 @@ class TaskCell:
         fronts = fit_seeds(
             problem,
             method,
-            self._vectors(),
+            self._vectors(len(problem.tasks), seeds),
             seeds=seeds,
             epochs=self.epochs,
             precision=self.precision,
@@ -141,12 +144,17 @@ class TaskCell:
 
     def _method(self, problem: Problem) -> Method:
         method = problem.recipe.methods.get(self.method) or resolve_method(self.method)
-        if self.samples is not None and isinstance(method, ParetoMTL):
-            method = replace(method, initial_steps=1)  # the recipe counts the steps of all samples
-        return replace(method, **self.changes) if self.changes else method  # type: ignore[type-var]
+        if self.changes:
+            method = replace(method, **self.changes)  # type: ignore[type-var]
+        if self.samples is not None and isinstance(method, ParetoMTL):  # steps are counted for all samples
+            method = replace(method, initial_steps=1, release_steps=min(method.release_steps, 1))
+        return method
 
-    def _vectors(self) -> int | Tensor | None:
+    def _vectors(self, tasks: int, seeds: Sequence[int]) -> int | Tensor | None:
         rows = self.preferences
+        if self.random:
+            assert isinstance(rows, int)
+            return torch.stack([vector_sets.random(rows, tasks, seed=seed) for seed in seeds])
         return torch.tensor(rows, dtype=torch.float64) if isinstance(rows, tuple) else rows
 
     def _row(self, front: Front, problem: Problem, method: Method, at_once: int) -> Row:

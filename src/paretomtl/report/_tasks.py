@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from paretomtl.experiments import Row
 from paretomtl.experiments._image_claims import LABELS
 from paretomtl.experiments._statistics import has
-from paretomtl.experiments._task_studies import EXPERTS, SHARED
+from paretomtl.experiments._task_studies import DIGIT_COUNTS, EXPERTS, SHARED
 from paretomtl.report._panels import (
     SMALL,
     caption,
@@ -48,7 +48,7 @@ def draw_census(rows: Sequence[Row], folder: Path) -> list[Path]:
 
 
 def draw_three_digits(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Points in space for 5, 15 and 25 vectors, each pair of losses, parallel coordinates, hypervolumes."""
+    """Points in space for 5 to 50 vectors, each pair of losses, parallel coordinates, hypervolumes."""
     return draw_figures(rows, folder, {f"three-digits-{name}": draw for name, draw in _figures(_digits_space).items()})
 
 
@@ -80,15 +80,15 @@ def _census_space(rows: Sequence[Row]) -> Figure | None:
 
 def _digits_space(rows: Sequence[Row]) -> Figure | None:
     panels = []
-    for count in (5, 15, 25):
+    for count in DIGIT_COUNTS:
         each = _first("pareto-mtl", rows, note=f"{count} even", label=label_of("pareto-mtl"))
         if each.rows:
             panels.append((f"{_TITLES['multi-mnist-3']}, {count} even vectors", [each]))
-    return _spaces([panels])
+    return _spaces([panels[:2], panels[2:]], alike=True)
 
 
-def _spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]]) -> Figure | None:
-    """Panels in space; those of a line have the same limits."""
+def _spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bool = False) -> Figure | None:
+    """Panels in space; those of a line have the same limits, or all of them."""
     filled = [line for line in lines if line]
     if not filled:
         return None
@@ -96,7 +96,7 @@ def _spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]]) -> Figure | None
     figure, axes = grid(len(filled), columns, width=4.0, height=4.1, below=0.6, **IN_SPACE)
     number = 0
     for i, line in enumerate(filled):
-        limits = _limits(each for _, layers in line for each in layers)
+        limits = _limits(each for one in (filled if alike else [line]) for _, layers in one for each in layers)
         for axis, panel in itertools.zip_longest(axes[columns * i : columns * (i + 1)], line):
             if panel is None:
                 axis.remove()
@@ -208,7 +208,7 @@ def _hypervolumes(rows: Sequence[Row]) -> Figure | None:
         axis.locator_params(axis="x", nbins=4)
         caption(axis, i, f"{_TITLES[mine[0]['problem']]}, {part}")
     note = "Points: seeds. Bars: their mean. Single task: one point made of separate networks, which is no front."
-    if len(parts) > 1:
+    if any(not has(measured, part=part, method=method, note=each) for part in parts for method, each in lines):
         note += "\nEmpty lines: not trained."
     figure.supxlabel(note, fontsize=SMALL + 1)
     return figure

@@ -13,9 +13,9 @@ from paretomtl.experiments._image_claims import LABELS, TITLES
 from paretomtl.experiments._image_claims import lines as image_lines
 from paretomtl.experiments._image_studies import LONG, PAPER, STRONG
 from paretomtl.experiments._statistics import rank_correlation
-from paretomtl.experiments._task_claims import EVEN, dominance_facts
+from paretomtl.experiments._task_dominance import dominance_facts
 from paretomtl.experiments._task_lines import PAPER_TABLES, SHOWN, cell_lines, metrics_of, scale_lines, vector_lines
-from paretomtl.experiments._task_studies import DIGIT_COUNTS
+from paretomtl.experiments._task_studies import DIGIT_COUNTS, EVEN
 
 RESULTS = ROOT / "experiments" / "results"
 _SCALED = {"census": EVEN, "faces": "", "localization": "", "three-digits": None}

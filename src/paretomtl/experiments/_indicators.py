@@ -34,13 +34,18 @@ def volume(points: Sequence[Sequence[float]], reference: Sequence[float], *, ide
     return float(require("moocore", "indicators").hypervolume(table, ref=list(reference)))
 
 
+def within(points: Sequence[Sequence[float]], reference: Sequence[float]) -> list[Sequence[float]]:
+    """The points that are better than the reference in all tasks: a hypervolume counts no others."""
+    return [point for point in points if all(a < b for a, b in zip(point, reference, strict=True))]
+
+
 def spread_within(points: Sequence[Sequence[float]], reference: Sequence[float]) -> float:
     """The diagonal of the box around the points that no other one dominates, of those better than the reference.
 
     A model that was never asked for one of the tasks has a loss there that no user would take, however large it is: it
     would make a front look spread.
     """
-    near = [point for point in points if all(a < b for a, b in zip(point, reference, strict=True))]
+    near = within(points, reference)
     if not near:
         return 0.0
     table = torch.tensor(near, dtype=torch.float64)

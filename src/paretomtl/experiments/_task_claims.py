@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 
 import torch
 
 from paretomtl.core import nondominated
-from paretomtl.experiments._image_claims import LABELS, beside, better_verdict, counted, favouring
-from paretomtl.experiments._indicators import finite_points
+from paretomtl.experiments._image_claims import beside, better_verdict, counted, favouring
 from paretomtl.experiments._statistics import apart, column, difference, has, mean, pick, plus_minus, starred
 from paretomtl.experiments._store import Row
 from paretomtl.experiments._study import Claim, judge, measured_claim
+from paretomtl.experiments._task_dominance import dominance_facts, dominated
 from paretomtl.experiments._task_lines import (
     AS_THEY_ARE,
     SHOWN,
@@ -27,13 +26,10 @@ from paretomtl.experiments._task_lines import (
     solution_values,
     vector_lines,
 )
-from paretomtl.experiments._task_studies import EXPERTS, SHARED
+from paretomtl.experiments._task_studies import EVEN, EXPERTS, SHARED
 
-EVEN = "25 even"
-"""The note of the cell of census that those with scaled losses are set beside."""
-
-_MANY = ("25 random", "25 random, released", EVEN, f"{EVEN}, released")  # as many as random search and the grid have
 _MUCH = 0.01  # of a hypervolume, to be called "much better"
+_ALIKE = 5e-5  # means that differ less are a tie: rows hold five digits
 _MOST = 0.8  # of all solutions, to be called nearly all
 _BALANCED = ("gradnorm", "uncertainty")  # the methods that the paper would balance tasks by
 _RIVALS = ("linear", "gradnorm", "uncertainty", "mgda")  # those of the paper's tables on shared networks
@@ -130,7 +126,7 @@ def _dominates(rows: Sequence[Row], part: str) -> Claim:
     said, ours, theirs = [], 0.0, 0.0
     if has(rows, part=part, note="25 random") and has(rows, part=part, method="random-search"):
         pareto, random = pick(rows, part=part, note="25 random"), pick(rows, part=part, method="random-search")
-        ours, theirs = _dominated(random, pareto), _dominated(pareto, random)
+        ours, theirs = dominated(random, pareto), dominated(pareto, random)
         volumes = [plus_minus(column(each, "hypervolume"), 4) for each in (random, pareto)]
         said = [
             f"{ours:.0%} of random search by Pareto MTL, {theirs:.0%} of Pareto MTL by random search",
@@ -143,22 +139,6 @@ def _dominates(rows: Sequence[Row], part: str) -> Claim:
         said,
         judge(ours > _MOST, ours > theirs),
     )
-
-
-def _dominated(rows: Sequence[Row], others: Sequence[Row]) -> float:
-    """The share of solutions that one of the other rows' dominates, of the same seed; the mean over seeds."""
-    points, rivals = ({row["seed"]: finite_points(row) for row in each} for each in (rows, others))
-    return mean([dominated_share(points[seed], rivals[seed]) for seed in sorted(points.keys() & rivals.keys())])
-
-
-def dominated_share(points: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> float:
-    """The share of points that one of the others dominates: nowhere worse, and somewhere better. NaN of no points."""
-    if not (points and others):
-        return 0.0 if points else math.nan
-    mine, theirs = (torch.tensor(rows, dtype=torch.float64) for rows in (points, others))
-    no_worse = (theirs[None] <= mine[:, None]).all(-1)
-    better = (theirs[None] < mine[:, None]).any(-1)
-    return float((no_worse & better).any(-1).double().mean())
 
 
 def table_claims(rows: Sequence[Row]) -> list[Claim]:
@@ -181,7 +161,7 @@ def _favoured(rows: Sequence[Row], note: str) -> Claim:
         known = [value for value in means if not math.isnan(value)]
         best = (min if mine[0]["better"][metric] == "lower" else max)(known, default=math.nan)
         favoured = favouring(mine[0], i)
-        hits.append(means[favoured] == best)
+        hits.append(math.isclose(means[favoured], best, rel_tol=_ALIKE))
         said.append(f"{tasks[i]}: {metric} {means[favoured]:.4g}, best of all vectors {best:.4g}")
     return measured_claim(
         _where(problem),
@@ -325,21 +305,6 @@ def census_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 def digits_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Every cell, and what dominates what."""
     return _cells(rows) + dominance_facts(rows)
-
-
-def dominance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """How much of random search and of a grid the same number of vectors dominates, and the hypervolume of both."""
-    found = []
-    for part, note, method in itertools.product((SHARED, EXPERTS), _MANY, ("random-search", "linear")):
-        common = {"part": part, "method": method}
-        if not (has(rows, part=part, note=note) and has(rows, **common)):
-            continue
-        ours, theirs = pick(rows, part=part, note=note), pick(rows, **common)
-        gap = difference(column(ours, "hypervolume"), column(theirs, "hypervolume"))
-        shares = f"{_dominated(theirs, ours):.0%} of theirs are dominated, and {_dominated(ours, theirs):.0%} of ours"
-        what = f"{part}: solutions of Pareto MTL, {note}, beside as many of {LABELS[method]}, on test"
-        found.append((what, f"{shares}; hypervolume {starred(gap, 5)} (* more than seeds explain)"))
-    return found
 
 
 def table_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:

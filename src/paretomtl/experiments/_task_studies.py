@@ -11,6 +11,8 @@ from paretomtl.experiments._study import Size
 from paretomtl.experiments._tasks import TaskCell
 
 SHARED, EXPERTS = "shared trunk", "mixture of experts"
+EVEN = "25 even"
+"""The note of the cells of census and three digits with as many vectors as a grid has weights."""
 SCALES = ("first", "running", "gradnorm", "uncertainty")
 KNOWING_NOTHING = {
     "census": (0.23, 0.5, 0.68),
@@ -32,7 +34,7 @@ def census(size: Size) -> list[TaskCell]:
     study = []
     for part, network in ((SHARED, "MLP"), (EXPERTS, "mixture of experts")):
         common: dict[str, Any] = {"part": part, "problem": "census", "network": network, "precision": "tf32"}
-        even = TaskCell(method="pareto-mtl", preferences=25, note="25 even", **common)
+        even = TaskCell(method="pareto-mtl", preferences=25, note=EVEN, **common)
         many = TaskCell(method="pareto-mtl", preferences=25, random=True, note="25 random", **common)
         study += [
             replace(many, preferences=5, note="5 random"),
@@ -79,7 +81,7 @@ def three_digits(size: Size) -> list[TaskCell]:
     study = [TaskCell(method="pareto-mtl", preferences=count, note=f"{count} even", **common) for count in DIGIT_COUNTS]
     released = {"release_steps": _DIGITS_RELEASED}
     study += [
-        TaskCell(method="pareto-mtl", preferences=25, changes=released, note="25 even, released", **common),
+        TaskCell(method="pareto-mtl", preferences=25, changes=released, note=f"{EVEN}, released", **common),
         TaskCell(method="linear", preferences=25, **common),
         TaskCell(method="mgda", preferences=5, **common),
         TaskCell(method="single-task", preferences=None, **common),

@@ -91,7 +91,7 @@ def _compiled(paths: tuple[Path, ...], name: str, constants: tuple[tuple[str, in
     assert "#include" not in source, "there are no headers where a kernel is compiled when it is used"
     source = _DYNAMIC.sub(r"\1* \2 = reinterpret_cast<\1*>(emulator::shared);", source)
     defines = "".join(f"#define {key} {value}\n" for key, value in constants)
-    program = f"""{_HEADER.read_text()}
+    program = f"""#include "emulator.h"
 {defines}
 {source}
 extern "C" const char* emulator_launch(const unsigned* grid, unsigned block, unsigned bytes, const char* kinds,
@@ -101,10 +101,22 @@ extern "C" const char* emulator_launch(const unsigned* grid, unsigned block, uns
 """
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "kernel.cpp").write_text(program)
-        flags = ["-std=c++20", "-O2", "-U_FORTIFY_SOURCE", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"]
-        command = ["g++", *flags, "kernel.cpp", "-o", "kernel.so"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        _compile("-shared", "-I", _headers().name, "kernel.cpp", "-o", "kernel.so", cwd=folder)
         launch = ctypes.CDLL(str(Path(folder) / "kernel.so")).emulator_launch
     launch.restype = ctypes.c_char_p
     return launch
+
+
+@functools.cache
+def _headers() -> tempfile.TemporaryDirectory[str]:
+    """A folder with the emulator, compiled once for all kernels, which takes longer than any of them."""
+    folder = tempfile.TemporaryDirectory()
+    shutil.copy(_HEADER, folder.name)
+    _compile("-x", "c++-header", _HEADER.name, cwd=folder.name)
+    return folder
+
+
+def _compile(*words: str, cwd: str) -> None:
+    flags = ["-std=c++20", "-O1", "-U_FORTIFY_SOURCE", "-w", "-fPIC", "-fno-strict-aliasing"]
+    done = subprocess.run(["g++", *flags, *words], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

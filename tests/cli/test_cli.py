@@ -15,14 +15,14 @@ runner = CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"})
 
 
 def test_reproduce_writes_results_and_figures_and_prints_the_claims(tmp_path: Path) -> None:
-    found = runner.invoke(app, ["reproduce", "synthetic", "--smoke", "--out", str(tmp_path)])
+    found = runner.invoke(app, ["reproduce", "weights", "--smoke", "--out", str(tmp_path)])
     assert found.exit_code == 0, found.output
     assert "What the paper claims" in found.output
     assert "A smoke run" in found.output
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"synthetic.json", "synthetic-convergence.png", "synthetic-difficulty.svg"} <= names
-    stored = json.loads((tmp_path / "synthetic.json").read_text())
-    assert stored["command"] == "paretomtl reproduce synthetic --smoke"
+    assert {"weights.json", "weights.png", "weights.svg"} <= names
+    stored = json.loads((tmp_path / "weights.json").read_text())
+    assert stored["command"] == "paretomtl reproduce weights --smoke"
     assert all(len(line) <= 100 for line in found.output.splitlines() if "│" in line)
 
 

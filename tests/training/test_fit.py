@@ -56,7 +56,7 @@ def test_a_convex_front_is_covered_by_both(condition: float) -> None:
     assert problem.truth is not None
     for name in ("linear", "pareto-mtl"):
         slow = lambda p: torch.optim.SGD(p, lr=0.5 / condition)  # noqa: E731
-        front = fit(name, 5, epochs=2000, problem=problem, optimizer=slow)
+        front = fit(name, 5, epochs=500, problem=problem, optimizer=slow)
         assert problem.truth.distance(front.losses["train"]).max() < 1e-3
         assert len({tuple(row.round(decimals=2).tolist()) for row in front.losses["train"]}) == 5
 

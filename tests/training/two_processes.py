@@ -139,7 +139,8 @@ def _() -> float:
     labels = y.double()
     labels[::3, 1] = torch.nan
     of = missing(labels, given=False)
-    return max(beside(of, m, strategy=s, batch_size=2) for m in ("pareto-mtl", "uncertainty") for s in BOTH)
+    options: dict[str, Any] = {"batch_size": 2, "epochs": 2}  # twenty steps
+    return max(beside(of, m, strategy=s, **options) for m in ("pareto-mtl", "uncertainty") for s in BOTH)
 
 
 @check("all processes have the same bits")

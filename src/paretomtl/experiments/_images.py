@@ -93,7 +93,7 @@ class ImageCell:
         released = isinstance(self.method, ParetoMTL) and self.method.release_steps > 0
         return ("final", "snapshot") if released else ("final",)
 
-    @property
+    @functools.cached_property  # a schedule is gone through
     def settings(self) -> str:
         whole = 100_000 if self.keep == "best" else 120_000
         recipe = RECIPES[self.recipe].make(_MADE_UP if self.samples == 0 else self.samples or whole)

@@ -19,7 +19,8 @@ demo: $(READY)  ## a front on real digits beside the linear baseline, with table
 	$(BIN)/paretomtl compare multi-digits --methods pareto-mtl,linear --seeds 1 --out out/demo --fronts
 	$(BIN)/paretomtl report out/demo/fronts/pareto-mtl-0 out/demo/fronts/linear-0 --out out/demo/report.html
 
-test: lint docs  ## everything that must hold: lint, types, layers, docs, tests
+test: $(READY)  ## everything that must hold: lint, types, layers, docs, tests
+	$(MAKE) -j2 --output-sync lint docs
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 stress: $(READY)  ## what the tests sample, in full; counts are stored in stress/results

@@ -142,7 +142,7 @@ def test_a_problem_without_data_resumes(tmp_path: Path) -> None:
 
     synthetic = pm.problems.synthetic()
     options: dict[str, Any] = {
-        "epochs": 2000,
+        "epochs": 300,
         "optimizer": lambda p: torch.optim.SGD(p, lr=0.05),
         "strategy": "batched",
     }

@@ -93,12 +93,12 @@ def _() -> float:
 
 @check("fit shared parameters")
 def _() -> float:
-    return max(beside(plain(shared=["trunk"]), m) for m in ("pareto-mtl", "uncertainty"))
+    return max(beside(plain(shared=["trunk"]), m, epochs=2) for m in ("pareto-mtl", "uncertainty"))
 
 
 @check("fit representation")
 def _() -> float:
-    return max(beside(plain(representation="trunk"), m) for m in ("pareto-mtl", "linear"))
+    return max(beside(plain(representation="trunk"), m, epochs=2) for m in ("pareto-mtl", "linear"))
 
 
 @check("fit weights kept for some steps")
@@ -108,8 +108,8 @@ def _() -> float:
 
 @check("fit micro-batches")
 def _() -> float:
-    alone = train(plain(), distributed=False)
-    return max(between(train(plain(), accumulate=n), alone) for n in (2, 5))
+    alone = train(plain(), distributed=False, epochs=2)
+    return max(between(train(plain(), accumulate=n, epochs=2), alone) for n in (2, 5))
 
 
 @check("fit a last batch for one process")
@@ -128,8 +128,8 @@ def _() -> float:
     _, y = classes(SAMPLES)
     labels = y.double()
     labels[torch.rand(labels.shape, generator=torch.Generator().manual_seed(3)) < 0.4] = torch.nan
-    found = [beside(missing(labels, given=True), m, strategy=s) for m in ("pareto-mtl", "linear") for s in BOTH]
-    return max(found)
+    of = missing(labels, given=True)
+    return max(beside(of, m, strategy=s, epochs=2) for m in ("pareto-mtl", "linear") for s in BOTH)
 
 
 @check("fit a task without labels in one process")

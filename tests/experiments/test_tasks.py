@@ -220,6 +220,8 @@ def test_claims_on_tables_name_the_task_whose_vector_does_not_favour_it() -> Non
     claim, *_ = table_claims(rows([[0.4, 3.0], [0.1, 4.0], [0.2, 5.0]]))
     assert claim.verdict == "partly"
     assert "translation: translation error 0.2, best of all vectors 0.1" in claim.measured
+    claim, *_ = table_claims(rows([[0.4, 3.0], [0.199999, 4.0], [0.2, 5.0]]))
+    assert claim.verdict == "reproduced", "a tie is the best"
     claim, *_ = table_claims(rows([[0.1, 5.0], [0.3, 4.0], [0.4, 3.0]]))
     assert claim.verdict == "not reproduced"
 

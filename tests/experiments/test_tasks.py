@@ -15,7 +15,6 @@ import torch
 import paretomtl as pm
 from paretomtl.experiments import STUDIES, Row, load_rows, run_study
 from paretomtl.experiments._task_claims import census_claims, table_claims
-from paretomtl.experiments._task_dominance import dominance_facts, dominated_share
 from paretomtl.experiments._task_lines import (
     PAPER_TABLES,
     SHOWN,
@@ -131,32 +130,6 @@ def test_both_networks_of_census_have_the_same_cells() -> None:
     assert one == other
 
 
-def test_dominated_share() -> None:
-    points = [[1.0, 1.0], [0.0, 2.0], [3.0, 3.0]]
-    assert dominated_share(points, [[1.0, 1.0]]) == pytest.approx(1 / 3)  # an equal point does not dominate
-    assert dominated_share(points, [[0.0, 0.0]]) == 1.0
-    assert dominated_share(points, [[9.0, 9.0]]) == dominated_share(points, []) == 0.0
-
-
-def test_what_dominates_what_is_said_with_what_counts() -> None:
-    """One solution of the grid is beyond the reference; ours adds a corner of its own to what the others cover."""
-    fields = {"part": SHARED, "stage": "final", "reference": [1.0, 1.0]}
-    ours = {
-        **fields,
-        "method": "pareto-mtl",
-        "note": "25 even",
-        "losses": [[0.2, 0.8], [0.9, 0.9]],
-        "hypervolume": 0.16,
-    }
-    theirs = {**fields, "method": "linear", "note": "", "losses": [[0.5, 0.5], [0.1, 2.0]], "hypervolume": 0.25}
-    ((what, figure),) = dominance_facts([{**row, "seed": seed} for row in (ours, theirs) for seed in range(2)])
-    assert what == "shared trunk: solutions of Pareto MTL, 25 even, beside as many of grid search, on test"
-    assert figure == (
-        "0% of theirs are dominated, and 50% of ours; 1.0 of theirs and 2.0 of ours are better than the reference; "
-        "hypervolume -0.09000* (* more than seeds explain), both together 0.06000 more than theirs"
-    )
-
-
 def census_row(method: str, note: str, volume: float, losses: Any, seed: int, part: str) -> Row:
     fields = {"part": part, "stage": "final", "note": note, "method": method, "seed": seed}
     vectors = torch.eye(3).sub(1).abs()[: len(losses)].tolist()
@@ -201,6 +174,20 @@ def test_the_claim_on_trade_offs_of_few_vectors(losses: Any, spread: float, verd
         rows.append(census_row("mgda", "", 0.2, losses, seed, SHARED))
     found = [claim for claim in census_claims(rows) if claim.claim.startswith("5 preference vectors")]
     assert [claim.verdict for claim in found] == [verdict, "not measured"]
+
+
+def test_the_vector_that_favours_a_task_is_that_of_its_own_seed() -> None:
+    """Random vectors are other ones for each seed: those of the second come the other way round, and so do losses."""
+    losses = [[0.1, 0.5, 0.5], [0.5, 0.1, 0.5], [0.5, 0.5, 0.1]]
+    rows = []
+    for seed in range(4):
+        for method, note in (("pareto-mtl", "5 random"), ("mgda", "")):
+            row = census_row(method, note, 0.2, losses, seed, SHARED)
+            row["spread"] = (0.5 if note else 0.1) + 0.001 * seed
+            turned = {name: row[name][::-1] for name in ("losses", "vectors")} if seed % 2 else {}
+            rows.append(row | turned)
+    found = [claim for claim in census_claims(rows) if claim.claim.startswith("5 preference vectors")]
+    assert [claim.verdict for claim in found] == ["reproduced", "not measured"]
 
 
 def test_claims_on_tables_name_the_task_whose_vector_does_not_favour_it() -> None:

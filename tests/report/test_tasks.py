@@ -72,6 +72,18 @@ def test_figures_are_drawn_from_rows_alone_and_reproducibly(
         assert one.read_bytes() == two.read_bytes()
 
 
+def test_sets_of_vectors_are_drawn_to_one_scale(
+    rows: dict[str, list[Row]], tmp_path: Path, unsaved: dict[str, Any]
+) -> None:
+    """Few vectors beside many: a panel with limits of its own would make them look as spread."""
+    digits = rows["three-digits"]
+    close = [{**row, "losses": [[0.5] * 3] * row["preferences"]} for row in digits if row["note"] == "5 even"]
+    DRAWINGS["three-digits"]([*close, *(row for row in digits if row["note"] != "5 even")], tmp_path)
+    limits = [(axis.get_xlim(), axis.get_ylim(), axis.get_zlim()) for axis in unsaved["three-digits-scatter"].axes]
+    assert len(limits) == 4
+    assert len(set(limits)) == 1
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_nothing_is_drawn_of_nothing(tmp_path: Path, name: str) -> None:
     assert DRAWINGS[name]([], tmp_path / "new") == []

@@ -163,11 +163,10 @@ def counts_table() -> str:
     """Three digits: what more vectors cover."""
     path = RESULTS / "three-digits.json"
     found = stored_study("three-digits", STUDIES["three-digits"], RESULTS).rows
-    notes = {f"{count} even": count for count in DIGIT_COUNTS}
-    mine = [row for row in found if row["note"] in notes]
+    mine = [row for row in found if row["note"] in {f"{count} even" for count in DIGIT_COUNTS}]
     lines = [
-        [notes[row["note"]], line.hypervolume, line.spread, line.kept, " / ".join(line.regions), line.seconds]
-        for row, line in zip([row for row in mine if row["seed"] == 0], cell_lines(mine), strict=True)
+        [line.models, line.hypervolume, line.spread, line.kept, " / ".join(line.regions), line.seconds]
+        for line in cell_lines(mine)
     ]
     header = ["vectors", "hypervolume", "spread", "not dominated", "in region, training / test", "seconds a front"]
     return "\n".join([table(header, lines), "", provenance(path, mine[0])])

@@ -62,7 +62,7 @@ def test_rounding_at_a_kink_is_no_difference(model: Any) -> None:
 
 @pytest.mark.parametrize("model", [Wrong, NarrowWrong])
 def test_gradients_that_are_wrong_everywhere_are_found(model: Any) -> None:
-    with pytest.raises(ValueError, match="gradients of task . for .* of a stacked model differ"):
+    with pytest.raises(ValueError, match=r"gradients of task . for .* of a stacked model differ"):
         fit(problem(model), strategy="batched", epochs=1)
 
 

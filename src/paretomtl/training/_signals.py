@@ -12,8 +12,15 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 _last: signal.Signals | None = None
 
 
+def _replaceable(number: signal.Signals) -> bool:
+    """Whether Python can put a handler in place and put the old one back: not in a thread, and not one of C code."""
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(number) is not None
+
+
 class Stopping:
     """While it is entered, a first signal is noted, for the run to end after its step; a second one ends it at once.
+
+    A signal whose handler belongs to C code, as in programs that embed Python, keeps that handler.
 
     Attributes:
         asked: whether there was a signal.
@@ -24,8 +31,7 @@ class Stopping:
         self._old: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            self._old = {number: signal.signal(number, self._note) for number in _NUMBERS}
+        self._old = {number: signal.signal(number, self._note) for number in _NUMBERS if _replaceable(number)}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -42,7 +48,7 @@ class Stopping:
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
     """Let SIGTERM do what Ctrl-C does, outside of training, too: files are closed, and what is whole stays."""
-    if threading.current_thread() is not threading.main_thread():
+    if not _replaceable(signal.SIGTERM):
         yield
         return
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,16 +17,44 @@ _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: its multiples stay 
 _ORDERS = 1 << 60  # random states of data orders, far from those of models
 
 
+_turn = threading.RLock()
+"""Held while randomness is isolated: threads share the global random states, so they take turns."""
+
+
+def _renew_turn() -> None:
+    """A child process has none of the threads that its parent may be waiting for."""
+    global _turn
+    _turn = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_turn)
+
+
 @contextmanager
 def isolated_randomness() -> Iterator[None]:
-    """Draws and seeds within leave the global random states of torch, NumPy and Python as they were."""
-    python, legacy = random.getstate(), np.random.get_state()
+    """Draws and seeds within leave the global random states of torch, NumPy and Python as they were.
+
+    Threads take turns. One that has to wait says so, since waiting may take as long as a training run.
+    """
+    turn = _turn
+    if not turn.acquire(blocking=False):
+        warnings.warn(
+            "another thread of this process trains or makes models, so this one waits: both would draw from the same "
+            "random state. Processes train at the same time.",
+            stacklevel=3,
+        )
+        turn.acquire()
     try:
-        with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
-            yield
+        python, legacy = random.getstate(), np.random.get_state()
+        try:
+            with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
+                yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(legacy)
     finally:
-        random.setstate(python)
-        np.random.set_state(legacy)
+        turn.release()
 
 
 def seed_everything(seed: int) -> None:

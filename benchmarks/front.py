@@ -41,7 +41,7 @@ from paretomtl.experiments import Row, environment, save_rows
 from paretomtl.training._batches import Resident, make_batches
 from paretomtl.training._models import make_modules
 from paretomtl.training._runners import Graphed, Launched, Runner
-from paretomtl.training._settings import multiplying
+from paretomtl.training._settings import own_modes
 from paretomtl.training._strategies import Plan
 from paretomtl.training._trace import Trace
 from timing import take_turns
@@ -60,11 +60,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    with multiplying("float32"):
+    with own_modes("float32"):
         rates = ceilings(device)
         rows = []
         for case, models, tasks, precision in grid(device, quick=arguments.quick):
-            with multiplying(precision):
+            with own_modes(precision):
                 found = measure(case, models, tasks, precision, device, rates, rounds=5 if arguments.quick else 15)
             common = {"device": device.type, "threads": torch.get_num_threads(), **rates, **environment()}
             rows += [{**row, **common} for row in found]

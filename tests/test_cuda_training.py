@@ -16,7 +16,7 @@ from paretomtl.training._batches import Resident, make_batches
 from paretomtl.training._gradients import task_gradients
 from paretomtl.training._models import Stack, make_modules
 from paretomtl.training._runners import Graphed
-from paretomtl.training._settings import multiplying
+from paretomtl.training._settings import own_modes
 from paretomtl.training._step import Group
 from paretomtl.training._strategies import Plan
 from paretomtl.training._trace import Trace
@@ -335,7 +335,7 @@ def test_kernels_of_stacked_layers_equal_torch(padding: int, monkeypatch: pytest
     found = []
     for switch in ("1", "0"):
         monkeypatch.setenv("PARETOMTL_KERNELS", switch)
-        with multiplying("float32"):
+        with own_modes("float32"):
             losses = stack.losses(batch)
             rows = task_gradients(losses, list(stack.trained.values()))
         found.append([losses, *(g for row in rows for g in row if g is not None)])

@@ -101,7 +101,7 @@ class Front:
             raise ValueError(
                 "'problem' must be given to Front.load for models to be made. Got None; state_dict(k) has the weights."
             )
-        with isolated_randomness():
+        with isolated_randomness(), torch.inference_mode(False):
             seed_everything(model_seed(self.seed, k))
             model = self.model_factory()
         model.to(next(t.dtype for t in self.parameters.values() if t.is_floating_point()))

@@ -16,7 +16,7 @@ from paretomtl.training import _gradients, _models
 from paretomtl.training._batches import Resident, make_batches
 from paretomtl.training._gradients import Gathered, combine, gramian
 from paretomtl.training._models import Stack, make_modules
-from paretomtl.training._settings import multiplying
+from paretomtl.training._settings import own_modes
 from paretomtl.training._step import Group, Taken
 from paretomtl.training._trace import Table, Trace
 
@@ -294,11 +294,11 @@ def test_rows_of_a_block_go_back_alone() -> None:
 def test_how_numbers_are_multiplied_is_put_back() -> None:
     before = torch.backends.cuda.matmul.fp32_precision
     for name, expected in (("float32", "ieee"), ("tf32", "tf32"), ("bfloat16", "ieee")):
-        with multiplying(name):
+        with own_modes(name):
             assert torch.backends.cuda.matmul.fp32_precision == expected
             assert torch.backends.cudnn.conv.fp32_precision == expected  # type: ignore[attr-defined]
         assert torch.backends.cuda.matmul.fp32_precision == before
-    with pytest.raises(KeyError), multiplying("tf32"):
+    with pytest.raises(KeyError), own_modes("tf32"):
         raise KeyError
     assert torch.backends.cuda.matmul.fp32_precision == before
 

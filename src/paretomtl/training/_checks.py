@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from paretomtl._random import isolated_randomness
 from paretomtl.training._batches import Batches, map_tensors
 from paretomtl.training._gradients import before_stack, task_gradients
+from paretomtl.training._hidden_state import check_hidden_state
 from paretomtl.training._models import Single
 from paretomtl.training._ranks import Ranks
 from paretomtl.training._settings import Settings
@@ -29,6 +30,8 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     precision: Any = contextlib.nullcontext()
     if settings.autocast is not None:
         precision = torch.autocast(settings.device.type, dtype=settings.autocast)
+    with precision:
+        check_hidden_state(problem, module, batch)
     with isolated_randomness():
         models = Single(problem, copy.deepcopy(module))
         with precision:

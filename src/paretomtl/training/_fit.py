@@ -17,7 +17,7 @@ from paretomtl.training._executors import Executor, SerialExecutor
 from paretomtl.training._progress import Callback, ProgressStyle, close, make_progress
 from paretomtl.training._ranks import Processes
 from paretomtl.training._run import RunFolder
-from paretomtl.training._settings import Settings, make_settings, multiplying
+from paretomtl.training._settings import Settings, make_settings, own_modes
 from paretomtl.training._shards import is_sharded, train_in_shards
 from paretomtl.training._strategies import Strategy
 
@@ -189,7 +189,7 @@ def _train(
     on_gpu = settings.device.type == "cuda"
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
     closing = contextlib.nullcontext() if folder is None else contextlib.closing(folder)
-    with here, isolated_randomness(), multiplying(settings.precision), closing:
+    with here, isolated_randomness(), own_modes(settings.precision), closing:
         seed_everything(settings.seeds[0])
         try:
             course = Course(settings, folder, resume, checkpoint_seconds, listeners)

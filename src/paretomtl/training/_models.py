@@ -316,6 +316,12 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
             check_unwrapped(module)
             if any(module is other for other in modules):
                 raise ValueError("'model' must make a new module at each call. Got the same one twice.")
+            complex_ones = [name for name, tensor in named_tensors(module).items() if tensor.is_complex()]
+            if complex_ones:
+                raise TypeError(
+                    f"'model' must have real parameters and buffers. Got complex ones, {complex_ones[:5]}: keep real "
+                    "and imaginary parts (torch.view_as_real) instead."
+                )
             modules.append(module.to(device=device, dtype=dtype))
     if not any(p.requires_grad for p in modules[0].parameters()):
         raise ValueError("'model' must have parameters to train. Got none.")

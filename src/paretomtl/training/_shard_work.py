@@ -23,7 +23,7 @@ from paretomtl.training._course import Course
 from paretomtl.training._executors import Link
 from paretomtl.training._progress import Callback, Report
 from paretomtl.training._run import RunFolder
-from paretomtl.training._settings import Settings, find_device, multiplying
+from paretomtl.training._settings import Settings, find_device, own_modes
 
 Train: TypeAlias = Callable[[Settings, RunFolder | None, bool, float, list[Callback]], list[Front]]
 Files: TypeAlias = dict[str, bytes | None]
@@ -86,7 +86,7 @@ def measure_shard(common: Common, subproblems: tuple[int, ...], link: Link) -> M
     settings = common.part(subproblems)
     on_gpu = settings.device.type == "cuda"
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
-    with here, isolated_randomness(), multiplying(settings.precision), warnings.catch_warnings():
+    with here, isolated_randomness(), own_modes(settings.precision), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the shards will say the same
         seed_everything(settings.seeds[0])
         with Course(settings, None, False, 0.0, []) as course:

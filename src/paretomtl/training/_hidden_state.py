@@ -1,0 +1,286 @@
+"""State that a model keeps outside of its parameters and buffers: found before training, and refused if it matters.
+
+Checkpoints, fronts and stacks hold parameters and buffers. An attribute that a forward pass changes is in none of them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, Sequence, Set
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl.problems import Problem
+from paretomtl.training._batches import count_samples, map_tensors
+
+_OF_TORCH = frozenset(vars(nn.Module()))
+_DEEPEST = 4  # containers and plain objects within each other that are compared
+_LARGEST = 1 << 22  # bytes of a tensor that the losses keep and that is still copied
+_NUMBERS = (bool, int, float, complex, Tensor, np.ndarray, np.generic)
+_REMEDY = (
+    "keep it in a buffer (register_buffer) that is changed in place, so that stacks, checkpoints and fronts have it"
+)
+
+_Spaces: TypeAlias = dict[str, MutableMapping[str, Any]]
+_Place: TypeAlias = tuple[str, str]
+
+
+def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
+    """Refuse attributes that a forward pass changes and later passes may depend on.
+
+    A number or tensor that changes again when the same pass is repeated accumulates, and may act at any later step. For
+    all else two copies see other samples, one with the attributes as the pass left them, one with the old ones.
+    Attributes that are only written, such as attention maps kept for a look, are fine.
+
+    Args:
+        problem: whose losses are computed; an object that computes them is looked at, too.
+        module: a model as the factory made it; it is left as it is.
+        batch: the first one.
+    """
+    _check_losses_have_no_parameters(problem)
+    own = _loss_spaces(problem)
+    start = {label: _copied(space) for label, space in own.items()}
+    try:
+        used = copy.deepcopy(module)
+        _pass(problem, used, batch)
+        fresh = _attributes(module) | start
+        changed = _changes(fresh, _attributes(used) | own)
+        if changed:
+            _check_accumulation(problem, module, used, batch, own, changed)
+            _check_effect(problem, used, batch, fresh, own, changed)
+    finally:  # lists and the like may be held by others, and stay as they are
+        _put_back(own, start, [(a, b) for a, b in _changes(start, own) if isinstance(start[a].get(b), _NUMBERS)])
+
+
+def _check_accumulation(
+    problem: Problem, module: nn.Module, used: nn.Module, batch: Any, own: _Spaces, changed: Sequence[_Place]
+) -> None:
+    """Refuse numbers and tensors that change once more when the first pass is repeated."""
+    again = copy.deepcopy(used)
+    with torch.no_grad():
+        for buffer, first in zip(again.buffers(), module.buffers(), strict=False):
+            if buffer.shape == first.shape:
+                buffer.copy_(first)
+    once = _attributes(used) | {label: _copied(space) for label, space in own.items()}
+    _pass(problem, again, batch)
+    twice = _attributes(again) | own
+    growing = [
+        (label, name)
+        for label, name in _changes(once, twice)
+        if (label, name) in changed and isinstance(twice[label].get(name), _NUMBERS)
+    ]
+    _put_back(own, once, changed)
+    if growing:
+        raise ValueError(
+            f"'model' and 'losses' must not count or accumulate in attributes. Got {_named(growing)}, which every "
+            f"forward pass changes: {_REMEDY}."
+        )
+
+
+def _check_effect(
+    problem: Problem,
+    used: nn.Module,
+    batch: Any,
+    fresh: Mapping[str, Mapping[str, Any]],
+    own: _Spaces,
+    changed: Sequence[_Place],
+) -> None:
+    """Refuse changed attributes if putting them back changes the losses of other samples."""
+    after = {label: _copied(space) for label, space in own.items()}
+    renewed = copy.deepcopy(used)
+    _put_back(_attributes(renewed), fresh, changed)
+    for training in (True, False):
+        for samples in (_first_half(batch), batch):
+            found = _try_pass(problem, copy.deepcopy(used), samples, training=training)
+            _put_back(own, fresh, changed)
+            expected = _try_pass(problem, copy.deepcopy(renewed), samples, training=training)
+            _put_back(own, after, changed)
+            if found is not None or expected is not None:
+                break  # neither takes half of a batch: the whole one is what is left
+        if found is None or expected is None or not torch.equal(found.nan_to_num(), expected.nan_to_num()):
+            raise ValueError(
+                f"'model' and 'losses' must keep what changes from step to step in parameters and buffers. Got "
+                f"{_named(changed)}, which one forward pass changes and the next one depends on: {_REMEDY}."
+            )
+
+
+def _pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool = True) -> Tensor:
+    """The losses of a forward pass; dropout draws the same at each call."""
+    with isolated_randomness():
+        seed_everything(0)
+        losses = problem.run(model.train() if training else model.eval(), batch)[0].detach()
+    for space in _attributes(model).values():  # graphs cannot be copied
+        space.update({name: map_tensors(Tensor.detach, value) for name, value in space.items() if _is_attached(value)})
+    return losses
+
+
+def _try_pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool) -> Tensor | None:
+    try:
+        return _pass(problem, model, batch, training=training)
+    except Exception:  # such as states of another batch size
+        return None
+
+
+def _changes(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[_Place]:
+    """The attributes that differ, each by the name of what it belongs to and its own."""
+    return [
+        (label, name)
+        for label in now
+        for name in {**before[label], **now[label]}
+        if name not in now[label] or name not in before[label] or not _same(before[label][name], now[label][name])
+    ]
+
+
+def _attributes(module: nn.Module) -> _Spaces:
+    """What each submodule keeps beside its parameters and buffers, by the submodule's name."""
+    return {name: _Attributes(part) for name, part in module.named_modules()}
+
+
+class _Attributes(MutableMapping[str, Any]):
+    """The attributes of a module that are not torch's own."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._own = vars(module)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._own[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._own[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._own[name]
+
+    def __iter__(self) -> Any:
+        return iter([name for name in self._own if name not in _OF_TORCH])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class _Cells(MutableMapping[str, Any]):
+    """The variables that a function keeps in its closure."""
+
+    def __init__(self, function: Any) -> None:
+        pairs = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        self._cells = {name: cell for name, cell in pairs if _is_filled(cell)}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._cells[name].cell_contents
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._cells[name].cell_contents = value
+
+    def __delitem__(self, name: str) -> None:
+        raise KeyError(name)
+
+    def __iter__(self) -> Any:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _loss_spaces(problem: Problem) -> _Spaces:
+    """Where the function that computes losses may keep state: the object that it belongs to, and its closure."""
+    losses: Any = problem.losses
+    owner = getattr(losses, "__self__", None if hasattr(losses, "__code__") else losses)
+    if isinstance(owner, nn.Module):
+        return {f"losses().{name}".rstrip("."): space for name, space in _attributes(owner).items()}
+    if hasattr(owner, "__dict__") and not isinstance(owner, type):
+        return {"losses()": vars(owner)}
+    return {"losses()": _Cells(losses)} if hasattr(losses, "__code__") else {}
+
+
+def _check_losses_have_no_parameters(problem: Problem) -> None:
+    losses: Any = problem.losses
+    owner = getattr(losses, "__self__", losses)
+    if isinstance(owner, nn.Module) and any(p.requires_grad for p in owner.parameters()):
+        names = [name for name, p in owner.named_parameters() if p.requires_grad][:5]
+        raise ValueError(
+            f"'losses' must not have parameters to train, which belong to the model. Got {names}: make them part of "
+            "what 'model' makes, and write losses(model, batch)."
+        )
+
+
+def _is_attached(value: Any) -> bool:
+    """Whether a tensor, or one in a container, hangs on a graph."""
+    found: list[bool] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        found.append(tensor.grad_fn is not None)
+        return tensor
+
+    map_tensors(note, value)
+    return any(found)
+
+
+def _copied(space: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as they are now; what is large, or belongs to others, stays the same object."""
+    found = dict(space)
+    for name, value in found.items():
+        large = isinstance(value, (Tensor, np.ndarray)) and value.nbytes > _LARGEST
+        if isinstance(value, (*_NUMBERS, list, dict, set, torch.Generator)) and not large:
+            with suppress(Exception):  # such as a lock, or an open file, inside of it
+                found[name] = copy.deepcopy(map_tensors(Tensor.detach, value) if _is_attached(value) else value)
+    return found
+
+
+def _put_back(spaces: _Spaces, values: Mapping[str, Mapping[str, Any]], places: Sequence[_Place]) -> None:
+    for label, name in places:
+        if label not in spaces:
+            continue
+        if name in values[label]:
+            spaces[label][name] = _copied({name: values[label][name]})[name]
+        else:
+            spaces[label].pop(name, None)
+
+
+def _same(one: Any, other: Any, depth: int = _DEEPEST) -> bool:
+    """Whether two values are alike, as far as that can be seen; what cannot be seen counts as alike."""
+    if one is other or depth == 0:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Tensor):
+        return (
+            one.shape == other.shape and one.dtype == other.dtype and torch.equal(one.nan_to_num(), other.nan_to_num())
+        )
+    if isinstance(one, np.ndarray):
+        return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
+    if isinstance(one, torch.Generator):
+        return torch.equal(one.get_state(), other.get_state())
+    if isinstance(one, (bool, int, float, complex, str, bytes)):
+        return bool(one == other) or one != one
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key], depth - 1) for key in one)
+    if isinstance(one, Sequence):
+        return len(one) == len(other) and all(_same(a, b, depth - 1) for a, b in zip(one, other, strict=True))
+    if isinstance(one, Set):
+        return len(one) == len(other)
+    if isinstance(one, (nn.Module, Callable)):  # type: ignore[arg-type]
+        return True
+    return not hasattr(one, "__dict__") or _same(vars(one), vars(other), depth - 1)
+
+
+def _first_half(batch: Any) -> Any:
+    """Other samples than those of the batch: the first half of them, two at least."""
+    count = count_samples(batch)
+    half = max(2, count // 2)
+    return map_tensors(lambda tensor: tensor[:half] if tensor.ndim and len(tensor) == count else tensor, batch)
+
+
+def _named(changed: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(repr(f"{label}.{name}" if label else name) for label, name in changed[:3])

@@ -93,7 +93,7 @@ def test_a_front_of_other_fields_is_damaged(tmp_path: Path, field: str, value: A
     "state", ["", "5", DEEP, "[]", "{}", '{"tensor": "absent"}', '{"dict": [[1]]}', '{"value": 5}']
 )
 def test_a_signed_checkpoint_of_something_else_is_damaged(tmp_path: Path, state: str) -> None:
-    words = {"kind": "checkpoint", "format": "2", "state": state}
+    words = {"kind": "checkpoint", "format": "3", "state": state}
     write_tensors(tmp_path / "checkpoint.safetensors", {"x": torch.ones(1)}, words)
     with pytest.raises(ValueError, match=r"checkpoint.safetensors' must "):
         read_checkpoint(tmp_path / "checkpoint.safetensors")

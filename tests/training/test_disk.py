@@ -143,7 +143,7 @@ def test_newer_formats_say_so(name: str, tmp_path: Path) -> None:
         _files.write_tensors(path, tensors, {**meta, "format": "77"})
     else:
         _files.write_record(path, {**_files.read_json(path), "format": 77}, format=77)
-    match = rf"{name}' was written by a newer paretomtl \(format 77; this one knows [12]\): update"
+    match = rf"{name}' was written by a newer paretomtl \(format 77; this one knows [13]\): update"
     with pytest.raises(ValueError, match=match):
         fit(problem(), out=tmp_path, resume=True)
     found = {finding.file: finding for finding in examine(tmp_path)}
@@ -154,7 +154,7 @@ def test_newer_formats_say_so(name: str, tmp_path: Path) -> None:
 def test_runs_of_before_load(tmp_path: Path) -> None:
     """Files without checksums, no manifest, no second checkpoint."""
     first = fit(problem(), out=tmp_path)
-    for name, number in (("config.json", 2), ("front/front.json", 1)):
+    for name, number in (("config.json", 3), ("front/front.json", 1)):
         content = _files.read_record(tmp_path / name, [number])
         _files.write_text(tmp_path / name, json.dumps({"format": number, **content}))
     (tmp_path / "manifest.json").unlink()

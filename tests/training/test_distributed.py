@@ -163,7 +163,8 @@ def test_a_model_that_breaks_in_one_micro_batch_is_frozen() -> None:
 
         def __init__(self) -> None:
             super().__init__()
-            self.number, self.passes = Breaking.made, 0
+            self.number = Breaking.made
+            self.register_buffer("passes", torch.zeros(()))
             Breaking.made += 1
 
         def forward(self, x: torch.Tensor) -> Any:

@@ -25,6 +25,9 @@ from training.networks import MLP, Dropped, Normed, classes, fit, problem
 X, Y = classes()
 
 
+LOOKED_AT = 48  # samples of a Dataset that are asked for before training, to recognise the data
+
+
 class Crash(Exception):
     pass
 
@@ -33,7 +36,7 @@ class Samples(Dataset[tuple[Tensor, Tensor]]):
     """Does something at the n-th sample that is asked for in training."""
 
     def __init__(self, n: int = -1, then: Any = None) -> None:
-        self.left = n
+        self.left = n + LOOKED_AT if n > 0 else n
         self.then = then
 
     def __len__(self) -> int:
@@ -125,9 +128,9 @@ def test_a_loader_resumes_at_epochs(tmp_path: Path) -> None:
 
     options: dict[str, Any] = {"epochs": 5, "strategy": "sequential"}
     whole = fit(problem(train=loader()), **options)
-    # The first batch is looked at once before training, and each sample of the loader is drawn in order.
+    # Before training, the first batch of 32 samples is looked at, and three more times to recognise the data.
     with pytest.raises(Crash):
-        fit(problem(train=loader(96 * 3 + 40)), out=tmp_path, **options)
+        fit(problem(train=loader(96 * 3 + 40 + LOOKED_AT)), out=tmp_path, **options)
     resumed = fit(problem(train=loader()), out=tmp_path, resume=True, **options)
     assert_equal(resumed, whole)
     step = next(event["step"] for event in read_log(tmp_path) if event["event"] == "resume")
@@ -340,7 +343,7 @@ def test_a_batch_sampler_of_ones_own_resumes_at_epochs(tmp_path: Path) -> None:
     options: dict[str, Any] = {"epochs": 4, "strategy": "sequential"}
     whole = fit(problem(train=loader()), **options)
     with pytest.raises(Crash):
-        fit(problem(train=loader(96 * 2 + 40)), out=tmp_path, **options)
+        fit(problem(train=loader(96 * 2 + 40 + LOOKED_AT)), out=tmp_path, **options)
     assert_equal(fit(problem(train=loader()), out=tmp_path, resume=True, **options), whole)
 
 

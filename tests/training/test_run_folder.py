@@ -59,7 +59,7 @@ def test_another_run_is_not_resumed(options: dict[str, Any], name: str, tmp_path
 def test_a_run_of_another_version_is_not_resumed(field: str, value: Any, tmp_path: Path) -> None:
     fit(problem(), out=tmp_path)
     path = tmp_path / "config.json"
-    write_record(path, {**read_record(path, [2]), "format": 2, field: value}, format=2)
+    write_record(path, {**read_record(path, [3]), "format": 3, field: value}, format=3)
     with pytest.raises(ValueError, match=field):
         fit(problem(), out=tmp_path, resume=True)
 
@@ -85,7 +85,7 @@ def test_a_full_disk_is_found_before_training(tmp_path: Path, monkeypatch: pytes
 
 def test_other_data_of_the_same_size_are_not_resumed(tmp_path: Path) -> None:
     fit(problem(), out=tmp_path)
-    with pytest.raises(ValueError, match=r"'data' must be that of the run in .* to resume it"):
+    with pytest.raises(ValueError, match=r"'data\.train' must be that of the run in .* to resume it"):
         fit(problem(train=classes(seed=9)), out=tmp_path, resume=True)
 
 

@@ -148,7 +148,7 @@ class Breaking(MLP):
     def __init__(self) -> None:
         super().__init__()
         self.fragile = bool(self.trunk[0].weight[0, 0] > 0)
-        self.steps = 0
+        self.register_buffer("steps", torch.zeros(()))
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         self.steps += self.training

@@ -87,7 +87,7 @@ def test_a_run_of_a_gpu_is_not_taken_up_on_a_cpu(tmp_path: Path) -> None:
         fit(problem(), out=tmp_path, callbacks=[stop], checkpoint_seconds=0.0)
     path = tmp_path / "config.json"
     taken = {"strategy": "graphed", "reason": "asked for", "most": None}
-    write_record(path, {**read_record(path, [2]), "device": "cuda", "taken": taken}, format=2)
+    write_record(path, {**read_record(path, [3]), "device": "cuda", "taken": taken}, format=3)
     with pytest.raises(ValueError, match="must be that of the run"):
         fit(problem(), out=tmp_path, resume=True)
 

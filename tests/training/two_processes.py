@@ -198,7 +198,8 @@ class Breaking(MLP):
 
     def __init__(self) -> None:
         super().__init__()
-        self.number, self.passes = Breaking.made, 0
+        self.number = Breaking.made
+        self.register_buffer("passes", torch.zeros(()))
         Breaking.made += 1
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:

@@ -16,6 +16,7 @@ from paretomtl._random import order_seed, rank_seed, seed_everything
 from paretomtl.problems import Data
 from paretomtl.training._ranks import Ranks
 
+_PROBED = 16  # samples of a Dataset by which it is recognised
 _EVALUATED = 1 << 16  # samples of all models at once on a GPU, and 16 batches at most
 
 
@@ -82,6 +83,10 @@ class Batches(ABC):
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         """All samples once, for the evaluation of so many models at once; ``shared`` by all processes."""
 
+    @abstractmethod
+    def probe(self) -> Any:
+        """A batch of few samples, by which the data are recognised; None where there are none, or only some here."""
+
 
 class NoData(Batches):
     """A problem without data: an epoch is one step without a batch."""
@@ -93,6 +98,9 @@ class NoData(Batches):
 
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         yield None
+
+    def probe(self) -> Any:
+        return None
 
 
 class _Indexed(Batches):
@@ -132,6 +140,11 @@ class _Indexed(Batches):
         for start in range(0, len(numbers), size):
             yield self._fetch(numbers[start : start + size])
 
+    def probe(self) -> Any:
+        assert self.samples is not None
+        count = min(self.samples, _PROBED)
+        return self._fetch(torch.arange(count, device=self._device) * self.samples // count)
+
     def _shuffled(self, seed: int, epoch: int) -> Tensor:
         generator = torch.Generator(self._device).manual_seed(order_seed(seed, epoch))
         return torch.randperm(self.samples or 0, generator=generator, device=self._device)
@@ -156,6 +169,10 @@ class Resident(_Indexed):
         self.batch_size = batch_size
         self.order = torch.arange(samples, device=device)
         self._places = torch.arange(min(batch_size, samples), device=device)
+
+    def whole(self) -> Any:
+        """All of the tensors, in the order in which they were given."""
+        return self._tensors
 
     def shuffle(self, seed: int, epoch: int) -> None:
         """Put :attr:`order` in the order of an epoch."""
@@ -226,6 +243,9 @@ class _Loaded(Batches):
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         for batch in self._loader:
             yield self._move(batch)
+
+    def probe(self) -> Any:
+        return None if self._shares.ranks.several else first_part(next(self.epoch(0, 0), None))
 
 
 def make_batches(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from paretomtl.methods import slice_state
 from paretomtl.training._batches import Batches, Resident, first_part, make_batches
 from paretomtl.training._checks import check_apart, check_losses, check_split
 from paretomtl.training._evaluate import Scores, evaluate
+from paretomtl.training._identity import differing_start, measure_start
 from paretomtl.training._models import make_modules, named_tensors
 from paretomtl.training._outcome import Best, Stage, by_group, front_of, remarks, scale_now, volume
 from paretomtl.training._progress import Callback, Report, close
@@ -87,6 +89,7 @@ class Course:
         if folder is not None and stored is not None and "taken" in stored:
             with taking_up(folder.path / CONFIG):
                 taken = Choice.of(stored["taken"])
+        self._untrained = copy.deepcopy(modules[0])
         self.groups, self.choice = self._build(modules, first, taken)
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
         self._stages: list[Stage] = []
@@ -97,15 +100,24 @@ class Course:
         self._count = len(modules)
         apart = self._ranks.rank if problem.train is not None else 0  # without data, all do the same
         seed_everything(rank_seed(settings.seeds[0], apart))
-        config = settings.config(modules, self.groups[0], self._train.samples)
-        self._ranks.check_same(config)
-        if folder is not None:
-            self._open(folder, stored, config)
+        if folder is not None or self._ranks.several:
+            config = self.config(settings)
+            self._ranks.check_same(config)
+            if folder is not None:
+                self._open(folder, stored, {**config, "start": self._ranks.from_first(lambda: self.start(config))})
         graphed = self.choice.strategy == "graphed"
         assert not graphed or isinstance(self._train, Resident)
         runner: type[Runner] = Graphed if graphed else Launched
         every, workers = settings.weigh_every, self.choice.workers
         self._runner = runner(self.groups, self._train, self._trace, self.total, every, workers)
+
+    def config(self, settings: Settings) -> dict[str, Any]:
+        """What must be the same for a run of these settings to be resumed."""
+        return settings.config(self._untrained, self.groups[0], self._splits, self.total)
+
+    def start(self, config: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What the first model gives before it is trained; None where the data differ from draw to draw."""
+        return measure_start(self._settings.problem, self._untrained, self._train, config)
 
     # The loop's view: batches, and what happens around a step and an epoch.
 
@@ -208,7 +220,7 @@ class Course:
             state = self._state()
             self._ranks.from_first(lambda: self._begin(folder, state, config))
             return
-        folder.check(stored, config)
+        folder.check(stored, config, differing_start(stored.get("start"), config["start"], self._settings.precision))
         front = None if self._ranks.several else folder.load_front(self._settings.problem)
         if front is not None and front.complete:
             self.finished = front

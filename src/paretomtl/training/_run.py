@@ -33,7 +33,7 @@ from paretomtl.front import Front
 from paretomtl.problems import Problem
 from paretomtl.training._manifest import LOG, NAME, Manifest, read_manifest
 
-FORMAT = 2
+FORMAT = 3
 """The version of a run's configuration and of its checkpoints."""
 
 CONFIG, LOCK = "config.json", ".lock"
@@ -123,14 +123,29 @@ class RunFolder:
         for path in (self.checkpoint_path, self.previous_path):  # of other settings, perhaps
             path.unlink(missing_ok=True)
 
-    def check(self, stored: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-        """Refuse to go on with another run than the one in the folder."""
-        for name, value in json.loads(json.dumps(config)).items():
-            if stored.get(name) != value:
-                theirs, mine = _difference(json.dumps(stored.get(name)), json.dumps(value))
-                raise ValueError(
-                    f"'{name}' must be that of the run in '{self.path}' to resume it: {theirs}. Got {mine} instead."
-                )
+    def check(self, stored: Mapping[str, Any], config: Mapping[str, Any], start: str | None = None) -> None:
+        """Refuse to go on with another run than the one in the folder.
+
+        Args:
+            stored: the configuration in the folder.
+            config: that of the run at hand.
+            start: in what the untrained model differs, where it does: measured, so not to the last digit.
+        """
+        found = _flat(json.loads(json.dumps({name: value for name, value in config.items() if name != "start"})))
+        expected = _flat(stored)
+        for name, value in found.items():
+            known = expected.get(name)
+            if known == value or (name.startswith("data.") and name in expected and None in (known, value)):
+                continue  # data without a checksum are judged by the start
+            theirs, mine = _difference(json.dumps(known), json.dumps(value))
+            raise ValueError(
+                f"'{name}' must be that of the run in '{self.path}' to resume it: {theirs}. Got {mine} instead."
+            )
+        gone = [name for name in expected if name.startswith(("data.", "metrics.")) and name not in found]
+        if gone:
+            raise ValueError(f"'{gone[0]}' must be given to resume the run in '{self.path}', which has it. Got none.")
+        if start is not None:
+            raise ValueError(f"'problem' must be that of the run in '{self.path}' to resume it: {start}.")
 
     def begin(self, config: Mapping[str, Any]) -> None:
         """Write down what is about to be run."""
@@ -270,6 +285,15 @@ def read_log(path: Path) -> list[dict[str, Any]]:
         with suppress(ValueError):
             events += [parse_json(line, "an event")] if line else []
     return [event for event in events if isinstance(event, dict)]
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration with dotted names in place of objects within it."""
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        inner = _flat(value) if isinstance(value, dict) else {}
+        found |= {f"{name}.{key}": part for key, part in inner.items()} if inner else {name: value}
+    return found
 
 
 def _difference(one: str, other: str, around: int = 50) -> tuple[str, str]:

@@ -17,7 +17,8 @@ from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.methods import Method, in_words, resolve_method
 from paretomtl.problems import OptimizerFactory, PlannedSchedulerFactory, Problem, SchedulerFactory
-from paretomtl.training._batches import Shares
+from paretomtl.training._batches import Batches, Shares
+from paretomtl.training._identity import describe_problem, describe_schedule
 from paretomtl.training._models import named_tensors
 from paretomtl.training._process import this_process
 from paretomtl.training._ranks import Processes, Ranks, check_processes, join, local_device
@@ -70,9 +71,16 @@ class Settings:
             )
         return None if make is None else lambda optimizer: make(optimizer, total)
 
-    def config(self, modules: Sequence[nn.Module], group: Group, samples: int | None) -> dict[str, Any]:
-        """What must be the same for a run to be taken up again, as JSON."""
-        shapes = {name: list(tensor.shape) for name, tensor in named_tensors(modules[0]).items()}
+    def config(self, module: nn.Module, group: Group, splits: Mapping[str, Batches], steps: int) -> dict[str, Any]:
+        """What must be the same for a run to be resumed, as JSON.
+
+        Args:
+            module: the first model, untrained.
+            group: the group that it belongs to.
+            splits: the data.
+            steps: how many are planned; 0 where that is not known.
+        """
+        shapes = {name: list(tensor.shape) for name, tensor in named_tensors(module).items()}
         options = [
             {key: value for key, value in part.items() if key not in ("params", "param_names", "lr", "initial_lr")}
             for part in group.optimizer.param_groups
@@ -82,8 +90,7 @@ class Settings:
             "version": version_of("paretomtl"),
             "problem": self.problem.name,
             "tasks": list(self.problem.tasks),
-            "samples": samples,
-            "data": _fingerprint(self.problem.train),
+            "samples": splits["train"].samples,
             "parameters": hashlib.sha256(json.dumps(shapes).encode()).hexdigest()[:16],
             "method": in_words(self.method),
             "preferences": self.vectors[0].tolist(),
@@ -92,7 +99,9 @@ class Settings:
             "epochs": self.epochs,
             "batch_size": self.batch_size,
             "optimizer": f"{type(group.optimizer).__name__} {options!r}, learning rates {[float(r) for r in rates]}",
-            "scheduler": None if group.scheduler is None else type(group.scheduler).__name__,
+            "scheduler": describe_schedule(
+                self.scheduler_for(steps), self.optimizer, module, steps if self.schedule == "step" else self.epochs
+            ),
             "schedule": self.schedule,
             "strategy": self.strategy,
             "device": self.device.type,
@@ -102,6 +111,7 @@ class Settings:
             "keep": self.keep,
             "weigh_every": self.weigh_every,
             "accumulate": None if self.shares.accumulate == 1 else self.shares.accumulate,
+            **describe_problem(self.problem, module, splits),
         }
 
     def legend(self) -> dict[str, Any]:
@@ -252,18 +262,6 @@ def own_modes(precision: str) -> Iterator[None]:
         finally:
             for backend, value in zip(backends, before, strict=True):
                 backend.fp32_precision = value
-
-
-def _fingerprint(data: Any) -> str | None:
-    """A checksum over some samples of a training split that was given as tensors; None for anything else."""
-    parts = [data] if isinstance(data, Tensor) else list(data.values()) if isinstance(data, Mapping) else data
-    if not isinstance(parts, (tuple, list)) or not all(isinstance(part, Tensor) for part in parts):
-        return None
-    digest = hashlib.sha256()
-    for part in parts:
-        some = part[:: max(1, len(part) // 64)] if part.ndim else part
-        digest.update(f"{part.dtype} {list(part.shape)} {some.tolist()}".encode())
-    return digest.hexdigest()[:16]
 
 
 def _vectors(

@@ -18,12 +18,12 @@ from paretomtl._files import write_text
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.front import Front
 from paretomtl.training._assembly import Overview, joined
-from paretomtl.training._batches import make_batches
 from paretomtl.training._course import Course
 from paretomtl.training._executors import Executor, Jobs, Room
+from paretomtl.training._identity import differing_start
 from paretomtl.training._progress import Callback, Report, close
 from paretomtl.training._run import RunFolder
-from paretomtl.training._settings import Settings
+from paretomtl.training._settings import Settings, own_modes
 from paretomtl.training._shard_work import (
     SHARDS,
     TOKEN,
@@ -87,7 +87,7 @@ def train_in_shards(
             if stored is not None:
                 if "shards" not in stored:
                     raise ValueError(f"'executor' must be left out: the run in '{folder}' is not in shards.")
-                run.check(stored, config)
+                run.check(stored, config, differing_start(stored.get("start"), config["start"], settings.precision))
                 plan = stored["shards"]
             else:
                 plan = _plan(settings, train, executor, pause, room)
@@ -295,14 +295,11 @@ def _config(settings: Settings) -> dict[str, Any]:
     one = replace(
         settings, subproblems=settings.subproblems[:1], device=here, strategy="sequential", workers=1, compiler=None
     )
-    with isolated_randomness():
+    with isolated_randomness(), own_modes(settings.precision):
         seed_everything(settings.seeds[0])
         with Course(one, None, False, 0.0, []) as course:
-            group = course.groups[0]
-            train = make_batches(
-                "train", settings.problem.train, batch_size=settings.batch_size, device=here, dtype=settings.dtype
-            )
-            return settings.config([group.models.module], group, train.samples)
+            config = course.config(settings)
+            return {**config, "start": course.start(config)}
 
 
 def _plan(settings: Settings, train: Train, executor: Executor, pause: float, room: Room) -> dict[str, Any]:

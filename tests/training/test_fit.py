@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from typing import Any, ClassVar
 
 import pytest
@@ -289,9 +290,36 @@ def test_training_leaves_the_global_random_state_alone() -> None:
 
 def test_negative_losses_are_said_to_be() -> None:
     problem = pm.Problem(SYNTHETIC.model, lambda x: SYNTHETIC.losses(x) - 2.0, ["a", "b"])
-    with pytest.warns(UserWarning, match="losses are negative at the start"):
+    with pytest.warns(UserWarning, match="negative") as said:
         front = fit(problem=problem, epochs=3)
+    assert [str(each.message)[:30] for each in said] == [
+        "losses are negative at the sta",
+        "losses of tasks ['a', 'b'] are",
+    ]
     assert front.status == ["negative"] * 5
+
+
+@pytest.mark.parametrize("method", ["pareto-mtl", "linear"])
+def test_losses_that_turn_negative_are_said_to_be_at_the_end(method: str) -> None:
+    """Positive at the start, so that nothing was wrong then; only directions suffer from it."""
+    problem = pm.Problem(SYNTHETIC.model, lambda x: torch.stack([x.square().sum() + 1.0, x.sum() + 10.0]), ["a", "b"])
+    sgd = lambda parameters: torch.optim.SGD(parameters, lr=1.0)  # noqa: E731
+    rows = [[1.0, 0.0], [0.0, 1.0]] if method == "pareto-mtl" else [[0.0, 1.0], [1.0, 0.0]]
+    expected = (
+        r"losses of tasks \['b'\] are negative on 'train' in subproblems \[0\]: .* subtract each loss's lower bound"
+    )
+    with pytest.warns(UserWarning, match=expected) if method == "pareto-mtl" else contextlib.nullcontext():
+        front = fit(method, rows, problem=problem, epochs=20, optimizer=sgd)
+    assert float(front.losses["train"][0, 1]) < 0 < float(front.losses["train"][1].min())
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+@pytest.mark.parametrize("method", ["pareto-mtl", "mgda", "uncertainty"])
+def test_tasks_that_nothing_changes_are_named(method: str, value: float) -> None:
+    """Their gradient is zero, which leaves methods of the min-norm direction where they started."""
+    losses = lambda x: torch.stack([SYNTHETIC.losses(x)[0], value + 0.0 * x.sum()])  # noqa: E731
+    with pytest.warns(UserWarning, match=r"losses of tasks \['still'\] were the same number in all epochs"):
+        pm.fit(pm.Problem(SYNTHETIC.model, losses, ["a", "still"]), method, 3, epochs=5, device="cpu", progress="quiet")
 
 
 def test_single_task_needs_no_number() -> None:

@@ -165,7 +165,13 @@ def test_a_gradient_that_vanishes(method: Method, scale: float, strategy: str) -
     def losses(x: Tensor) -> Tensor:
         return torch.stack([1.0 + scale * near(x, RIGHT), near(x, UP)])
 
-    front = fit(losses, method, strategy=strategy)
+    apart = isinstance(method, pm.Linear)  # other models end alike: then it may be that no task can gain
+    with (
+        pytest.warns(UserWarning, match=r"losses of tasks \['t0'\] were the same")
+        if apart
+        else contextlib.nullcontext()
+    ):
+        front = fit(losses, method, strategy=strategy)
     if isinstance(method, pm.MGDA):
         assert front.status == ["critical"] * 3
         assert moved(front) == 0.0

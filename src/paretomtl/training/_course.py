@@ -27,8 +27,9 @@ from paretomtl.training._checks import check_apart, check_losses, check_split
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._identity import differing_start, measure_start
 from paretomtl.training._models import make_modules, named_tensors
-from paretomtl.training._outcome import Best, Stage, by_group, front_of, remarks, scale_now, volume
+from paretomtl.training._outcome import Best, Stage, by_group, front_of, scale_now, volume
 from paretomtl.training._progress import Callback, Report, close
+from paretomtl.training._remarks import remarks
 from paretomtl.training._run import CONFIG, RunFolder, taking_up
 from paretomtl.training._runners import Graphed, Launched, Runner
 from paretomtl.training._settings import Settings
@@ -344,7 +345,8 @@ class Course:
         if not self._ranks.leads:
             return
         labelled = self._trace.labelled().tolist()
-        for text in remarks(stage, self._settings, labelled, self.epoch, kept_apart=self._stacked):
+        history = self._trace.part(slice(None), torch.float64)
+        for text in remarks(stage, self._settings, history, labelled, self.epoch, kept_apart=self._stacked):
             warnings.warn(text, stacklevel=5)
 
     def _stage(self, epochs: list[int]) -> Stage:

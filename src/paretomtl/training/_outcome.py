@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from paretomtl.training._trace import Trace
 
 
-_NOT_STACKED = (
-    " If tasks lack labels in some batches: let torch.stack be the last operation of 'losses', or return a dictionary, "
-    "so that NaN stays with its own task."
-)
-
-
 @dataclass(frozen=True)
 class Stage:
     """All models at one moment: final, or right before the constraints are dropped."""
@@ -185,34 +179,6 @@ def front_of(
         )
     assert front is not None
     return front
-
-
-def remarks(stage: Stage, settings: Settings, labelled: Sequence[bool], epoch: int, *, kept_apart: bool) -> list[str]:
-    """What the caller should not overlook.
-
-    Args:
-        stage: the final models.
-        settings: what was asked for.
-        labelled: whether each task ever had labels.
-        epoch: how many epochs are done.
-        kept_apart: whether NaN for want of labels stays with its own task.
-    """
-    said = []
-    broken = [i for i, word in enumerate(stage.status) if word == "non-finite"]
-    if broken:
-        numbers = [settings.subproblems[i % len(settings.subproblems)] for i in broken]
-        hint = "" if kept_apart else _NOT_STACKED
-        said.append(
-            f"losses or gradients of subproblems {numbers} were not finite; each was frozen where it last was "
-            f"finite, as far as that is known, and the others went on.{hint}"
-        )
-    without = [task for task, known in zip(settings.problem.tasks, labelled, strict=True) if not known]
-    if without and settings.problem.train is not None:
-        said.append(f"tasks {without} had no labels in any batch of 'train': their losses were always NaN.")
-    if epoch < settings.epochs:
-        done = f"{epoch} of {settings.epochs} epochs"
-        said.append(f"training was stopped after {done}: front.complete is False, and resume=True goes on.")
-    return said
 
 
 def by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:

@@ -9,10 +9,40 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._extras import require
+from paretomtl.core import _preferences as vectors
 from paretomtl.methods._linear import Linear, importances
 from paretomtl.methods._method import Method, Reading, Seen, State, uniform
 
-_IMPORTANCE_ARGUMENTS = ("pref_vector", "weights", "lambda_")  # what TorchJD's constructors call a row of importances
+_ROWS: dict[str, tuple[str, Reading, str | None]] = {
+    "AlignedMTL": ("pref_vector", "importance", None),
+    "COSMOS": ("weights", "direction", "lambda_"),
+    "Constant": ("weights", "importance", None),
+    "DualProj": ("pref_vector", "importance", None),
+    "PBI": ("weights", "direction", "theta"),
+    "STCH": ("weights", "importance", None),
+    "UPGrad": ("pref_vector", "importance", None),
+}
+"""What constructors call the row of a subproblem, what it means, and the coefficient without which it is importances.
+
+PBI and COSMOS are weighted sums with a penalty on leaving the ray: with a coefficient of 0, plain weighted sums.
+"""
+_STARTS = {
+    "CAGrad",
+    "FairGrad",
+    "GeometricMean",
+    "GradVac",
+    "IMTLG",
+    "IMTLL",
+    "Krum",
+    "MGDA",
+    "Mean",
+    "PCD",
+    "PCGrad",
+    "Random",
+    "Sum",
+    "UW",
+}
+"""What takes no row: its K models differ in their starts alone."""
 _NEEDS_MORE = {
     "ExcessMTL": "the gradients themselves",
     "NashMTL": "the gradients themselves",
@@ -32,12 +62,15 @@ class TorchJD(Method):
     that task's weight; what it would learn (log-variances, say) takes a gradient step here. Both are unbatched in
     TorchJD, so this loops over the K subproblems on the host. Weights are returned as TorchJD scales them.
 
-    Where the constructor takes importances (``pref_vector`` or ``weights``) and ``options`` leave them out, each
-    subproblem gets its own row of ``preferences``: a front of UPGrad or of smooth Tchebycheff is one call of ``fit``.
+    Where the constructor takes a row (``pref_vector`` or ``weights``) and ``options`` leave it out, each subproblem has
+    its own row of ``preferences``: a front of UPGrad or of smooth Tchebycheff is one call of ``fit``. The row is one of
+    importances, but for PBI and COSMOS a direction of the loss vector, to which ``theta`` and ``lambda_`` pull. With
+    coefficients that are small for the losses at hand, their weighted sum prevails, and the losses run against their
+    directions; ``fit`` warns of that. With coefficients of 0 the rows are importances.
 
     Args:
         source: the name of a weighting without that word, "UPGrad" for ``UPGradWeighting``, or of a scalarizer.
-        options: arguments of its constructor.
+        options: arguments of its constructor; those without a default must be given.
         learning_rate: the step length of what a scalarizer learns.
 
     Example:
@@ -58,11 +91,42 @@ class TorchJD(Method):
                 f"'source' must work from losses and Gramian alone; {self.source} needs "
                 f"{_NEEDS_MORE[self.source]}. Got {self.source!r} instead."
             )
-        missing = self._missing_arguments()
+        arguments = inspect.signature(self._type()).parameters.items()
+        known = {
+            name: found for name, found in arguments if found.kind not in (found.VAR_POSITIONAL, found.VAR_KEYWORD)
+        }
+        strangers = [name for name in self.options if name not in known]
+        if strangers:
+            raise ValueError(
+                f"'options' must be arguments of {self.source}: {', '.join(known) or 'it takes none'}. "
+                f"Got {strangers[0]!r} instead."
+            )
+        self._check_known(known)
+        given = {*self.options, self._row_argument(), "shape"}
+        missing = [name for name, argument in known.items() if argument.default is argument.empty and name not in given]
         if missing:
             raise ValueError(
                 f"'options' must set {', '.join(missing)}: {self.source} has no default for it, so write "
                 f'TorchJD("{self.source}", {{"{missing[0]}": ...}}). Got {dict(self.options)} instead.'
+            )
+        try:
+            self._make(torch.full((2,), 0.5, dtype=torch.float64))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"'options' must be what {self.source} takes. Got {dict(self.options)} instead: {error}"
+            ) from None
+
+    def _check_known(self, arguments: Mapping[str, inspect.Parameter]) -> None:
+        """Refuse what a newer TorchJD may bring: vectors whose meaning nobody has looked up."""
+        if self.source in _ROWS or self.source in _STARTS:
+            return
+        tensors = [name for name, found in arguments.items() if "Tensor" in str(found.annotation)]
+        unset = [name for name in tensors if name not in self.options]
+        if unset:
+            raise ValueError(
+                f"'options' must set {', '.join(unset)} for {self.source}: whether it would take rows of 'preferences' "
+                f"as directions or as importances is known for {', '.join(_ROWS)} only. "
+                f"Got {dict(self.options)} instead."
             )
 
     @property
@@ -75,9 +139,14 @@ class TorchJD(Method):
 
     @property
     def reading(self) -> Reading:
-        return "start" if self._importance_argument() is None else "importance"
+        if self._row_argument() is None:
+            return "start"
+        _, reading, coefficient = _ROWS[self.source]
+        return "importance" if coefficient is not None and not self.options[coefficient] else reading
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        if self.reading == "direction":
+            return vectors.even(count, tasks)
         return uniform(count, tasks) if self.reading == "start" else Linear().spread(count, tasks)
 
     def init(self, preferences: Tensor) -> State:
@@ -131,7 +200,7 @@ class TorchJD(Method):
 
     def _make(self, row: Tensor) -> nn.Module:
         arguments = dict(self.options)
-        name = self._importance_argument()
+        name = self._row_argument()
         if name is not None:
             arguments[name] = row
         if "shape" in inspect.signature(self._type()).parameters:
@@ -146,16 +215,10 @@ class TorchJD(Method):
                 return found
         raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {self.source!r} instead.")
 
-    def _importance_argument(self) -> str | None:
-        parameters = inspect.signature(self._type()).parameters
-        return next((name for name in _IMPORTANCE_ARGUMENTS if name in parameters and name not in self.options), None)
-
-    def _missing_arguments(self) -> list[str]:
-        filled = {*self.options, *_IMPORTANCE_ARGUMENTS, "shape"}
-        parameters = inspect.signature(self._type()).parameters.values()
-        return [
-            p.name for p in parameters if p.default is p.empty and p.name not in filled and p.kind is not p.VAR_KEYWORD
-        ]
+    def _row_argument(self) -> str | None:
+        """What the constructor calls the row of a subproblem; None where it takes none, or is given one for all."""
+        name = _ROWS[self.source][0] if self.source in _ROWS else None
+        return None if name in self.options else name
 
 
 def _memory(module: nn.Module) -> dict[str, Tensor]:

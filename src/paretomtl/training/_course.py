@@ -166,7 +166,7 @@ class Course:
             scores = self._evaluate("val")
             self._trace.add_validation(scores.losses)
             if self._best is not None:
-                self._best.consider(self.epoch, scores, self.groups, self._settings)
+                self._best.consider(self.epoch, scores, self.groups, self._settings, self._trace.validation())
         self._whole = True
         self._ranks.from_first(lambda: self._report(scores))
         at_its_end = not self._train.resumes_inside and self._folder is not None
@@ -282,7 +282,7 @@ class Course:
         self._trace.load(state["trace"])
         self._stages = [Stage(**stage) for stage in state["stages"]]
         if self._best is not None:
-            self._best.load(state["best"], self._settings.device)
+            self._best.load(state["best"], self._settings.device, self.epoch)
         states = [state["random"], *state.get("others", [])]
         if self._ranks.rank < len(states):  # a run may be taken up by more processes
             set_random_state(states[self._ranks.rank])

@@ -85,7 +85,8 @@ def fit(
         compile: run the models through ``torch.compile``; a mapping is passed on to it.
         keep: "last", or "best": each model as it was at the end of its best epoch on validation. With directions that
             is one in its own region, and of these the one with the least mean loss; if there is none, the one nearest
-            to the region. With importances, the least weighted mean. Never by the test split.
+            to the region. With importances, the least weighted mean. An epoch that another one dominates is never kept:
+            it gives way, even in its region, to one that is better in every task. Never by the test split.
         only: train some of the subproblems, against the regions of all.
         weigh_every: weigh the tasks anew every so many steps, and take one backward pass with the last weights in
             between, negative ones as zero. 1 is the method itself; more is faster, and an approximation.

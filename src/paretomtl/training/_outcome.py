@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._extras import require
-from paretomtl.core import FEASIBLE_TOLERANCE
+from paretomtl.core import FEASIBLE_TOLERANCE, dominates
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.training._evaluate import Scores
@@ -73,10 +73,14 @@ class Stage:
 
 
 class Best:
-    """Each model as it was when it scored best on validation.
+    """Each model as it was when it scored best on validation: an epoch that none so far dominates.
 
     With directions: in its own region first, and then the least mean of its losses; outside, the least violation. With
     importances: the least mean weighted by them. Else the least mean.
+
+    An epoch is taken if it dominates the kept one, or if it is better by these rules and no epoch so far dominates it.
+    By induction none dominates the kept one: what dominated a dominating epoch would have dominated the kept one.
+    An epoch that is best by these rules and dominated by none is taken when it comes, and never given up.
     """
 
     def __init__(self, groups: Sequence[Group]) -> None:
@@ -86,13 +90,16 @@ class Best:
         self._inside = torch.zeros(count, dtype=torch.bool)
         self._values = torch.full((count,), torch.inf, dtype=torch.float64)
 
-    def consider(self, epoch: int, scores: Scores, groups: Sequence[Group], settings: Settings) -> None:
-        """Take every model that is better now than it was."""
+    def consider(self, epoch: int, scores: Scores, groups: Sequence[Group], settings: Settings, seen: Tensor) -> None:
+        """Take every model that is better now than it was; ``seen [T, K, m]`` are the losses of all epochs so far."""
         method = settings.method
         state = {name: tensor.cpu() for name, tensor in _joined([group.state for group in groups]).items()}
         scale = method.scale_of(state)
-        losses = scores.losses.double() * (1.0 if scale is None else scale)
-        values = torch.where(losses.isnan().all(0), 0.0, losses)
+        seen = torch.where(seen.isnan().flatten(0, 1).all(0), 0.0, seen.double())  # tasks without labels
+        sound = seen.isfinite().all(-1)
+        seen = torch.where(sound[..., None], seen, torch.nan)
+        now, before = seen[-1], seen[[max(epoch - 1, 0) for epoch in self._epochs], range(len(self._epochs))]
+        values = now * (1.0 if scale is None else scale)
         if method.reading == "importance":
             values = values * torch.cat([rows[settings.subproblems] for rows in settings.vectors])
         values = values.sum(-1)
@@ -102,7 +109,9 @@ class Best:
             inside = violation <= FEASIBLE_TOLERANCE
             values = torch.where(inside, values, violation)
         better = (inside & ~self._inside) | ((inside == self._inside) & (values < self._values))
-        better = better & values.isfinite()
+        beaten = dominates(seen[:-1], now).any(0)  # of losses as they are: no positive factor changes it
+        first = torch.tensor([epoch == 0 for epoch in self._epochs])
+        better = sound[-1] & values.isfinite() & (first | dominates(now, before) | (better & ~beaten))
         self._values = torch.where(better, values, self._values)
         self._inside = torch.where(better, inside, self._inside)
         self._epochs = [epoch if now else then for now, then in zip(better.tolist(), self._epochs, strict=True)]
@@ -127,8 +136,10 @@ class Best:
         """For a checkpoint."""
         return {"tensors": self._tensors, "epochs": self._epochs, "inside": self._inside, "values": self._values}
 
-    def load(self, state: Mapping[str, Any], device: torch.device) -> None:
-        """From a checkpoint."""
+    def load(self, state: Mapping[str, Any], device: torch.device, epoch: int) -> None:
+        """From a checkpoint after so many epochs."""
+        if len(state["epochs"]) != len(self._epochs) or not all(0 <= kept <= epoch for kept in state["epochs"]):
+            raise ValueError(f"the best epochs are not of the {epoch} that are done")
         self._tensors = [{name: t.to(device) for name, t in tensors.items()} for tensors in state["tensors"]]
         self._epochs, self._inside, self._values = state["epochs"], state["inside"], state["values"]
 

@@ -98,6 +98,10 @@ class Trace:
         """Keep the losses on validation, once an epoch."""
         self._history["val"].add(losses)
 
+    def validation(self) -> Tensor:
+        """The losses on validation of all epochs so far, ``[T, K, m]``, on the CPU."""
+        return self._history["val"].rows()
+
     def last(self, name: str) -> Tensor:
         """The means of the last epoch, on the CPU."""
         return self._history[name].rows()[-1].clone().cpu()

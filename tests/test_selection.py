@@ -186,6 +186,44 @@ def test_a_concave_front_has_a_middle_by_regret() -> None:
     assert front_of(CONCAVE).select(max_regret=True).k == 1
 
 
+REFERENCE = (2.0, 3.0)
+REASONABLE = st.lists(
+    st.tuples(st.floats(0.01, REFERENCE[0]), st.floats(0.01, REFERENCE[1])), min_size=1, max_size=8, unique=True
+)
+TERRIBLE = st.one_of(
+    st.tuples(st.floats(-5.0, 5.0), st.floats(3.01, 1e9)),  # never asked for the second task, and great in the first
+    st.tuples(st.floats(2.01, 1e9), st.floats(-5.0, 5.0)),
+    st.tuples(st.just(torch.inf), st.floats(0.0, 1.0)),
+    st.tuples(st.just(torch.nan), st.floats(0.0, 1.0)),
+    st.tuples(st.floats(2.01, 1e9), st.floats(3.01, 1e9)),
+)
+
+
+@given(REASONABLE, st.lists(TERRIBLE, min_size=1, max_size=3))
+def test_terrible_models_change_no_choice_by_range(rows: list[Any], terrible: list[Any]) -> None:
+    """What lies beyond the reference point in a task is no end of a range, and is not chosen for its balance."""
+    alone, among = (front_of(part, reference=REFERENCE) for part in (rows, [*rows, *terrible]))
+    assert among.select(max_regret=True).k == alone.select(max_regret=True).k
+    assert among.select(knee=True).k == alone.select(knee=True).k
+    bounds = {"bounds": {"a": -9.0, "b": -9.0}, "best": "a"}
+    if bool((torch.tensor(terrible) > 10.0).any(-1).all()):  # too far away to come nearest
+        assert among.select(**bounds).nearest == alone.select(**bounds).nearest
+
+
+def test_what_is_beyond_the_reference_is_said_to_be_left_out() -> None:
+    rows = [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9], [0.05, 1000.0]]
+    assert front_of(rows).select(max_regret=True).k == 2, "of a range of 1000, all others have next to nothing"
+    choice = front_of(rows, reference=(1.5, 1.5)).select(max_regret=True)
+    assert choice.k == 1
+    assert choice.reason.endswith("Beyond the reference point (1.5, 1.5), and left out: subproblem 3.")
+
+
+def test_a_reference_that_nothing_reaches_leaves_nothing_out() -> None:
+    for reference in (None, (0.0, 0.0), (torch.nan, 1.0)):
+        choice = front_of(CONVEX, reference=reference).select(max_regret=True)
+        assert choice == front_of(CONVEX).select(max_regret=True)
+
+
 # Names and bounds.
 
 MEASURED: dict[str, Any] = {

@@ -85,7 +85,9 @@ def _nearest(table: Table, bounds: Sequence[Bound], misses: Sequence[Tensor]) ->
         return Choice(
             None, f"{none} No solution has a known {' and a known '.join(unknown) or 'value for all of them'}."
         )
-    ranges = [float(values[known].amax() - values[known].amin()) or 1.0 for values in columns]
+    usual = known & ~table.beyond()  # one diverged model would stretch the range of its names
+    usual = usual if bool(usual.any()) else known
+    ranges = [float(values[usual].amax() - values[usual].amin()) or 1.0 for values in columns]
     relative = torch.stack([missed / width for missed, width in zip(misses, ranges, strict=True)], -1)
     rows = [row for row, wanted in enumerate(known.tolist()) if wanted]
     row = min(rows, key=lambda row: (float(relative[row].amax()), float(relative[row].sum())))

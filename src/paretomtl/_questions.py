@@ -66,9 +66,9 @@ class Search:
 
 
 def begin(table: Table) -> Search:
-    """All solutions with finite losses that no other one dominates; of those with equal losses, the first."""
+    """All solutions that no other one dominates, within the reference point; of those with equal losses, the first."""
     found: dict[tuple[float, ...], int] = {}
-    for row in table.candidates():
+    for row in table.within_reference():
         found.setdefault(tuple(table.losses[row].tolist()), row)
     points = sorted(found)
     columns = tuple(found[point] for point in points)

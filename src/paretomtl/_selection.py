@@ -56,12 +56,40 @@ class Table:
     losses: Tensor
     metrics: Mapping[str, Tensor]
     better: Mapping[str, str]
+    reference: Sequence[float] | None = None
 
     def candidates(self) -> list[int]:
         """The rows with finite losses that no other row dominates."""
         finite = self.losses.isfinite().all(-1)
         kept = nondominated(torch.where(finite[:, None], self.losses, torch.inf)) & finite
         return [row for row, wanted in enumerate(kept.tolist()) if wanted]
+
+    def beyond(self) -> Tensor:
+        """The rows with a loss above the reference point, ``[K]`` bool, of which nobody would take any.
+
+        A model that diverged, or was never asked for a task, would stretch every range. Where no candidate keeps the
+        reference point, or there is none, no row is beyond it.
+        """
+        nothing = torch.zeros(len(self.losses), dtype=torch.bool)
+        if self.reference is None or not all(math.isfinite(value) for value in self.reference):
+            return nothing
+        above = (self.losses > self.losses.new_tensor(self.reference)).any(-1)
+        return nothing if bool(above[self.candidates()].all()) else above
+
+    def within_reference(self) -> list[int]:
+        """The candidates that are not :meth:`beyond` the reference point: the ends of ranges are among them."""
+        above = self.beyond().tolist()
+        return [row for row in self.candidates() if not above[row]]
+
+    def left_out(self) -> str:
+        """In words, the candidates that are beyond the reference point; empty without any."""
+        numbers = [str(self.subproblems[row]) for row in self.candidates() if bool(self.beyond()[row])]
+        if not numbers:
+            return ""
+        assert self.reference is not None
+        point = ", ".join(f"{value:.4g}" for value in self.reference)
+        which = f"subproblem{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+        return f" Beyond the reference point ({point}), and left out: {which}."
 
     def choose(self, row: int, reason: str) -> Choice:
         """The choice of a row."""
@@ -111,7 +139,9 @@ def table_of(front: Front, split: str | None) -> Table:
     if split not in front.losses:
         raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
     losses = front.losses[split].double()
-    return Table(split, front.tasks, front.subproblems, losses, front.metrics.get(split, {}), front.better)
+    return Table(
+        split, front.tasks, front.subproblems, losses, front.metrics.get(split, {}), front.better, front.reference
+    )
 
 
 def angles(losses: Tensor, directions: Tensor) -> Tensor:
@@ -155,10 +185,10 @@ def by_importance(table: Table, importance: Wish) -> Choice:
 
 def knee(table: Table) -> Choice:
     """The solution farthest below the chord, or the hyperplane, through the best solution of each task."""
-    rows = table.candidates()
+    rows = table.within_reference()
     if not rows:
         return _nothing(table)
-    if len(rows) == 1 < len(table.losses):
+    if len(table.candidates()) == 1 < len(table.losses):
         alone = f"subproblem {table.subproblems[rows[0]]} dominates all other solutions on {table.split}"
         return Choice(None, f"No knee: {alone}. Any other way of choosing takes it.")
     losses = table.losses[rows]
@@ -184,7 +214,7 @@ def knee(table: Table) -> Choice:
     return table.choose(
         rows[best],
         f"it lies farthest below the chord through the best of each task on {table.split}, by {below[best]:.3g} of "
-        "losses scaled to the range of the front.",
+        f"losses scaled to the range of the front.{table.left_out()}",
     )
 
 
@@ -193,10 +223,12 @@ def least_regret(table: Table) -> Choice:
 
     .. math:: \min_k \max_i \frac{L_{ki} - \min_j L_{ji}}{\max_j L_{ji} - \min_j L_{ji}}
 
-    with j over the solutions that no other one dominates. A task in which these are all alike counts as 0; of
-    solutions with the same largest regret, the one with the least sum of regrets is taken.
+    with j over the solutions that no other one dominates and that are not beyond the reference point of the front: one
+    diverged model would squeeze the regrets of all others. Such models are not chosen either. A task in which the
+    others are all alike counts as 0; of solutions with the same largest regret, the one with the least sum of regrets
+    is taken.
     """
-    rows = table.candidates()
+    rows = table.within_reference()
     if not rows:
         return _nothing(table)
     losses = table.losses[rows]
@@ -206,13 +238,15 @@ def least_regret(table: Table) -> Choice:
     order = sorted(range(len(rows)), key=lambda i: (float(largest[i]), float(regrets[i].sum())))
     best = order[0]
     if len(rows) == 1:
-        return table.choose(rows[0], f"it is the only solution on {table.split} that no other one dominates.")
+        return table.choose(
+            rows[0], f"it is the only solution on {table.split} that no other one dominates.{table.left_out()}"
+        )
     task, second = table.tasks[int(regrets[best].argmax())], order[1]
     return table.choose(
         rows[best],
         f"its largest regret on {table.split}, in {task}, is the smallest: {largest[best]:.3g} of the way from the "
         f"best to the worst of the front; the next is subproblem {table.subproblems[rows[second]]} with "
-        f"{largest[second]:.3g}.",
+        f"{largest[second]:.3g}.{table.left_out()}",
     )
 
 

@@ -199,7 +199,8 @@ class Front:
                 task gains most of another. A concave front has none; nor has one that is lower by a hundredth at most.
             max_regret: the solution whose largest regret is smallest (Savage 1951). The regret of solution k in task i
                 is (L_ki - best_i) / (worst_i - best_i), with the best and the worst loss of the front in that task; 0
-                where they are the same.
+                where they are the same. Solutions with a loss above ``reference``, such as diverged ones, are left out
+                of this and of the knee where others are not.
             bounds: by name, what a solution must reach: at most for losses and metrics where lower is better, at least
                 for others. A name is that of a task, for its loss, or of a metric; else ``loss:TASK`` is the loss of a
                 task, and ``WHAT:TASK`` the metric that is called ``TASK WHAT``.

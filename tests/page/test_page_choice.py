@@ -60,8 +60,14 @@ def test_every_rule_is_that_of_the_front(show: Opened) -> None:
     page = show(*two())
     for tasks in (2, 3, 5):
         for count in (1, 2, 9):
-            front = front_of(torch.rand(count, tasks, generator=generator).tolist())
-            view = view_of(front, "x", "x")
+            rows = torch.rand(count, tasks, generator=generator)
+            rows[-1, 0] += 1e3 * (
+                count == 9
+            )  # diverged, and the best in the others: beyond a reference, if there is one
+            rows[-1, 1:] /= 1.0 + 9.0 * (count == 9)
+            reference = (1.0,) * tasks if tasks > 2 else None
+            front = front_of(rows.tolist(), reference=reference)
+            view = view_of(front, "x", "x", reference=(9e9,) * tasks)  # that of a page with other runs decides nothing
             assert (
                 page.evaluate("(view) => view.subproblems[balanced(view, 'train')]", view)
                 == front.select(max_regret=True).k

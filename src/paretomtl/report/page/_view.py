@@ -19,6 +19,7 @@ A view, with K solutions and m tasks; None stands for what is not known and for 
     values       by split and name, [K]; "loss:TASK" is a loss, any other name a metric
     better       by name, "lower" or "higher", also for losses
     nondominated by split, [K]: finite, and no other solution dominates it
+    within       by split, [K]: one of these, and not beyond the run's own reference point
     in_region    by split, [K]; None without regions
     angles       by split, [K], degrees from the preference; None without directions
     status       [K]
@@ -39,6 +40,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from paretomtl._selection import table_of
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 
@@ -96,6 +98,7 @@ def view_of(
         "values": {split: _values(front, split) for split in front.losses},
         "better": {**dict.fromkeys(losses, "lower"), **{name: _better(front, name) for name in _metric_names(front)}},
         "nondominated": {split: best_of(table) for split, table in front.losses.items()},
+        "within": {split: _within(front, split) for split in front.losses},
         "in_region": {split: front.in_region(split).tolist() for split in front.losses} if directions else None,
         "angles": {split: rounded(front.angle(split)) for split in front.losses} if directions else None,
         "status": list(front.status),
@@ -182,6 +185,12 @@ def _metric(front: Front, name: str) -> str:
 
 def _better(front: Front, name: str) -> str:
     return front.better.get(name, front.better.get(name.removesuffix(" (metric)"), "higher"))
+
+
+def _within(front: Front, split: str) -> list[bool]:
+    """Of which solutions the balanced one is chosen."""
+    rows = set(table_of(front, split).within_reference())
+    return [row in rows for row in range(len(front))]
 
 
 def _hypervolume(front: Front, split: str, reference: Sequence[float] | None) -> float | None:

@@ -47,9 +47,10 @@ function nearest(view, split, direction) {
   return found;
 }
 
-// The rule of Front.select(max_regret=True): the smallest of the largest regrets.
+// The rule of Front.select(max_regret=True): the smallest of the largest regrets, among those within the reference point.
 function balanced(view, split) {
-  const rows = candidates(view, split);
+  const within = view.within[split] || [];
+  const rows = candidates(view, split).filter((i) => within[i]);
   const points = rows.map((i) => lossesAt(view, split, i));
   const low = view.tasks.map((_, t) => Math.min(...points.map((point) => point[t])));
   const high = view.tasks.map((_, t) => Math.max(...points.map((point) => point[t])));

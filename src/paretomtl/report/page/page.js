@@ -213,7 +213,7 @@ function drawHeader() {
 const READING = [
   "Each solution is a trained model, one for each preference. No solution is better than another in every task, except where one is called dominated.",
   "A direction is where the vector of losses is to point: a large part allows a large loss, so (0, 1) favours the first task. An importance is the opposite: a large part asks for a small loss. The region of a preference holds the loss vectors that are nearer to it than to any other preference.",
-  "The balanced solution is the one whose largest regret is smallest. The regret in a task is how far a loss lies between the best and the worst of the front, from 0 to 1.",
+  "The balanced solution is the one whose largest regret is smallest. The regret in a task is how far a loss lies between the best and the worst of the front, from 0 to 1. Solutions with a loss above the run's reference point, such as diverged ones, are left out of it.",
   "Accuracies and other shares are compared in points of a hundred, everything else by its own unit and in per cent of the other solution.",
 ];
 

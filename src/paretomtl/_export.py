@@ -93,6 +93,7 @@ def _card(front: Front, k: int) -> dict[str, Any]:
         "status": front.status[row],
         "epoch": front.epochs[row] if front.epochs else None,
         "complete": front.complete,
+        "made_by": dict(front.made_by),
         "versions": {name: version_of(name) for name in ("paretomtl", "torch")},
     }
 

@@ -6,6 +6,8 @@ import importlib
 from importlib import metadata
 from types import ModuleType
 
+from paretomtl._version import __version__
+
 
 def require(module: str, extra: str) -> ModuleType:
     """Import an optional module, or say which install brings it."""
@@ -21,7 +23,9 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def version_of(package: str) -> str:
-    """The installed version of a package; "absent" where there is none."""
+    """The installed version of a package, or that of this one, installed or not; "absent" where there is none."""
+    if package == "paretomtl":
+        return __version__
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -33,6 +33,7 @@ def check_fields(fields: Mapping[str, Any]) -> None:
         **{name: isinstance(fields[name], str) for name in ("problem", "method", "strategy")},
         **{name: fields[name] is None or _are(float, fields[name], tasks) for name in ("ideal", "reference")},
         **{name: _lead(fields[name], (rows,), 0) for name in ("parameters", "measured")},
+        "made_by": isinstance(fields["made_by"], dict) and all(isinstance(v, str) for v in fields["made_by"].values()),
         "history": _lead(fields["history"], (rows, tasks), 1),
     }
     wrong = [name for name, good in need.items() if not good]

@@ -134,6 +134,7 @@ def _words(front: Front) -> dict[str, Any]:
         "ideal": None if front.ideal is None else list(front.ideal),
         "reference": front.reference,
         "snapshot": None if front.snapshot is None else _words(front.snapshot),
+        **({"made_by": dict(front.made_by)} if front.made_by else {}),  # fronts from before stay as they were
     }
 
 
@@ -160,6 +161,7 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
         "parameters": under("parameters"),
         "history": under("history"),
         "measured": under("measured"),
+        "made_by": words.get("made_by", {}),
     }
     check_fields(fields)
     return {**fields, "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/")}

@@ -54,6 +54,7 @@ class Front:
         strategy: how the models were trained, and why so.
         reference: the default of :meth:`hypervolume`.
         measured: what the method measured on the way, by name, ``[K, ...]``; empty for most methods.
+        made_by: the versions of this library and of torch, commit and checksum of the source; empty where not known.
     """
 
     problem: str
@@ -80,6 +81,7 @@ class Front:
     reference: tuple[float, ...] | None = None
     ideal: tuple[float, ...] | None = None
     measured: Mapping[str, Tensor] = field(default_factory=dict)
+    made_by: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.subproblems)

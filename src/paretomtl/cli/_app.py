@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from importlib import metadata
 from typing import Annotated
 
 import typer
 
+from paretomtl._version import __version__
 from paretomtl.cli._common import BAD_INPUT
 from paretomtl.cli._compare import compare
 from paretomtl.cli._data import data
@@ -47,7 +47,7 @@ app.add_typer(data, name="data")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"paretomtl {metadata.version('paretomtl')}")
+        print(f"paretomtl {__version__}")
         raise typer.Exit
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import functools
-import hashlib
 import json
 import math
 import os
@@ -19,13 +17,14 @@ from torch import Tensor
 from paretomtl._extras import version_of
 from paretomtl._files import make_folder, read_json, write_text
 from paretomtl._locks import locked
+from paretomtl._version import made_by
 
 Row: TypeAlias = dict[str, Any]
 """One run: what was run, what it gave, where and when."""
 
 
 def environment() -> Row:
-    """Date, hardware and versions, as every row carries them."""
+    """Date, hardware, versions and commit, as every row carries them."""
     cpu = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -38,18 +37,8 @@ def environment() -> Row:
         hardware = f"{torch.cuda.get_device_name()}; {hardware}"
     versions = {name: version_of(name) for name in ("paretomtl", "torch", "numpy", "moocore")}
     versions["python"] = platform.python_version()
-    versions["code"] = _code()
+    versions |= {name: made_by()[name] for name in ("commit", "code")}
     return {"date": datetime.date.today().isoformat(), "hardware": hardware, "versions": versions}
-
-
-@functools.cache
-def _code() -> str:
-    """A checksum of this library's source: it may run where it is not installed, and between two versions."""
-    digest = hashlib.sha256()
-    root = Path(__file__).parents[1]
-    for path in sorted((*root.rglob("*.py"), *root.rglob("*.cu"))):
-        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def save_rows(path: Path, name: str, command: str, rows: Sequence[Row]) -> None:

@@ -64,7 +64,14 @@ def _joined(parts: Sequence[Front], settings: Settings, complete: bool, seconds:
         model_factory=settings.problem.model,
         snapshot=_joined(snapshots, settings, complete, seconds) if len(snapshots) == len(parts) else None,
         complete=complete,
+        made_by=_made_by(parts),
     )
+
+
+def _made_by(parts: Sequence[Front]) -> dict[str, str]:
+    """What made the shards; where they differ, all of it."""
+    names = dict.fromkeys(name for part in parts for name in part.made_by)
+    return {name: " and ".join(dict.fromkeys(part.made_by.get(name, "unknown") for part in parts)) for name in names}
 
 
 def _aligned(tables: Sequence[Tensor]) -> Tensor:

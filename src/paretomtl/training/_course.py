@@ -20,6 +20,7 @@ from paretomtl._random import (
     seed_everything,
     set_random_state,
 )
+from paretomtl._version import made_by
 from paretomtl.front import Front
 from paretomtl.methods import slice_state
 from paretomtl.training._batches import Batches, Resident, first_part, make_batches
@@ -60,6 +61,7 @@ class Course:
     def __init__(
         self, settings: Settings, folder: RunFolder | None, resume: bool, pause: float, listeners: list[Callback]
     ) -> None:
+        made_by()  # before anybody changes the source of a long run
         self._settings = settings
         self._ranks = settings.shares.ranks
         self._folder = folder if self._ranks.leads else None

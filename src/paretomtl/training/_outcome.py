@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._extras import require
+from paretomtl._version import made_by
 from paretomtl.core import FEASIBLE_TOLERANCE, dominates
 from paretomtl.front import Front
 from paretomtl.methods import Method
@@ -186,6 +187,7 @@ def front_of(
             complete=complete,
             strategy=strategy,
             reference=trace.reference(settings.problem, part),
+            made_by=made_by(),
             **stage.part(part),
         )
     assert front is not None

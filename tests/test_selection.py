@@ -216,6 +216,8 @@ def test_what_is_beyond_the_reference_is_said_to_be_left_out() -> None:
     choice = front_of(rows, reference=(1.5, 1.5)).select(max_regret=True)
     assert choice.k == 1
     assert choice.reason.endswith("Beyond the reference point (1.5, 1.5), and left out: subproblem 3.")
+    alone = front_of(rows[2:], reference=(1.5, 1.5)).select(max_regret=True)
+    assert "the only solution on train within the reference point that no other one dominates. Beyond" in alone.reason
 
 
 def test_a_reference_that_nothing_reaches_leaves_nothing_out() -> None:

@@ -238,8 +238,9 @@ def least_regret(table: Table) -> Choice:
     order = sorted(range(len(rows)), key=lambda i: (float(largest[i]), float(regrets[i].sum())))
     best = order[0]
     if len(rows) == 1:
+        within = " within the reference point" if table.left_out() else ""
         return table.choose(
-            rows[0], f"it is the only solution on {table.split} that no other one dominates.{table.left_out()}"
+            rows[0], f"it is the only solution on {table.split}{within} that no other one dominates.{table.left_out()}"
         )
     task, second = table.tasks[int(regrets[best].argmax())], order[1]
     return table.choose(

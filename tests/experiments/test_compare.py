@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import paretomtl as pm
-from paretomtl.experiments import Summary, common_reference, compare, load_rows, summaries, verdict
+from paretomtl.experiments import Summary, common_reference, compare, load_rows, save_rows, summaries, verdict
 
 
 def row(method: str, losses: Any, seed: int = 0, **fields: Any) -> dict[str, Any]:
@@ -100,6 +101,65 @@ def test_a_run_that_was_stopped_is_no_result(tmp_path: Path, monkeypatch: pytest
     monkeypatch.undo()
     rows, _ = compare(of, ["linear", "mgda"], 2, folder=tmp_path, epochs=2, device="cpu")
     assert [(row["method"], row["seed"]) for row in rows] == [("linear", 0), ("linear", 1), ("mgda", 0), ("mgda", 1)]
+
+
+def regression(**changes: Any) -> pm.Problem:
+    x = torch.linspace(-1, 1, 32)[:, None]
+
+    def losses(outputs: Any, targets: Any) -> Any:
+        return (outputs - targets).square().mean(0)
+
+    fields = {"train": (x, torch.cat([x.sin(), x.cos()], 1)), "losses": losses, "tasks": ["sine", "cosine"], **changes}
+    return pm.Problem(fields.pop("model", lambda: torch.nn.Linear(1, 1)), **fields)
+
+
+def louder(outputs: Any, targets: Any) -> Any:
+    return 100 * (outputs - targets).square().mean(0)
+
+
+def sgd(rate: float) -> Any:
+    return lambda parameters: torch.optim.SGD(parameters, lr=rate)
+
+
+OTHERS: dict[str, Any] = {
+    "losses": {"losses": louder},
+    "labels": {"train": (torch.linspace(-1, 1, 32)[:, None], torch.full((32, 2), 5.0))},
+    "tasks": {"tasks": ["sine", "tangent"]},
+    "number of tasks": {
+        "tasks": ["a", "b", "c"],
+        "losses": lambda outputs, targets: torch.cat([outputs - targets, outputs], 1).square().mean(0),
+    },
+    "model": {"model": lambda: torch.nn.Linear(1, 1, bias=False)},
+    "test split": {"test": (torch.zeros(4, 1), torch.zeros(4, 2))},
+    "recipe": {"recipe": pm.Recipe(optimizer=sgd(0.5))},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_rows_of_another_problem_of_that_name_are_refused(other: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"folder": tmp_path, "epochs": 2, "device": "cpu", "progress": "quiet"}
+    compare(regression(), ["linear"], 1, **options)
+    compare(regression(), ["linear"], 1, **options)
+    with pytest.raises(ValueError, match="'out' must hold results of the same problem and options"):
+        compare(regression(**OTHERS[other]), ["linear"], 1, **options)
+
+
+def test_rows_of_another_optimizer_are_refused(tmp_path: Path) -> None:
+    """Functions have the same name; what they make differs."""
+    options: dict[str, Any] = {"folder": tmp_path, "epochs": 2, "device": "cpu", "progress": "quiet"}
+    compare(regression(), ["linear"], 1, optimizer=sgd(0.1), **options)
+    compare(regression(), ["linear"], 1, optimizer=sgd(0.1), **options)
+    with pytest.raises(ValueError, match="its recipe differs"):
+        compare(regression(), ["linear"], 1, optimizer=sgd(0.2), **options)
+
+
+def test_rows_that_do_not_say_what_they_are_of_are_taken_with_a_warning(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"folder": tmp_path, "epochs": 2, "device": "cpu", "progress": "quiet"}
+    (row,), _ = compare(regression(), ["linear"], 1, **options)
+    del row["identity"]
+    save_rows(tmp_path / "compare.json", "compare", "", [row])
+    with pytest.warns(UserWarning, match="did not store what the problem consists of"):
+        compare(regression(), ["linear"], 1, **options)
 
 
 def test_what_cannot_work_is_found_before_training(tmp_path: Path) -> None:

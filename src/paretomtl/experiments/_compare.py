@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ from paretomtl.front import Front
 from paretomtl.methods import resolve_method
 from paretomtl.problems import NamedProblem, Problem
 from paretomtl.training import Executor, Jobs, Link, SerialExecutor, fit
+from paretomtl.training._identity import differing_start, identify_problem
 
 RESULTS = "compare.json"
 
@@ -45,7 +47,8 @@ def compare(
         seeds: how many, from 0 on.
         preferences: how many models each; those of "single-task" are one per task.
         problem_settings: what the problem was made with, so that results of another one are told apart.
-        folder: where rows are kept; a method and seed that is there already is not trained again.
+        folder: where rows are kept; a method and seed that is there already is not trained again. Rows of another
+            problem are refused, though it has the same name: data, model, metrics and first losses are compared.
         command: what to write down as the command that made the results.
         tell: called with a line before each run.
         keep_fronts: whether fronts are stored, too, in ``folder/fronts/METHOD-SEED``.
@@ -69,9 +72,23 @@ def compare(
         "options": {name: _named(v) for name, v in sorted(options.items())},
     }
     rows = load_rows(path) if path is not None and path.exists() else []
+    identity = None
+    if path is not None:
+        factories = options.get("optimizer"), options.get("scheduler")
+        identity = identify_problem(problem, *factories, device=options.get("device"))
     for row in rows:
-        if row["problem"] != problem.name or any(row.get(name, []) != value for name, value in asked.items()):
-            raise ValueError(f"'out' must hold results of the same problem and options. '{path}' holds others.")
+        wrong = _difference(row, problem, asked, identity)
+        if wrong is not None:
+            raise ValueError(
+                f"'out' must hold results of the same problem and options. '{path}' holds others: {wrong}. Take "
+                "another folder, or delete that file."
+            )
+    if any("identity" not in row for row in rows):
+        warnings.warn(
+            f"some rows of '{path}' are of a version that did not store what the problem consists of: that they are of "
+            "this one is known by its name and tasks alone. Delete the file to train them again.",
+            stacklevel=2,
+        )
     have = {(row["method"], row["seed"]) for row in rows}
     runs = [(method, seed) for method in methods for seed in range(seeds) if (method, seed) not in have]
     fronts: dict[str, Front] = {}
@@ -85,10 +102,33 @@ def compare(
                 fronts[method] = front
             if folder is not None and keep_fronts:
                 front.save(folder / "fronts" / f"{method.replace(':', '-')}-{seed}")
-            rows = sorted([*rows, {**_row(front), **asked, **where}], key=lambda row: _place(row, methods))
+            rows = sorted(
+                [*rows, {**_row(front), **asked, **where, "identity": identity}], key=lambda row: _place(row, methods)
+            )
             if path is not None:
                 rows = update_rows(path, "compare", command, partial(_merged, mine=rows))
     return [row for row in rows if row["method"] in methods and row["seed"] < seeds], fronts
+
+
+def _difference(row: Row, problem: Problem, asked: Mapping[str, Any], identity: Mapping[str, Any] | None) -> str | None:
+    """In what a stored row is one of another problem, or of other options; None where it is not."""
+    found = {"problem": problem.name, **asked}
+    if "tasks" in row:
+        found["tasks"] = list(problem.tasks)
+    for name, value in found.items():
+        if row.get(name, []) != value:
+            return f"{name} {row.get(name, [])!r}, and not {value!r}"
+    stored = row.get("identity")
+    if not isinstance(stored, dict) or identity is None:
+        return None
+    for name, value in identity.items():
+        if name not in ("start", "data") and stored.get(name) != value:
+            return f"its {name} differs, {stored.get(name)!r} and not {value!r}"
+    for split in {**stored.get("data", {}), **identity["data"]}:
+        one, other = (part.get("data", {}).get(split, "absent") for part in (stored, identity))
+        if one != other and None not in (one, other):
+            return f"its data differ in {split!r}"
+    return differing_start(stored.get("start"), identity["start"])
 
 
 def _merged(stored: Sequence[Row], mine: Sequence[Row]) -> list[Row]:

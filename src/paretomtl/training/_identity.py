@@ -19,7 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness, model_seed, seed_everything
-from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
+from paretomtl.methods import in_words
+from paretomtl.problems import OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.training._batches import Batches, Resident, make_batches
 from paretomtl.training._models import make_modules
 
@@ -31,15 +32,26 @@ _TOLERANCE = {"float64": 1e-7, "float32": 1e-4, "bfloat16": 1e-4, "tf32": 2e-2}
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def identify_problem(problem: Problem) -> dict[str, Any]:
+def identify_problem(
+    problem: Problem,
+    optimizer: OptimizerFactory | None = None,
+    scheduler: SchedulerFactory | None = None,
+    device: torch.device | str | None = None,
+) -> dict[str, Any]:
     """What a problem consists of, as JSON: the same for the same problem, in any process and on any machine.
+
+    Args:
+        problem: what is trained.
+        optimizer: in place of that of the problem's recipe.
+        scheduler: the same.
+        device: where the first losses are computed; the GPU if there is one.
 
     Example:
         >>> from paretomtl.problems import quadratic
         >>> sorted(identify_problem(quadratic()))
-        ['data', 'metrics', 'model', 'shared', 'start', 'tasks']
+        ['data', 'metrics', 'model', 'recipe', 'shared', 'start', 'tasks']
     """
-    here = torch.device("cpu")
+    here = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     with isolated_randomness():
         (module,) = make_modules(problem, [model_seed(0, 0)], here, torch.float32)
         splits = {
@@ -49,19 +61,38 @@ def identify_problem(problem: Problem) -> dict[str, Any]:
         }
         found = describe_problem(problem, module, splits)
         start = measure_start(problem, module, splits["train"], found)
-    return {"tasks": list(problem.tasks), **found, "model": checksum(found["model"]), "start": start}
+        recipe = _describe_recipe(problem.recipe, module, optimizer, scheduler)
+    described = {"tasks": list(problem.tasks), **found, "model": checksum(found["model"])}
+    return {**described, "recipe": checksum(recipe), "start": start}
 
 
 def describe_problem(problem: Problem, module: nn.Module, splits: Mapping[str, Batches]) -> dict[str, Any]:
     """Data, model, shared parameters and metrics of a problem, as JSON."""
     apart = problem.shared is not None or problem.representation is not None
-    trained = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
+    trained = [name for name, _ in _trained(module)]
     return {
         "data": {name: fingerprint(batches) for name, batches in splits.items()},
         "model": _shortened(_ADDRESS.sub("", repr(module))),
         "shared": _shortened(json.dumps([name for name in trained if problem.is_shared(name)])) if apart else None,
         "metrics": {name: metric.better for name, metric in problem.metrics.items()},
     }
+
+
+def _describe_recipe(
+    recipe: Recipe, module: nn.Module, optimizer: OptimizerFactory | None, scheduler: SchedulerFactory | None
+) -> list[Any]:
+    """How a problem is trained where nothing else is asked for; factories are described by what they make."""
+    planned, make = recipe.scheduler, optimizer or recipe.optimizer
+    if scheduler is None and planned is not None:
+        scheduler = lambda made: planned(made, _RATES)  # noqa: E731
+    methods = {name: in_words(method) for name, method in recipe.methods.items()}
+    made = None if make is None else _ADDRESS.sub("", repr(make(_trained(copy.deepcopy(module)))))
+    schedule = describe_schedule(scheduler, make, module, _RATES)
+    return [recipe.epochs, recipe.batch_size, made, schedule, recipe.schedule, methods]
+
+
+def _trained(module: nn.Module) -> list[tuple[str, Tensor]]:
+    return [(name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad]
 
 
 def describe_schedule(
@@ -77,8 +108,7 @@ def describe_schedule(
     """
     if scheduler is None:
         return None
-    parameters = [(name, p) for name, p in copy.deepcopy(module).named_parameters() if p.requires_grad]
-    made = (optimizer or torch.optim.Adam)(parameters)
+    made = (optimizer or torch.optim.Adam)(_trained(copy.deepcopy(module)))
     schedule = scheduler(made)
     settings = _ADDRESS.sub("", repr(schedule.state_dict()))
     rates = []

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
 from paretomtl.training._batches import count_samples, map_tensors
+from paretomtl.training._models import ModelWithLosses
 
 _OF_TORCH = frozenset(vars(nn.Module()))
 _DEEPEST = 4  # containers and plain objects within each other that are compared
@@ -113,7 +114,7 @@ def _pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool = Tr
     """The losses of a forward pass; dropout draws the same at each call."""
     with isolated_randomness():
         seed_everything(0)
-        losses = problem.run(model.train() if training else model.eval(), batch)[0].detach()
+        losses = ModelWithLosses(problem, model.train() if training else model.eval())(batch)[0].detach()
     for space in _attributes(model).values():  # graphs cannot be copied
         space.update({name: map_tensors(Tensor.detach, value) for name, value in space.items() if _is_attached(value)})
     return losses

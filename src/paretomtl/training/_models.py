@@ -44,7 +44,7 @@ class Models(ABC):
         self.module = module
         self.captured: list[Tensor] = []
         self._capturing = False
-        self._runner = _Runner(problem, module)
+        self._runner = ModelWithLosses(problem, module)
         self._hook()
 
     @abstractmethod
@@ -240,7 +240,7 @@ class Stack(Models):
         return captured
 
 
-class _Runner(nn.Module):
+class ModelWithLosses(nn.Module):
     """The model together with its losses, so that the general form may use any part of the model."""
 
     def __init__(self, problem: Problem, model: nn.Module) -> None:

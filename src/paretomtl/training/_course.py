@@ -92,7 +92,7 @@ class Course:
         if folder is not None and stored is not None and "taken" in stored:
             with taking_up(folder.path / CONFIG):
                 taken = Choice.of(stored["taken"])
-        self._untrained = copy.deepcopy(modules[0])
+        self._untrained: nn.Module | None = copy.deepcopy(modules[0])
         self.groups, self.choice = self._build(modules, first, taken)
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
         self._stages: list[Stage] = []
@@ -116,16 +116,19 @@ class Course:
 
     def config(self, settings: Settings) -> dict[str, Any]:
         """What must be the same for a run of these settings to be resumed."""
+        assert self._untrained is not None
         return settings.config(self._untrained, self.groups[0], self._splits, self.total)
 
     def start(self, config: Mapping[str, Any]) -> dict[str, Any] | None:
         """What the first model gives before it is trained; None where the data differ from draw to draw."""
+        assert self._untrained is not None
         return measure_start(self._settings.problem, self._untrained, self._train, config)
 
     # The loop's view: batches, and what happens around a step and an epoch.
 
     def batches(self, epoch: int) -> Iterator[Any]:
         """What is left of an epoch. Until a step is done, there is nothing whole that could be stored."""
+        self._untrained = None  # training has better use for its memory
         source = self._runner.epoch(self._settings.seeds[0], epoch, self.step, self.number)
         while True:
             self._whole = False

@@ -114,7 +114,7 @@ def _pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool = Tr
     """The losses of a forward pass; dropout draws the same at each call."""
     with isolated_randomness():
         seed_everything(0)
-        losses = ModelWithLosses(problem, model.train() if training else model.eval())(batch)[0].detach()
+        losses: Tensor = ModelWithLosses(problem, model.train() if training else model.eval())(batch)[0].detach()
     for space in _attributes(model).values():  # graphs cannot be copied
         space.update({name: map_tensors(Tensor.detach, value) for name, value in space.items() if _is_attached(value)})
     return losses

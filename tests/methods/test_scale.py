@@ -64,13 +64,30 @@ def test_what_is_better_than_the_ideal_point_counts_as_zero() -> None:
 
 @pytest.mark.parametrize(("kind", "balancer"), [("gradnorm", GradNorm()), ("uncertainty", Uncertainty())])
 def test_tasks_are_balanced_first_by_the_method_itself(kind: Any, balancer: pm.methods.Method) -> None:
+    """It sees losses over their first values; its weights of these are the factors, each time for half a step."""
     given = steps(30)
     found, states = run(ParetoMTL(scale=kind, scale_steps=10), given)
-    expected, _ = run(balancer, given[:10])
+    unit = 1 / given[0].losses
+    seen = [
+        dataclasses.replace(s, losses=unit * s.losses, gramian=unit[..., :, None] * s.gramian * unit[..., None, :])
+        for s in given[:10]
+    ]
+    expected, _ = run(balancer, seen)
     for mine, theirs in zip(found[:10], expected, strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=0, atol=0)
+        torch.testing.assert_close(mine, unit * theirs / 2, rtol=0, atol=0)
     for state in states[9:]:
-        torch.testing.assert_close(state["scale"], expected[-1], rtol=0, atol=0)
+        torch.testing.assert_close(state["scale"], unit * expected[-1], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", BALANCING)
+def test_tasks_are_trained_together_by_the_factors(kind: Any) -> None:
+    """The weights sum to one in units of the factors, as those of the main phase do; to m where these do."""
+    for rescale in (False, True):
+        found, states = run(ParetoMTL(scale=kind, scale_steps=10, rescale=rescale), steps(30))
+        for weights, state in zip(found[:10], states, strict=False):
+            factors = state["scale"]
+            expected = factors * 2 / factors.sum(-1, keepdim=True) if rescale else factors / 2
+            torch.testing.assert_close(weights, expected)
 
 
 @pytest.mark.parametrize("kind", BALANCING)
@@ -91,19 +108,19 @@ def test_running_divides_by_the_running_mean() -> None:
     same = [Step(losses, torch.eye(2).double().expand(3, 2, 2), number=i, total=100) for i in range(8)]
     found, states = run(ParetoMTL(scale="running"), same)
     torch.testing.assert_close(states[-1]["scale"], 1 / losses)
-    assert [w.tolist() for w in found[:5]] == [[[1.0, 1.0]] * 3] * 5  # a twentieth of 100 steps
-    assert found[5].tolist() != [[1.0, 1.0]] * 3
+    assert [w.tolist() for w in found[:5]] == [[[0.125, 1.0]] * 3] * 5  # a twentieth of 100 steps
+    assert found[5].tolist() != [[0.125, 1.0]] * 3
     assert ParetoMTL(scale="running").status(states[-1]) == ["infeasible", "feasible", "infeasible"]
 
 
-@pytest.mark.parametrize("scale", ["first", "running"])
+@pytest.mark.parametrize("scale", ["first", *BALANCING])
 def test_units_do_not_matter(scale: Any) -> None:
-    """Metres or millimetres: the same steps, in weights of the inverse unit."""
+    """Metres or millimetres: the same steps from the first on, in weights of the inverse unit."""
     unit = torch.tensor([1000.0, 0.01]).double()
     method = ParetoMTL(scale=scale, initial_steps=5)
     plain, _ = run(method, steps(60))
     other, _ = run(method, steps(60, unit=unit))
-    for mine, theirs in zip(plain[3:], other[3:], strict=True):
+    for mine, theirs in zip(plain, other, strict=True):
         torch.testing.assert_close(mine, unit * theirs)
 
 
@@ -118,6 +135,22 @@ def test_a_task_without_labels_does_not_move_its_factor(kind: Any) -> None:
     assert states[-1]["scale"].isfinite().all()
     if kind == "running":
         torch.testing.assert_close(states[-1]["scale"][:, 1], 1 / given[0].losses[:, 1])
+
+
+@pytest.mark.parametrize("kind", BALANCING)
+def test_a_task_that_has_its_first_labels_later_is_scaled_by_its_first_loss(kind: Any) -> None:
+    """During the steps that balance, and after them."""
+    late = torch.tensor([True, False])
+    for first in (2, 7):
+        given = steps(10, unit=torch.tensor([1.0, 4000.0]).double())
+        given = [
+            s if s.number >= first else dataclasses.replace(s, present=late, losses=s.losses.where(late, torch.nan))
+            for s in given
+        ]
+        _, states = run(ParetoMTL(scale=kind, scale_steps=4), given)
+        assert (states[first - 1]["scale"][:, 1] == 0).all(), "not known yet"
+        factors = states[first]["scale"][:, 1] * given[first].losses[:, 1]
+        torch.testing.assert_close(factors, torch.ones(3).double(), atol=0.1 if first < 4 else 0.0, rtol=0)
 
 
 def test_a_loop_without_a_plan_must_say_how_long_tasks_are_balanced() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -17,25 +19,38 @@ BALANCING = ("running", *_BALANCERS)
 """What can decide the factors of the losses in the first steps, in which all tasks are trained together."""
 
 
+def first_factors(known: Tensor, losses: Tensor, present: Tensor) -> Tensor:
+    """Factors that are known, and one over each loss that is seen for the first time; zero: not known yet."""
+    settled = (known > 0) | ~present | (losses == 0)
+    return torch.where(settled, known, 1.0 / losses.abs().clamp_min(1e-300))
+
+
 def init_balance(kind: str, preferences: Tensor) -> State:
     """The state that :func:`balance` needs, under names of its own."""
+    unknown = torch.zeros(preferences.shape, dtype=torch.float64)
     if kind == "running":
-        return {f"{_PREFIX}mean": torch.zeros(preferences.shape, dtype=torch.float64)}  # zero: not seen yet
-    return {_PREFIX + name: tensor for name, tensor in _BALANCERS[kind].init(preferences).items()}
+        return {f"{_PREFIX}mean": unknown}
+    mine = {"unit": unknown, **_BALANCERS[kind].init(preferences)}
+    return {_PREFIX + name: tensor for name, tensor in mine.items()}
 
 
-def balance(kind: str, step: Seen, state: State) -> tuple[Tensor, Tensor, State]:
-    """The weights of a step that balances, the factors of the losses that it leads to, and what changed of the state.
+def balance(kind: str, step: Seen, state: State) -> tuple[Tensor, State]:
+    """The factors of the losses after a step that balances, zero where not known yet; and what changed of the state.
 
-    "running" trains with equal weights, and divides each loss by its running mean. The others are methods whose weights
-    are the factors: what they balanced is what is spread.
+    Tasks are trained together by these factors from the first step on. Equal weights of losses as they come would leave
+    gradients in Adam's moments that are as large as the units are, and these would stop tasks that are scaled later.
+
+    "running" divides each loss by its running mean. The others are methods that see losses in units of their first
+    values, as their weights move too slowly to make up for units; the factors are their weights of these.
     """
     mine = {name.removeprefix(_PREFIX): tensor for name, tensor in state.items() if name.startswith(_PREFIX)}
     if kind == "running":
         before, now = mine["mean"], step.losses.abs()
         mean = torch.where(before > 0, _DECAY * before + (1 - _DECAY) * now, now)
         mean = torch.where(step.present, mean, before)
-        factors = torch.where(mean > 0, 1.0 / mean.clamp_min(1e-300), 1.0)
-        return step.present.double(), factors, {f"{_PREFIX}mean": mean}
-    weights, after = _BALANCERS[kind]._weigh(step, mine)
-    return weights, weights, {_PREFIX + name: tensor for name, tensor in after.items()}
+        return torch.where(mean > 0, 1.0 / mean.clamp_min(1e-300), 0.0), {f"{_PREFIX}mean": mean}
+    unit = first_factors(mine.pop("unit"), step.losses, step.present)
+    c = torch.where(unit > 0, unit, 1.0)
+    scaled = replace(step, losses=c * step.losses, gramian=c[..., :, None] * step.gramian * c[..., None, :])
+    weights, after = _BALANCERS[kind]._weigh(scaled, mine)
+    return unit * weights, {_PREFIX + name: tensor for name, tensor in {"unit": unit, **after}.items()}

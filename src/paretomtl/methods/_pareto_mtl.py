@@ -10,7 +10,7 @@ from torch import Tensor
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
 from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_count, check_not_negative
-from paretomtl.methods._balance import BALANCING, balance, init_balance
+from paretomtl.methods._balance import BALANCING, balance, first_factors, init_balance
 from paretomtl.methods._method import Method, Reading, Seen, State, Step
 from paretomtl.methods._pareto_mtl_kernel import weigh_by_kernel
 from paretomtl.methods._scale import Scale, above_ideal, as_scale, given_factors, is_range
@@ -47,17 +47,17 @@ class ParetoMTL(Method):
             1).
         epsilon: a constraint is active in the main phase when it is nearer to its boundary than this share of its
             distance on the region's own ray. At least 0, under 1.
-        rescale: scale the weights of the main and released phase to :math:`\sum_i |\alpha_i| = m`, as the paper's code
-            does for networks; weights that are all rounding become zero instead. Off, the step is the min-norm
-            direction itself.
+        rescale: scale the weights of the main and released phase, and of steps that train tasks together, to
+            :math:`\sum_i |\alpha_i| = m`, as the paper's code does for networks; weights that are all rounding become
+            zero instead. Off, the step is the min-norm direction itself.
         unit_rows: scale the constraint rows to unit length before the dual.
         scale: what makes tasks of different units compare before anything is decided: positive factors c, by which the
             losses are multiplied. The subproblem is then that of :math:`c \circ L`, and the weights returned are
             :math:`c \circ \alpha'`. One factor per task; a pair of points, ideal and worst, for :math:`c = 1 /
             (\text{worst} - \text{ideal})` and losses counted from the ideal point on; "first" for one over each task's
-            first loss. Or tasks are trained together at first, which then settles the factors: "running" with equal
-            weights, for one over each loss's running mean; "gradnorm" or "uncertainty" by that method, whose last
-            weights are the factors: balance first, then spread (supplement, section 3).
+            first loss. Or tasks are trained together at first, with the factors as weights, and the last factors stay:
+            "running" for one over each loss's running mean; "gradnorm" or "uncertainty" for the weights that this
+            method gives to losses over their first values: balance first, then spread (supplement, section 3).
         scale_steps: how many steps tasks are trained together for "running", "gradnorm" and "uncertainty", before the
             initial phase begins. None: a twentieth of the planned steps.
         release_steps: how many steps at the end of the plan drop all constraints and follow MGDA (supplement, section
@@ -133,15 +133,13 @@ class ParetoMTL(Method):
         scale, seen, gramian = state["scale"], losses, step.gramian
         together: Tensor | None = None  # whether tasks are still trained together
         if isinstance(self.scale, str) and self.scale in BALANCING:
-            balanced, factors, kept = balance(self.scale, step, state)
+            factors, kept = balance(self.scale, step, state)
             number = torch.zeros_like(state["since"][:1]) + step.number  # a number or a tensor: nothing is copied
             together = (number < self._scale_steps(step.total)).expand(len(losses))[:, None]
             scale = torch.where(together, factors, scale)
             state = {**state, **{name: torch.where(together, new, state[name]) for name, new in kept.items()}}
-        elif self.scale is not None:
-            settled = (scale > 0) | ~step.present | (losses == 0)
-            scale = torch.where(settled, scale, 1.0 / losses.abs().clamp_min(1e-300))
         if self.scale is not None:
+            scale = first_factors(scale, losses, step.present)
             c = torch.where(scale > 0, scale, 1.0)
             seen, gramian = c * losses, c[..., :, None] * gramian * c[..., None, :]
 
@@ -155,16 +153,17 @@ class ParetoMTL(Method):
             present=step.present,
             precision=step.precision,
         )
-        weights = found.weights if self.scale is None else c * found.weights
-        if self.rescale:
-            meant = found.weights.abs().sum(-1, keepdim=True) > _ROUNDING
-            scaled = weights * (weights.shape[-1] / weights.abs().sum(-1, keepdim=True).clamp_min(1e-300))
-            in_initial = (found.phase == Phase.INITIAL.value)[..., None]
-            weights = torch.where(in_initial, weights, torch.where(meant, scaled, 0.0))
-        phase = found.phase
+        alpha, phase = found.weights, found.phase
+        in_initial = (phase == Phase.INITIAL.value)[..., None]
         if together is not None:
-            weights = torch.where(together, balanced, weights)
+            alpha = torch.where(together, step.present.double() / step.present.shape[-1], alpha)
             phase = torch.where(together[:, 0], state["phase"], phase)
+            in_initial = in_initial & ~together
+        weights = alpha if self.scale is None else c * alpha
+        if self.rescale:
+            meant = alpha.abs().sum(-1, keepdim=True) > _ROUNDING
+            scaled = weights * (weights.shape[-1] / weights.abs().sum(-1, keepdim=True).clamp_min(1e-300))
+            weights = torch.where(in_initial, weights, torch.where(meant, scaled, 0.0))
 
         feasible = (found.values <= FEASIBLE_TOLERANCE).all(-1)
         critical = feasible & (found.dual.status == Solve.ZERO.value)

@@ -25,14 +25,35 @@ def difference(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, b
     Rarely is once in twenty, by Welch's t-test.
     """
     gap = mean(ours) - mean(theirs)
-    if min(len(ours), len(theirs)) < 2:
-        return gap, False
-    parts = [statistics.variance(values) / len(values) for values in (ours, theirs)]
+    return gap, abs(gap) > reach(ours, theirs)
+
+
+def reach(*sets: Sequence[float]) -> float:
+    """How far seeds alone move a mean, or a difference of two, to either side: more than that only once in twenty.
+
+    Half of the confidence interval, by Student's t or Welch's; infinite with fewer than two numbers in a set.
+
+    Example:
+        >>> round(reach([1.0, 2.0, 3.0]), 3), reach([1.0])
+        (2.484, inf)
+    """
+    if any(len(values) < 2 for values in sets):
+        return math.inf
+    return reach_of([statistics.variance(values) for values in sets], [len(values) for values in sets])
+
+
+def reach_of(variances: Sequence[float], counts: Sequence[int]) -> float:
+    """The same from variances and numbers of seeds, also of seeds that are still to be trained."""
+    if min(counts) < 2:
+        return math.inf
+    parts = [variance / count for variance, count in zip(variances, counts, strict=True)]
     error = math.sqrt(sum(parts))
     if error == 0.0:
-        return gap, gap != 0.0
-    shares = [part**2 / (len(values) - 1) for part, values in zip(parts, (ours, theirs), strict=True)]
-    return gap, abs(gap) > _quantile(sum(parts) ** 2 / sum(shares)) * error
+        return 0.0
+    shares = [part**2 / (count - 1) for part, count in zip(parts, counts, strict=True)]
+    # Both may underflow where deviations are far below 1.
+    freedom = sum(parts) ** 2 / sum(shares) if sum(shares) > 0 else min(counts) - 1
+    return _quantile(freedom) * error
 
 
 def _quantile(freedom: float) -> float:

@@ -60,14 +60,19 @@ def test_deviation_over_seeds() -> None:
 
 def test_the_verdict_is_plain() -> None:
     close = verdict([of("pareto-mtl", 2.0, 0.1), of("linear", 1.98, 0.1)])
-    assert close == (
-        "pareto-mtl has the largest mean hypervolume. linear does as well here: the difference is within twice its "
-        "standard error."
-    )
+    assert close == ("pareto-mtl has the largest mean hypervolume. linear cannot be told apart from it with 5 seeds.")
     far = verdict([of("linear", 2.0, 0.1), of("pareto-mtl", 1.98, 0.1), of("mgda", 1.0, 0.1), of("gradnorm", 0.9, 0.1)])
-    assert "pareto-mtl does as well here" in far
-    assert "mgda and gradnorm are behind by more than twice the standard error of the difference." in far
-    assert verdict([of("linear", 2.0, 0.1, 2), of("mgda", 1.0, 0.1, 2)]).endswith("With 2 seeds even that may be luck.")
+    assert "pareto-mtl cannot be told apart from it with 5 seeds." in far
+    assert far.endswith("mgda and gradnorm are behind by more than seeds explain (once in twenty, Welch's test).")
+
+
+@pytest.mark.parametrize(("seeds", "behind"), [(2, False), (3, False), (4, True), (5, True)])
+def test_the_fewer_the_seeds_the_less_a_difference_says(seeds: int, behind: bool) -> None:
+    """A gap of two and a half standard errors at any number of seeds."""
+    gap = 2.5 * 0.1 * math.sqrt(2 / seeds)
+    text = verdict([of("linear", 2.0, 0.1, seeds), of("mgda", 2.0 - gap, 0.1, seeds)])
+    assert ("mgda is behind" in text) == behind
+    assert (f"mgda cannot be told apart from it with {seeds} seeds" in text) == (not behind)
 
 
 def test_separate_networks_win_nothing() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from paretomtl._extras import require
 from paretomtl._files import check_writable
+from paretomtl._significance import reach_of
 from paretomtl.experiments._indicators import finite_points, volume
 from paretomtl.experiments._store import Row, environment, load_rows, numbers, update_rows
 from paretomtl.front import Front
@@ -263,8 +264,9 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
 def verdict(found: Sequence[Summary]) -> str:
     """In plain words, which method does best here, and whether that can be told from these seeds.
 
-    Two methods differ if their mean hypervolumes are further apart than twice the standard error of the difference.
-    Separate networks for each task are no front, and are left out.
+    Two methods differ if seeds alone would move their mean hypervolumes that far apart only once in twenty, by Welch's
+    t-test. Methods that cannot be told apart need not be equal: more seeds may tell. Separate networks for each task
+    are no front, and are left out.
     """
     fronts = [summary for summary in found if not summary.ideal]
     if len(fronts) < 2:
@@ -277,23 +279,21 @@ def verdict(found: Sequence[Summary]) -> str:
             f"{first.method} has the largest hypervolume{gap}. One seed cannot tell whether that is luck: compare with "
             "more of them."
         )
-    equal = [other.method for other in others if not _differ(first, other)]
+    alike = [other.method for other in others if not _differ(first, other)]
     worse = [other.method for other in others if _differ(first, other)]
     text = f"{first.method} has the largest mean hypervolume."
-    if equal:
-        verb = "does" if len(equal) == 1 else "do"
-        text += f" {_listed(equal)} {verb} as well here: the difference is within twice its standard error."
+    if alike:
+        text += f" {_listed(alike)} cannot be told apart from it with {first.seeds} seeds."
     if worse:
         verb = "is" if len(worse) == 1 else "are"
-        text += f" {_listed(worse)} {verb} behind by more than twice the standard error of the difference."
-    if first.seeds < 4:
-        text += f" With {first.seeds} seeds even that may be luck."
+        text += f" {_listed(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
     return text
 
 
 def _differ(one: Summary, other: Summary) -> bool:
-    error = math.sqrt(sum(s.hypervolume[1] ** 2 / s.seeds for s in (one, other)))
-    return abs(one.hypervolume[0] - other.hypervolume[0]) > 2 * error
+    found = (one, other)
+    far = reach_of([summary.hypervolume[1] ** 2 for summary in found], [summary.seeds for summary in found])
+    return abs(one.hypervolume[0] - other.hypervolume[0]) > far
 
 
 def _named(value: Any) -> str:

@@ -265,8 +265,9 @@ def test_weights_of_earlier_steps(method: str, every: int) -> None:
         {"keep": "best"},
         {"schedule": "step", "scheduler": lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9)},
         {"method": pm.ParetoMTL(release_steps=6, initial_steps=3, scale="first")},
+        *({"method": pm.ParetoMTL(scale=scale, scale_steps=6)} for scale in ("running", "gradnorm", "uncertainty")),
     ],
-    ids=["clipped", "best", "scheduled by steps", "released"],
+    ids=["clipped", "best", "scheduled by steps", "released", "running", "gradnorm", "uncertainty"],
 )
 def test_options_of_a_captured_run(options: dict[str, Any]) -> None:
     problem = images()

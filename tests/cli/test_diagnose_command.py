@@ -70,6 +70,15 @@ def test_diagnose_prints_a_command_that_works(here: Path, problem: str, optimize
     assert "infeasible" not in facts["status"]
 
 
+def test_diagnose_prints_what_to_run_where_it_cannot_tell(here: Path) -> None:
+    settings = ["--optimizer", "sgd", "--learning-rate", "0.05", "--device", "cpu"]
+    text = call("diagnose", "quadratic", "--epochs", "300", "--seeds", "1", *settings)
+    assert "Verdict: cannot-tell-yet. One seed cannot tell" in text
+    words = shlex.split(text.splitlines()[-1].removeprefix("Next: paretomtl "))
+    assert words == ["diagnose", "quadratic", "--seeds", "3", "--epochs", "300", *settings]
+    assert "Verdict: front." in call(*words)
+
+
 def test_diagnose_prints_no_command_without_a_front(here: Path) -> None:
     text = call("diagnose", "diagnosed:agree", "--epochs", "300", "--learning-rate", "0.02", "--device", "cpu")
     assert "Verdict: one-model." in text
@@ -83,7 +92,9 @@ def test_diagnose_prints_json_and_nothing_else(here: Path) -> None:
     assert facts["split"] == "val"
     assert facts["tasks"] == ["top-left", "bottom-right"]
     assert len(facts["joint"]) == 2
-    assert facts["verdict"] in {"front", "one-model", "helping", "conflict-only", "gap-only", "unclear"}
+    assert facts["verdict"] == "cannot-tell-yet", "two seeds and one epoch"
+    assert {gap["verdict"] for gap in facts["gaps"]} <= {"worse", "better", "as good", "open"}
+    assert facts["again"]["seeds"] >= 3
 
 
 @pytest.mark.parametrize(

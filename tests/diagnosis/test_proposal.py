@@ -76,7 +76,7 @@ def test_directions_are_those_of_scaled_losses() -> None:
     problem, front = raised(1.0, (1.0, 1000.0))
     found = pm.diagnose(problem, epochs=300, **FAST).verdict
     assert found.word == "front"
-    assert found.scale == "running"
+    assert found.scale == "first"
     assert found.factors is not None
     assert found.factors[0] / found.factors[1] == pytest.approx(1000, rel=0.1)
     assert plain.factors is None

@@ -28,7 +28,7 @@ def diagnose(
     problem: ProblemArgument,
     with_: ProblemSettings = None,
     epochs: Annotated[int | None, typer.Option(help="How long; a tenth of the recipe's if left out.")] = None,
-    seeds: Annotated[int, typer.Option(help="How many; with one, chance cannot be told from a difference.")] = 3,
+    seeds: Annotated[int, typer.Option(help="How many; one cannot tell a difference from chance.")] = 3,
     split: Annotated[
         str | None, typer.Option(help="Where losses are compared: train, val or test; val or train if left out.")
     ] = None,
@@ -67,19 +67,24 @@ def diagnose(
     for line in [*diagnosis.tables(), "", *diagnosis.sentences(min(console.width, 80))]:
         console.print(line, highlight=False, soft_wrap=True)
     verdict = diagnosis.verdict
+    settings = [word for setting in with_ or [] for word in ("--with", setting)]
+    options: dict[str, object] = {
+        "--batch-size": batch_size,
+        "--optimizer": optimizer,
+        "--learning-rate": learning_rate,
+        "--weight-decay": weight_decay,
+    }
+    words: list[str] = []
     if verdict.preferences is not None:
         rows = ":".join(",".join(f"{part:g}" for part in row) for row in verdict.directions)
         by = verdict.scale if verdict.factors is None else ",".join(f"{factor:g}" for factor in verdict.factors)
         scale = [] if by is None else ["--set", f"scale={by}"]
         long = diagnosis.epochs * (1 if found.train is None else 10)  # a problem's recipe says it, where there is one
-        options = {
-            "--batch-size": batch_size,
-            "--optimizer": optimizer,
-            "--learning-rate": learning_rate,
-            "--weight-decay": weight_decay,
-            "--epochs": long if found.recipe.epochs is None else None,
-        }
+        options["--epochs"] = long if found.recipe.epochs is None else None
+        words = ["run", problem, *settings, "--preferences", rows or str(verdict.preferences), *scale]
+    elif verdict.again is not None:
+        words = ["diagnose", problem, *settings, *(part for name, n in verdict.again for part in (f"--{name}", str(n)))]
+        options |= {"--split": split, "--device": device, "--precision": None if precision == "float32" else precision}
+    if words:
         given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
-        settings = [word for setting in with_ or [] for word in ("--with", setting)]
-        words = ["run", problem, *settings, "--preferences", rows or str(verdict.preferences), *scale, *given]
-        console.print(f"Next: paretomtl {shlex.join(words)}", highlight=False, soft_wrap=True)
+        console.print(f"Next: paretomtl {shlex.join([*words, *given])}", highlight=False, soft_wrap=True)

@@ -48,7 +48,7 @@ def diagnose(
         problem: models, losses and data.
         epochs: how long each model is trained; by default a tenth of the recipe's epochs, at least 1, or 5 without a
             recipe; 1000 steps for a problem without data.
-        seeds: how many, or which ones.
+        seeds: how many, or which ones. A verdict needs two at least, and as many as bear it.
         split: where joint training and separate networks are compared: validation by default, training where there is
             none; "test" only where it is asked for.
         batch_size: this, ``optimizer``, ``strategy``, ``device`` and ``precision`` are as in :func:`paretomtl.fit`.
@@ -106,6 +106,7 @@ def diagnose(
         seeds=tuple(options["seeds"]),
         split=split,
         cosines=measured["cosines"].sum(0) / measured["pairs"].sum(0),
+        cosines_by_seed=measured["cosines"] / measured["pairs"],
         negative=measured["negative"].sum(0) / measured["pairs"].sum(0),
         norms=measured["norms"].sum((0, 1)) / measured["steps"].sum((0, 1)),
         first=first,

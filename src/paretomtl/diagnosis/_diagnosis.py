@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import textwrap
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl.diagnosis._evidence import task_gaps
 from paretomtl.diagnosis._rules import Verdict, judge
 from paretomtl.training import plain_numbers
 
@@ -25,6 +27,7 @@ class Diagnosis:
         seeds: of the starts.
         split: whose losses ``joint`` and ``alone`` are.
         cosines: mean cosines of the task gradients in each third of joint training, ``[3, m, m]``; NaN for none.
+        cosines_by_seed: the same for each seed, ``[S, 3, m, m]``.
         negative: the share of steps with a negative cosine, ``[3, m, m]``.
         norms: mean norms of the task gradients, ``[m]``; NaN for a task without labels.
         first: losses of the first batch with labels, ``[m]``.
@@ -47,6 +50,7 @@ class Diagnosis:
     seeds: tuple[int, ...]
     split: str
     cosines: Tensor
+    cosines_by_seed: Tensor
     negative: Tensor
     norms: Tensor
     first: Tensor
@@ -74,10 +78,12 @@ class Diagnosis:
     @property
     def late_cosines(self) -> Tensor:
         """The cosines of the last third that has any, ``[m, m]``."""
-        late = self.cosines[0]
-        for third in self.cosines[1:]:
-            late = torch.where(third.isnan(), late, third)
-        return late
+        return _late(self.cosines)
+
+    @property
+    def late_cosines_by_seed(self) -> Tensor:
+        """The same for each seed, ``[S, m, m]``."""
+        return _late(self.cosines_by_seed)
 
     @property
     def ratios(self) -> Tensor:
@@ -98,6 +104,15 @@ class Diagnosis:
             name: plain_numbers(getattr(self, name))
             for name in ("cosines", "negative", "norms", "first", "last", "learnt", "joint", "alone", "ratios")
         }
+        measured["cosines_by_seed"] = plain_numbers(self.cosines_by_seed)
+        gaps = [
+            {
+                "task": task,
+                "verdict": gap.word,
+                **_finite(gap=gap.value, reach=gap.reach, margin=gap.margin, tight=gap.tight),
+            }
+            for task, gap in zip(self.tasks, task_gaps(self), strict=True)
+        ]
         return {
             "problem": self.problem,
             "tasks": list(self.tasks),
@@ -111,12 +126,14 @@ class Diagnosis:
             "models": self.models,
             "broken": self.broken,
             "seconds": round(self.seconds, 3),
+            "gaps": gaps,
             "verdict": verdict.word,
             "text": verdict.text,
             "preferences": verdict.preferences,
             "directions": [list(row) for row in verdict.directions],
             "scale": verdict.scale,
             "factors": None if verdict.factors is None else list(verdict.factors),
+            "again": None if verdict.again is None else dict(verdict.again),
             "notes": list(verdict.notes),
         }
 
@@ -149,8 +166,19 @@ class Diagnosis:
         return [line for text in said for line in textwrap.wrap(text, width)]
 
 
+def _late(cosines: Tensor) -> Tensor:
+    first, *others = cosines.unbind(-3)
+    for third in others:
+        first = torch.where(third.isnan(), first, third)
+    return first
+
+
 def _short(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _finite(**values: float) -> dict[str, float | None]:
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
 def _or_dash(value: float, form: str, width: int) -> str:

@@ -7,25 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torch import Tensor
-
-from paretomtl._significance import difference, mean
+from paretomtl.diagnosis._evidence import conflicts, task_gaps
+from paretomtl.diagnosis._missing import MARGIN, listed, pair_name, what_is_missing
 from paretomtl.diagnosis._proposal import between, even_factors
 
 if TYPE_CHECKING:
     from paretomtl.diagnosis._diagnosis import Diagnosis
 
-CONFLICT = -0.1
-"""Two tasks are in conflict where the mean cosine of the last third is at most this."""
-GAP = 0.05
-"""A difference of joint training from separate networks counts above this share of the separate networks' loss, ..."""
-NOTICEABLE = 0.01
-"""... and above this share of the loss at the start."""
 SCALES = 10.0
 """Losses or gradient norms that differ by more than this factor want to be scaled."""
 LEARNT = 0.02
 """A task that its own network lowers by less than this share of the loss at the start has not learnt."""
-_ONE_SEED = "With one seed, differences of losses may be chance: take two or more."
 
 
 @dataclass(frozen=True)
@@ -33,7 +25,7 @@ class Verdict:
     """What to do.
 
     Attributes:
-        word: "front", "one-model", "helping", "conflict-only", "gap-only" or "unclear".
+        word: "front", "one-model", "helping", "conflict-only", "gap-only", "cannot-tell-yet" or "unclear".
         text: the same as a sentence, with its reason.
         preferences: how many to begin with; None where a front is not recommended.
         directions: which, as directions of the losses, scaled where they need it; empty where a front is not
@@ -42,6 +34,7 @@ class Verdict:
         factors: those of the losses that ``directions`` are meant for, to be given in place of ``scale``, so that they
             mean the same in every run; None where losses stay as they are.
         notes: what else there is to know, a sentence each.
+        again: what to diagnose again with, as arguments by name, where seeds or epochs are missing; else None.
     """
 
     word: str
@@ -51,6 +44,7 @@ class Verdict:
     scale: str | None
     factors: tuple[float, ...] | None
     notes: tuple[str, ...]
+    again: tuple[tuple[str, int], ...] | None = None
 
 
 def usual_preferences(tasks: int) -> int:
@@ -59,120 +53,94 @@ def usual_preferences(tasks: int) -> int:
 
 
 def judge(found: Diagnosis) -> Verdict:
-    """The verdict; the first rule that fits decides."""
+    """The verdict; the first rule that fits decides, and only by what seeds bear."""
     scale, why_scale = _scaling(found)
-    conflicts, worse, better = conflicting(found), *gaps(found)
-    pairs = _listed([f"{found.tasks[i]} / {found.tasks[j]}" for i, j in conflicts])
-    losing, gaining = _listed([found.tasks[i] for i in worse]), _listed([found.tasks[i] for i in better])
+    lopsided = _lopsided(found)
+    gaps, pulls = task_gaps(found), conflicts(found)
+    worse, better, left = (
+        [i for i, gap in enumerate(gaps) if gap.word == word] for word in ("worse", "better", "open")
+    )
+    undecided = [pull for pull in pulls if pull.there is None]
+    pairs = listed([pair_name(found, pull) for pull in pulls if pull.there])
+    losing, gaining = listed([found.tasks[i] for i in worse]), listed([found.tasks[i] for i in better])
     losing += f" (and better in {gaining})" if worse and better else ""
-    trouble = _trouble(found)
+    no_worse = all(gap.not_worse for gap in gaps)
+    equal = "as good as" if all(gap.word == "as good" for gap in gaps) else "no worse than"
+    trade_off = found.whole and all(gap.not_better for gap in gaps) and scale is None and not lopsided
     count: int | None = None
     directions: list[tuple[float, ...]] = []
     factors: tuple[float, ...] | None = None
+    again: dict[str, int] | None = None
+    trouble = _trouble(found)
     if trouble:
         word, text = "unclear", " ".join(trouble)
-    elif worse and (conflicts or (found.whole and not better and scale is None)):
+    elif worse and (pairs or trade_off):
         word, count = "front", usual_preferences(len(found.tasks))
         directions, factors = _proposed(found, scale, count)
         count = len(directions) or count
-        why = f"gradients of {pairs} conflict, and" if conflicts else "gradients hardly conflict, but over all epochs"
+        why = f"gradients of {pairs} conflict, and" if pairs else "gradients hardly conflict, but over all epochs"
         text = (
             f"A front is worth it: {why} joint training is worse than separate networks in {losing}. "
             f"{_which(directions, count, scaled=scale is not None)}"
         )
         if len(worse) < len(found.tasks):
-            text += f" Look first at preferences with a small loss of {_listed([found.tasks[i] for i in worse])}."
-    elif worse:
+            text += f" Look first at preferences with a small loss of {listed([found.tasks[i] for i in worse])}."
+    elif worse and not undecided and not (found.whole and left):
         word = "gap-only"
+        after, again = _after_gap(found, scaled=scale is not None, lopsided=bool(lopsided))
         text = (
             f"Joint training is worse than separate networks in {losing}, but gradients hardly conflict so far: the "
-            f"cause may be something else than a trade-off. {_after_gap(found, scaled=scale is not None)}"
+            f"cause may be something else than a trade-off. {after}"
         )
-    elif better:
+    elif better and no_worse:
         word = "helping"
         text = f"One model with equal weights will do: tasks help each other, in {gaining} it beats separate networks."
-        if conflicts:
+        if pairs:
             text += f" Gradients of {pairs} conflict all the same; a longer run may show a trade-off."
-    elif conflicts:
+    elif no_worse and pairs:
         word = "conflict-only"
         text = (
-            f"Gradients of {pairs} conflict, but joint training is as good as separate networks so far. One model with "
-            "equal weights may do; diagnose with more epochs, or train a small front, to be sure."
+            f"Gradients of {pairs} conflict, but joint training is {equal} separate networks so far, {MARGIN}. One "
+            "model with equal weights may do; more epochs, or a small front, would tell."
         )
-    else:
+    elif no_worse and not undecided:
         word = "one-model"
         text = (
-            "One model with equal weights will do: gradients do not conflict, and joint training is as good as "
-            "separate networks."
+            f"One model with equal weights will do: gradients do not conflict, and joint training is {equal} separate "
+            f"networks, {MARGIN}."
         )
+    else:
+        word = "cannot-tell-yet"
+        text, again = what_is_missing(found, gaps, pulls)
+    if word in ("one-model", "helping", "conflict-only") and found.planned is not None and not found.whole:
+        again = {"seeds": len(found.seeds), "epochs": found.planned}
+        text += f" That is after {found.epochs} of {found.planned} epochs: to be sure, diagnose again with all."
     how = [] if scale is None else [f"{why_scale} {_how_to_scale(scale, factors)}"]
-    notes = [*how, *([] if len(found.seeds) > 1 else [_ONE_SEED])]
-    return Verdict(word, text, count, tuple(directions), scale, factors, tuple(notes))
-
-
-def conflicting(found: Diagnosis) -> list[tuple[int, int]]:
-    """The pairs of tasks in conflict, the worst first."""
-    late, m = found.late_cosines, len(found.tasks)
-    pairs = [(i, j) for i in range(m) for j in range(i + 1, m) if float(late[i, j]) <= CONFLICT]
-    return sorted(pairs, key=lambda pair: float(late[pair]))
-
-
-def gaps(found: Diagnosis) -> tuple[list[int], list[int]]:
-    """The tasks in which joint training is worse than separate networks, and those in which it is better.
-
-    By more than the thresholds, and than seeds explain: in a task alone; or in all tasks together, each in units of
-    its loss at the start, as equal weights may give up another task with each seed.
-    """
-    several = len(found.seeds) > 1
-    worse: list[int] = []
-    better: list[int] = []
-    for i in range(len(found.tasks)):
-        joint, alone = found.joint[:, i].tolist(), found.alone[:, i].tolist()
-        gap = mean(joint) - mean(alone)
-        if _matters(found, i, gap) and (_clear(joint, alone) or not several):
-            (worse if gap > 0 else better).append(i)
-    if not worse and not better:
-        gap, clear = difference(_together(found, found.joint), _together(found, found.alone))
-        if clear and abs(gap) > NOTICEABLE:
-            each = [float((found.joint[:, i] - found.alone[:, i]).mean()) for i in range(len(found.tasks))]
-            moved = [i for i, value in enumerate(each) if value * gap > 0 and _matters(found, i, value)]
-            (worse if gap > 0 else better).extend(moved)
-    return worse, better
-
-
-def _clear(joint: Sequence[float], alone: Sequence[float]) -> bool:
-    """Whether a ratio of losses is more than seeds explain, hence by logarithms; by themselves if some are not > 0."""
-    if min([*joint, *alone]) > 0:
-        joint, alone = [math.log(value) for value in joint], [math.log(value) for value in alone]
-    return difference(joint, alone)[1]
-
-
-def _matters(found: Diagnosis, task: int, gap: float) -> bool:
-    single, start = abs(float(found.alone[:, task].mean())), abs(float(found.first[task]))
-    return abs(gap) > GAP * single and abs(gap) > NOTICEABLE * start
-
-
-def _together(found: Diagnosis, losses: Tensor) -> list[float]:
-    """For each seed, the mean of the losses in units of those at the start."""
-    units = found.first.abs()
-    return [mean([v for v in row if math.isfinite(v)]) for row in (losses / units).tolist()]
+    notes = [*how, *([lopsided] if lopsided else [])]
+    asked = None if again is None else tuple(again.items())
+    return Verdict(word, text, count, tuple(directions), scale, factors, tuple(notes), asked)
 
 
 def _scaling(found: Diagnosis) -> tuple[str | None, str]:
     """What to scale by, and why."""
     large, small, ratio = _largest_ratio([found.first.abs().tolist(), found.last.abs().tolist()])
     if ratio > SCALES:
-        return "running", (
+        return "first", (
             f"Scale the losses: that of {found.tasks[large]} is {_factor(ratio)} times that of {found.tasks[small]}, "
             "at the start and at the end."
         )
-    large, small, ratio = _largest_ratio([found.norms.tolist()])
-    if ratio > SCALES:
-        return "gradnorm", (
-            f"Scale the losses: gradients of {found.tasks[large]} are {_factor(ratio)} times as long as those of "
-            f"{found.tasks[small]}."
-        )
     return None, ""
+
+
+def _lopsided(found: Diagnosis) -> str:
+    """What to say where losses compare, and gradients do not; nothing where both do."""
+    large, small, ratio = _largest_ratio([found.norms.tolist()])
+    if ratio <= SCALES or _scaling(found)[0] is not None:
+        return ""
+    return (
+        f"Gradients of {found.tasks[large]} are {_factor(ratio)} times as long as those of {found.tasks[small]}: equal "
+        "weights train mostly the former. Pareto MTL needs no scale for that, as its step weighs short gradients more."
+    )
 
 
 def _largest_ratio(rows: Sequence[Sequence[float]]) -> tuple[int, int, float]:
@@ -199,12 +167,12 @@ def _trouble(found: Diagnosis) -> list[str]:
         elif not learnt > LEARNT:
             groups["slow"].append(task)
     if groups["unlabelled"]:
-        said.append(f"No labels in any batch: {_listed(groups['unlabelled'])}. Its loss was always NaN; see the data.")
+        said.append(f"No labels in any batch: {listed(groups['unlabelled'])}. Its loss was always NaN; see the data.")
     if groups["flat"]:
-        said.append(f"No gradient: {_listed(groups['flat'])}. The loss does not change with the parameters.")
+        said.append(f"No gradient: {listed(groups['flat'])}. The loss does not change with the parameters.")
     if groups["slow"]:
         said.append(
-            f"Hardly learnt, even by a network of its own: {_listed(groups['slow'])}. Train longer (epochs), or see "
+            f"Hardly learnt, even by a network of its own: {listed(groups['slow'])}. Train longer (epochs), or see "
             "loss, labels and learning rate, before you weigh tasks."
         )
     if found.broken:
@@ -217,15 +185,15 @@ def _trouble(found: Diagnosis) -> list[str]:
 def weight_factors(found: Diagnosis) -> tuple[float, ...]:
     """What to multiply losses by so that weights near the ends of the front mean the same for all tasks.
 
-    Where losses need scaling, one over gradients' norms, or over the root of what joint training left of a loss times
-    what a network of its own takes off it: the first is too large where another task's unit drowned it, the second
-    where a loss begins far off.
+    Where losses need scaling, one over the root of what joint training left of a loss times what a network of its own
+    takes off it: the first is too large where another task's unit drowned it, the second where a loss begins far off.
+    Where only gradients differ, one over their norms.
     """
-    scale = _scaling(found)[0]
-    if scale is None:
+    if _lopsided(found):
+        return even_factors(found.norms.tolist())
+    if _scaling(found)[0] is None:
         return (1.0,) * len(found.tasks)
-    gained = found.learnt * found.first.abs()
-    return even_factors((found.norms if scale == "gradnorm" else (found.last.abs() * gained).sqrt()).tolist())
+    return even_factors((found.last.abs() * found.learnt * found.first.abs()).sqrt().tolist())
 
 
 def _proposed(
@@ -237,7 +205,7 @@ def _proposed(
     ends = found.ends.mean(0)
     if scale is None:
         return between(ends, count), None
-    sizes = found.norms if scale == "gradnorm" else ends.mean(0)
+    sizes = ends.mean(0)
     if not bool((sizes > 0).all() and sizes.isfinite().all()):
         return [], None
     factors = even_factors(sizes.tolist())
@@ -264,14 +232,15 @@ def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool)
     )
 
 
-def _after_gap(found: Diagnosis, *, scaled: bool) -> str:
-    """What to do about a gap without conflict."""
+def _after_gap(found: Diagnosis, *, scaled: bool, lopsided: bool) -> tuple[str, dict[str, int] | None]:
+    """What to do about a gap without conflict, and what to diagnose again with."""
     if scaled:
-        return "Scale the losses first, and diagnose again."
-    if found.whole:
-        return "Try other weights, or a larger model."
+        return "Scale the losses first, and diagnose again.", None
+    if found.whole or lopsided:
+        return "Try other weights, or a larger model.", None
     long = "as many epochs as you are going to train" if found.planned is None else f"all {found.planned} epochs"
-    return f"Diagnose again with {long}: a gap in some tasks that no other gains from, and that stays, is a trade-off."
+    text = f"Diagnose again with {long}: a gap in some tasks that no other gains from, and that stays, is a trade-off."
+    return text, None if found.planned is None else {"seeds": len(found.seeds), "epochs": found.planned}
 
 
 def _how_to_scale(scale: str, factors: Sequence[float] | None) -> str:
@@ -283,8 +252,3 @@ def _how_to_scale(scale: str, factors: Sequence[float] | None) -> str:
 
 def _factor(ratio: float) -> str:
     return f"{ratio:.2g}" if ratio < 100 else f"{float(f'{ratio:.2g}'):.0f}" if ratio < 1e6 else f"{ratio:.0e}"
-
-
-def _listed(names: Sequence[str], most: int = 4) -> str:
-    shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
-    return ", ".join(shown)

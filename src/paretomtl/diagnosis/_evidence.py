@@ -1,0 +1,158 @@
+"""What seeds bear: in which tasks joint training is worse, better or as good, and which gradients conflict."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from torch import Tensor
+
+from paretomtl._significance import difference, mean, reach, reach_of
+
+if TYPE_CHECKING:
+    from paretomtl.diagnosis._diagnosis import Diagnosis
+
+CONFLICT = -0.1
+"""Two tasks are in conflict where the mean cosine of the last third is at most this, and seeds keep it under zero."""
+GAP = 0.05
+"""Joint training is as good as separate networks within this share of the separate networks' loss, ..."""
+NOTICEABLE = 0.01
+"""... or within this share of the loss at the start, if that is more; ..."""
+GAINED = 0.1
+"""... but never by more than this share of what a network of its own has taken off its loss: early on, all losses are
+alike, and joint training that learnt nothing would be as good."""
+MOST_SEEDS = 20
+"""Where more seeds than this would be needed, longer runs are proposed."""
+USUAL_SEEDS = 3
+
+Word: TypeAlias = Literal["worse", "better", "as good", "open"]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far joint training is from separate networks in one task.
+
+    Attributes:
+        value: the mean over seeds of the joint loss, less that of separate networks.
+        reach: how far seeds alone move that to either side, but for once in twenty.
+        margin: a value within it is neither worse nor better.
+        tight: the margin of "as good": the same, or less where networks have not learnt much yet.
+        word: "worse" or "better" where the value is beyond the margin, and seeds alone would rarely do that; "as good"
+            where all that seeds leave is within the tight margin; "open" otherwise.
+        needed: about how many seeds would close an open one; None for more than :data:`MOST_SEEDS`.
+    """
+
+    value: float
+    reach: float
+    margin: float
+    tight: float
+    word: Word
+    needed: int | None = None
+
+    @property
+    def not_worse(self) -> bool:
+        """Whether seeds leave nothing that is worse by more than the tight margin."""
+        return self.word == "better" or self.value + self.reach <= self.tight
+
+    @property
+    def not_better(self) -> bool:
+        """Whether seeds leave nothing that is better by more than the tight margin."""
+        return self.word == "worse" or self.value - self.reach >= -self.tight
+
+
+def task_gaps(found: Diagnosis) -> list[Gap]:
+    """One for each task.
+
+    Where no task is clearly worse or better on its own, all tasks together may be, each in units of its loss at the
+    start, as equal weights may give up another task with each seed. Then those that moved that way count.
+    """
+    gaps = []
+    for i in range(len(found.tasks)):
+        joint, alone = found.joint[:, i].tolist(), found.alone[:, i].tolist()
+        value, far = mean(joint) - mean(alone), reach(joint, alone)
+        margin = max(GAP * abs(mean(alone)), NOTICEABLE * abs(float(found.first[i])))
+        tight = min(margin, GAINED * max(float(found.learnt[i] * found.first[i].abs()), 0.0))
+        word: Word = "open"
+        if abs(value) > margin and _clear(joint, alone):
+            word = "worse" if value > 0 else "better"
+        elif abs(value) + far <= tight:
+            word = "as good"
+        needed = _seeds_needed(value, [joint, alone], margin, tight) if word == "open" else None
+        gaps.append(Gap(value, far, margin, tight, word, needed))
+    if any(gap.word in ("worse", "better") for gap in gaps):
+        return gaps
+    value, clear = difference(_together(found, found.joint), _together(found, found.alone))
+    if not clear or abs(value) <= NOTICEABLE:
+        return gaps
+    word = "worse" if value > 0 else "better"
+    return [
+        replace(gap, word=word, needed=None) if gap.value * value > 0 and abs(gap.value) > gap.margin else gap
+        for gap in gaps
+    ]
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """How the gradients of two tasks stand to each other in the last third of joint training.
+
+    Attributes:
+        pair: the two tasks.
+        cosine: the mean.
+        reach: how far seeds alone move it, but for once in twenty.
+        there: True and False where seeds bear it; None where they do not.
+        needed: about how many seeds would decide it; None for more than :data:`MOST_SEEDS`.
+    """
+
+    pair: tuple[int, int]
+    cosine: float
+    reach: float
+    there: bool | None
+    needed: int | None = None
+
+
+def conflicts(found: Diagnosis) -> list[Conflict]:
+    """One for each pair of tasks with gradients, those that agree least first."""
+    late, each = found.late_cosines, found.late_cosines_by_seed
+    listed = []
+    for i, j in found.pairs:
+        cosine, values = float(late[i, j]), [v for v in each[:, i, j].tolist() if not math.isnan(v)]
+        if math.isnan(cosine):
+            continue
+        far = reach(values)
+        there: bool | None = None
+        if cosine <= CONFLICT and cosine + far < 0:
+            there = True
+        elif cosine - far > CONFLICT:
+            there = False
+        needed = _seeds_needed(cosine - CONFLICT, [values]) if there is None else None
+        listed.append(Conflict((i, j), cosine, far, there, needed))
+    return listed
+
+
+def _seeds_needed(value: float, sets: Sequence[Sequence[float]], margin: float = 0.0, tight: float = 0.0) -> int | None:
+    """About how many seeds put a value that stays as it is on one side of the margin, if they vary as these do."""
+    seeds = min(len(values) for values in sets)
+    if seeds < 2:
+        return USUAL_SEEDS
+    variances = [statistics.variance(values) for values in sets]
+    room = abs(value) if abs(value) > margin else tight - abs(value)
+    for count in range(seeds + 1, MOST_SEEDS + 1):
+        if reach_of(variances, [count] * len(sets)) < room:
+            return count
+    return None
+
+
+def _clear(joint: Sequence[float], alone: Sequence[float]) -> bool:
+    """Whether a ratio of losses is more than seeds explain, hence by logarithms; by themselves if some are not > 0."""
+    if min([*joint, *alone]) > 0:
+        joint, alone = [math.log(value) for value in joint], [math.log(value) for value in alone]
+    return difference(joint, alone)[1]
+
+
+def _together(found: Diagnosis, losses: Tensor) -> list[float]:
+    """For each seed, the mean of the losses in units of those at the start."""
+    units = found.first.abs()
+    return [mean([v for v in row if math.isfinite(v)]) for row in (losses / units).tolist()]

@@ -1,0 +1,145 @@
+"""Verdicts are given only where seeds bear them: how often they are wrong, and what is missing otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import paretomtl as pm
+from paretomtl.diagnosis._evidence import CONFLICT, MOST_SEEDS, conflicts, task_gaps
+
+DRAWS = 100
+
+
+@cache
+def measured() -> pm.Diagnosis:
+    fast = {"device": "cpu", "strategy": "batched", "optimizer": lambda p: torch.optim.SGD(p, lr=0.05)}
+    return pm.diagnose(pm.problems.quadratic(), epochs=30, seeds=2, **fast)
+
+
+def drawn(seeds: int, ratio: float, noise: float, *, draw: int = 0, cosine: float = 0.5, **fields: Any) -> pm.Diagnosis:
+    """A diagnosis of two tasks whose truth is known: joint losses are ``ratio`` times as large, but for noise."""
+    g = torch.Generator().manual_seed(draw)
+
+    def noisy(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=g, dtype=torch.float64) * noise
+
+    by_seed = (cosine + noisy(seeds, 1, 1, 1)).expand(seeds, 3, 2, 2)
+    given: dict[str, Any] = {
+        "seeds": tuple(range(seeds)),
+        "joint": ratio + noisy(seeds, 2),
+        "alone": 1 + noisy(seeds, 2),
+        "first": torch.ones(2).double(),
+        "last": torch.ones(2).double(),
+        "norms": torch.ones(2).double(),
+        "learnt": torch.full((2,), 0.9).double(),
+        "cosines": by_seed.mean(0),
+        "cosines_by_seed": by_seed,
+        "ends": None,
+    }
+    return replace(measured(), **(given | fields))
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 3, 5])
+def test_seeds_alone_rarely_make_a_verdict(seeds: int) -> None:
+    """Equal losses are seldom called worse or better, and losses that differ by a tenth seldom as good."""
+    equal = [task_gaps(drawn(seeds, 1.0, 0.1, draw=i))[0].word for i in range(DRAWS)]
+    assert sum(word in ("worse", "better") for word in equal) <= 0.1 * DRAWS  # in a task, or else in both together
+    other = [task_gaps(drawn(seeds, 1.1, 0.1, draw=i))[0].word for i in range(DRAWS)]
+    assert other.count("as good") <= 0.05 * DRAWS
+    if seeds == 1:
+        assert set(equal) == set(other) == {"open"}
+
+
+def test_enough_seeds_bear_the_truth() -> None:
+    for ratio, word in ((1.0, "as good"), (1.3, "worse"), (0.7, "better")):
+        assert [gap.word for gap in task_gaps(drawn(5, ratio, 0.01))] == [word] * 2
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_a_large_ratio_of_few_seeds_is_not_as_good(seeds: int) -> None:
+    verdict = drawn(seeds, 1.57, 0.0, joint=torch.tensor([[1.1], [2.04]]).double()[:seeds].expand(seeds, 2)).verdict
+    assert verdict.word == "cannot-tell-yet"
+    assert "as good as" not in verdict.text
+    assert verdict.again is not None
+    assert dict(verdict.again).keys() == {"seeds", "epochs"}
+
+
+def test_the_seeds_that_are_asked_for_are_enough_if_they_vary_as_before() -> None:
+    """The same two numbers again and again have the same mean, and vary a little less."""
+    few = drawn(2, 1.0, 0.0, joint=torch.tensor([[1.0], [1.02]]).double().expand(2, 2))
+    gap = task_gaps(few)[0]
+    assert gap.word == "open"
+    assert gap.needed is not None
+    assert 2 < gap.needed <= MOST_SEEDS
+    again = 2 * -(-gap.needed // 2)
+    more = drawn(again, 1.0, 0.0, joint=few.joint.repeat(again // 2, 1))
+    assert task_gaps(more)[0].word == "as good"
+    assert "Missing are seeds" in few.verdict.text
+    assert dict(few.verdict.again or ())["epochs"] == few.epochs
+
+
+def test_where_seeds_would_not_do_longer_runs_are_asked_for() -> None:
+    wild = drawn(3, 1.0, 0.0, joint=torch.tensor([[0.5], [1.0], [1.6]]).double().expand(3, 2))
+    assert task_gaps(wild)[0].needed is None
+    assert "More seeds would hardly tell" in wild.verdict.text
+    assert dict(wild.verdict.again or ()) == {"seeds": 3, "epochs": 60}
+    planned = replace(wild, planned=100).verdict
+    assert dict(planned.again or ()) == {"seeds": 3, "epochs": 100}
+
+
+@pytest.mark.parametrize(("cosine", "there"), [(-0.5, True), (CONFLICT + 0.3, False)])
+def test_conflict_is_told_only_where_seeds_bear_it(cosine: float, there: bool) -> None:
+    (found,) = conflicts(drawn(3, 1.0, 0.01, cosine=cosine))
+    assert found.there is there
+    (unsure,) = conflicts(drawn(2, 1.0, 1.0, cosine=cosine))
+    assert unsure.there is None
+    (one,) = conflicts(drawn(1, 1.0, 0.01, cosine=cosine))
+    assert one.there is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "cosine", "word"),
+    [
+        (1.0, 0.5, "one-model"),
+        (1.0, -0.5, "conflict-only"),
+        (0.7, 0.5, "helping"),
+        (0.7, -0.5, "helping"),
+        (1.3, 0.5, "gap-only"),
+        (1.3, -0.5, "front"),
+    ],
+)
+@pytest.mark.parametrize("seeds", [1, 2, 3, 5])
+def test_every_verdict_is_that_of_the_truth_or_none(ratio: float, cosine: float, word: str, seeds: int) -> None:
+    sure = drawn(seeds, ratio, 1e-4, cosine=cosine).verdict
+    assert sure.word == (word if seeds > 1 else "cannot-tell-yet")
+    assert (sure.again is None) == (sure.word != "cannot-tell-yet")
+    wild = 0.8 * (-1.0) ** torch.arange(seeds).double()[:, None].expand(seeds, 2)
+    unsure = drawn(seeds, ratio, 0.0, cosine=cosine, joint=ratio + wild, alone=1 - wild).verdict
+    assert unsure.word == "cannot-tell-yet"
+    assert unsure.again is not None
+    if "as good as" in sure.text:
+        assert "within 5 % of their losses, or 1 % of those at the start, and 10 % of what they learnt" in sure.text
+
+
+def test_networks_that_have_hardly_learnt_are_not_as_good_as_each_other() -> None:
+    """A gap of 3 % of the loss is half of what was learnt."""
+    late = drawn(3, 1.03, 1e-4)
+    assert {gap.word for gap in task_gaps(late)} == {"as good"}
+    early = replace(late, learnt=torch.full((2,), 0.06).double(), planned=300)
+    assert {gap.word for gap in task_gaps(early)} == {"open"}
+    assert early.verdict.word == "cannot-tell-yet"
+    assert dict(early.verdict.again or ()) == {"seeds": 3, "epochs": 300}
+
+
+def test_a_short_run_says_that_it_is_short() -> None:
+    short = drawn(3, 1.0, 1e-4, planned=300).verdict
+    assert short.word == "one-model"
+    assert "after 30 of 300 epochs" in short.text
+    assert dict(short.again or ()) == {"seeds": 3, "epochs": 300}
+    assert drawn(3, 1.0, 1e-4, planned=30).verdict.again is None

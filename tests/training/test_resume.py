@@ -86,7 +86,15 @@ def crash_and_resume(folder: Path, method: Any, model: Any = Dropped, at: int = 
     assert start % 3 != 0, "inside an epoch"
 
 
-@pytest.mark.parametrize("method", [*METHODS, "torchjd:PCGrad", pm.ParetoMTL(scale="first")])
+SCALED = [
+    pm.ParetoMTL(scale="first"),
+    pm.ParetoMTL(scale="running", scale_steps=10),
+    pm.ParetoMTL(scale="gradnorm", scale_steps=10),
+]
+"""Two of them are resumed while tasks are trained together."""
+
+
+@pytest.mark.parametrize("method", [*METHODS, "torchjd:PCGrad", *SCALED])
 def test_every_method_resumes_inside_an_epoch(method: Any, tmp_path: Path) -> None:
     crash_and_resume(tmp_path / "run", method)
 

@@ -53,6 +53,15 @@ def hulls(
     return gramian, rows, allowed
 
 
+def gradients(size: int, tasks: int, digits: float, seed: int, *, dimensions: int | None = None) -> Tensor:
+    """Random directions; lengths over so many orders of magnitude, the shortest and the longest among them."""
+    g = torch.Generator().manual_seed(seed)
+    jacobian = torch.randn(size, tasks, dimensions or max(3, tasks), generator=g, dtype=torch.float64)
+    exponents = digits * (torch.rand(size, tasks, 1, generator=g, dtype=torch.float64) - 0.5)
+    exponents[:, 0], exponents[:, -1] = -digits / 2, digits / 2
+    return jacobian / jacobian.norm(dim=-1, keepdim=True) * 10.0**exponents
+
+
 def gap(gramian: Tensor, rows: Tensor, allowed: Tensor, weights: Tensor) -> Tensor:
     """``(sᵀHs − min_j (Hs)_j) / max_j H_jj`` over the allowed points, H = A C Aᵀ: zero exactly at the optimum."""
     h = rows @ gramian @ rows.mT
@@ -60,3 +69,20 @@ def gap(gramian: Tensor, rows: Tensor, allowed: Tensor, weights: Tensor) -> Tens
     least = torch.where(allowed, hs, torch.inf).amin(-1)
     largest = torch.where(allowed, h.diagonal(dim1=-2, dim2=-1), 0.0).amax(-1)
     return ((weights * hs).sum(-1) - least) / torch.where(largest > 0, largest, 1.0)
+
+
+def certificate(gramian: Tensor, rows: Tensor, allowed: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """By how much ``⟨p, x⟩ ≥ |x|²`` fails at the worst point, relative to ``|p| |x|``, and how well that is known.
+
+    The second number, at least one, is what rounding of the Gramian is multiplied by: the terms that cancelled in x and
+    in p, against their lengths.
+    """
+    h = rows @ gramian @ rows.mT
+    lengths = h.diagonal(dim1=-2, dim2=-1).clamp_min(1e-300).sqrt()
+    products = (h @ weights[..., None]).squeeze(-1)
+    square = (weights * products).sum(-1, keepdim=True).clamp_min(1e-300)
+    violations = (square - products) / (lengths * square.sqrt())
+    terms = (rows.abs() @ gramian.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt()[..., None]).squeeze(-1)
+    own = (weights * terms).sum(-1, keepdim=True)
+    lost = (own / square.sqrt() * torch.where(allowed, torch.maximum(terms, own) / lengths, 0.0)).amax(-1)
+    return torch.where(allowed, violations, -torch.inf).amax(-1).clamp_min(0.0), lost

@@ -1,6 +1,9 @@
-"""The min-norm point by DAQP, a dual active-set solver in C: the oracle."""
+"""The min-norm point by two oracles: DAQP, a dual active-set solver in C, and rational numbers."""
 
 from __future__ import annotations
+
+import itertools
+from fractions import Fraction
 
 import daqp
 import numpy as np
@@ -35,3 +38,40 @@ def daqp_point(points: Tensor) -> Tensor | None:
         return None
     nearest = f - z
     return torch.from_numpy(nearest[:-1] * rho / nearest[-1])
+
+
+def exact_weights(points: Tensor) -> list[Fraction]:
+    """The weights of the min-norm point of the hull of ``points [N, n]``, without any rounding, for few points.
+
+    Every subset of the points is tried: its least point solves ``H s = λ 1`` and ``Σ s = 1``, and the best one in the
+    hull is the answer. Subsets that are not affinely independent have a smaller one that does as well.
+    """
+    p = [[Fraction(x) for x in row] for row in points.double().tolist()]
+    h = [[sum((a * b for a, b in zip(one, other, strict=True)), Fraction(0)) for other in p] for one in p]
+    best: tuple[Fraction, list[Fraction]] | None = None
+    for size in range(1, len(p) + 1):
+        for chosen in itertools.combinations(range(len(p)), size):
+            rows = [[*(h[i][j] for j in chosen), Fraction(-1), Fraction(0)] for i in chosen]
+            found = _solve([*rows, [*[Fraction(1)] * size, Fraction(0), Fraction(1)]])
+            if found is None or min(found[:-1]) < 0 or (best is not None and found[-1] >= best[0]):
+                continue
+            weights = [Fraction(0)] * len(p)
+            for i, weight in zip(chosen, found, strict=False):
+                weights[i] = weight
+            best = found[-1], weights
+    assert best is not None
+    return best[1]
+
+
+def _solve(system: list[list[Fraction]]) -> list[Fraction] | None:
+    """Gauss and Jordan on an augmented matrix; None where it is singular."""
+    for i in range(len(system)):
+        pivot = next((k for k in range(i, len(system)) if system[k][i]), None)
+        if pivot is None:
+            return None
+        system[i], system[pivot] = system[pivot], system[i]
+        system[i] = [x / system[i][i] for x in system[i]]
+        for k, row in enumerate(system):
+            if k != i and row[i]:
+                system[k] = [x - row[i] * y for x, y in zip(row, system[i], strict=True)]
+    return [row[-1] for row in system]

@@ -63,7 +63,7 @@ def solve_by_kernel(
 
 def shared_memory(tasks: int, count: int, more: int = 0) -> int | None:
     """Bytes of shared memory to solve for ``count`` points, and ``more`` numbers besides; None: more than there are."""
-    numbers = tasks * tasks + tasks + count + tasks * count + max((tasks + 1) * count, tasks * tasks) + more
+    numbers = tasks * tasks + tasks + 3 * count + tasks * count + max((tasks + 1) * count, tasks * tasks) + more
     return None if tasks > _MOST_TASKS or 8 * numbers > _MOST_SHARED else 8 * numbers
 
 

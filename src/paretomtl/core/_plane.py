@@ -49,9 +49,12 @@ def plane_min_norm(c: list[Pair], a: list[Pair], allowed: list[bool], precision:
     across, up = cosine * s1, sine * s1
     points = [(a[j][0] * s0 + a[j][1] * across, a[j][1] * up) for j in taken]
 
+    lengths = [math.sqrt(px * px + py * py) for px, py in points]
     least, share, ends, foot = math.inf, 0.0, (0, 0), (0.0, 0.0)
     for i, (px, py) in enumerate(points):
         for j, (qx, qy) in enumerate(points):
+            if lengths[i] > lengths[j]:  # from the longer end, its own weight would be rounding of 1 − share
+                continue
             dx, dy = px - qx, py - qy
             squares = dx * dx + dy * dy
             t = (px * dx + py * dy) / squares if squares > 0.0 else 0.0
@@ -61,14 +64,15 @@ def plane_min_norm(c: list[Pair], a: list[Pair], allowed: list[bool], precision:
             if length < least:
                 least, share, ends, foot = length, t, (i, j), (x, y)
     x, y = foot
-    gap = least - min(px * x + py * y for px, py in points)
-    reach = max(px * px + py * py for px, py in points) or 1.0
-    if not (math.isfinite(least) and gap <= ENTER_TOLERANCE * reach):
-        return None
+    worst = max((least - (px * x + py * y)) / (n or 1.0) for (px, py), n in zip(points, lengths, strict=True))
 
     weights = [0.0] * len(a)
     weights[taken[ends[0]]] += 1.0 - share
     weights[taken[ends[1]]] += share
     terms = sum(weights[j] * (abs(a[j][0]) * s0 + abs(a[j][1]) * s1) for j in taken)
+    if not (math.isfinite(least) and worst <= ENTER_TOLERANCE * terms):
+        return None
     combination = [sum(weights[j] * a[j][i] for j in taken) for i in (0, 1)]
-    return PlaneMinNorm(weights, combination, least, max(gap, 0.0) / reach, least <= 16 * precision * terms * terms)
+    zero = least <= 16 * precision * terms * terms
+    known = terms if zero else math.sqrt(least)
+    return PlaneMinNorm(weights, combination, least, max(worst, 0.0) / known if known > 0.0 else 0.0, zero)

@@ -13,6 +13,8 @@
 #define ENTER_TOLERANCE 4e-15
 #define RATIO_TOLERANCE 1e-12
 #define TINY 1e-300
+#define MOST_PIVOTS 24
+#define INEXACT_GAP 1e-6
 
 // Unrolled loops keep arrays in registers. Past four tasks they do not fit there: then only inner loops are unrolled, so
 // that their loads overlap.
@@ -97,7 +99,9 @@ __device__ __forceinline__ void multiply(const double (&matrix)[SLOTS][DIMS], co
 struct Memory {
     double* factor;  // [m][m]
     double* scale;   // [m]
-    double* norms;   // [N]
+    double* norms;   // [N], of the lifted points
+    double* lengths; // [N], of the points
+    double* terms;   // [N], the lengths of the terms that make a point, together
     double* points;  // [m][N]
     double* lifted;  // [m + 1][N], at least [m][m]
 
@@ -105,7 +109,9 @@ struct Memory {
         factor = begin;
         scale = factor + TASKS * TASKS;
         norms = scale + TASKS;
-        points = norms + count;
+        lengths = norms + count;
+        terms = lengths + count;
+        points = terms + count;
         lifted = points + TASKS * count;
     }
     __device__ __forceinline__ double& gramian(int e) const { return lifted[e]; }
@@ -113,7 +119,7 @@ struct Memory {
     __device__ __forceinline__ bool allowed(int i) const { return !(norms[i] < 0.0); }  // a norm may be NaN
 };
 
-enum Solve { SOLVED, ZERO, FAILED };
+enum Solve { SOLVED, ZERO, FAILED, INEXACT };
 
 struct Found {
     double shares[SLOTS];  // of the points of the support
@@ -132,6 +138,7 @@ __device__ __forceinline__ void solve(const Memory& memory, const Rows& rows, in
     double* const factor = memory.factor;
     double* const scale = memory.scale;
     double* const norms = memory.norms;
+    double* const lengths = memory.lengths;
     double* const points = memory.points;
     double* const lifted = memory.lifted;
     double(&best_shares)[SLOTS] = found.shares;
@@ -156,31 +163,33 @@ __device__ __forceinline__ void solve(const Memory& memory, const Rows& rows, in
 
     factorise(factor, lifted, scale, lane);
 
-    double reach = 0.0, least = INFINITE;
+    double longest = 0.0, shortest = INFINITE;
     for (int i = lane; i < count; i += 32) {
         const bool here = memory.allowed(i);
-        double square = 0.0;
+        const int task = rows.task(i);
+        double square = 0.0, terms = here && task >= 0 ? scale[task] : 0.0;
         for (int d = 0; d < TASKS; ++d) {
             double sum = 0.0;
-            if (here && rows.task(i) >= 0)
-                sum = factor[rows.task(i) * TASKS + d];
+            if (here && task < 0) terms += fabs(rows.entry(i, d)) * scale[d];
+            if (here && task >= 0)
+                sum = factor[task * TASKS + d];
             else if (here)
                 for (int k = 0; k < TASKS; ++k) sum += rows.entry(i, k) * factor[k * TASKS + d];
             points[d * count + i] = sum;
             square += sum * sum;
         }
-        if (here) norms[i] = square;
-        reach = fmax(reach, square);
-        if (here) least = fmin(least, square);
+        lengths[i] = sqrt(square);
+        memory.terms[i] = terms;
+        longest = fmax(longest, lengths[i]);
+        if (here) shortest = fmin(shortest, lengths[i]);
     }
-    reach = warp_max(reach);
-    least = warp_min(least);
-    double lift = fmin(fmax(least, 1e-10 * reach), reach);
-    lift = lift > 0.0 ? lift : 1.0;
-    const double height = sqrt(lift);
+    longest = warp_max(longest);
+    shortest = warp_min(shortest);
+    // As high as the shortest point is long: from higher up, points that are much shorter would look the same.
+    const double height = shortest > 0.0 ? shortest : longest > 0.0 ? longest : 1.0;
     for (int i = lane; i < count; i += 32) {
         const bool here = memory.allowed(i);
-        const double norm = sqrt(norms[i] + lift), inverse = here ? 1.0 / norm : 0.0;
+        const double norm = sqrt(lengths[i] * lengths[i] + height * height), inverse = here ? 1.0 / norm : 0.0;
         norms[i] = here ? norm : 0.0;
         for (int d = 0; d < TASKS; ++d) lifted[d * count + i] = points[d * count + i] * inverse;
         lifted[TASKS * count + i] = height * inverse;
@@ -194,6 +203,7 @@ __device__ __forceinline__ void solve(const Memory& memory, const Rows& rows, in
         index[s] = -1;
     }
     EACH for (int d = 0; d < DIMS; ++d) target[d] = d == TASKS ? 1.0 : 0.0;
+    const double threshold = sqrt(zero_tolerance);  // a norm of this much of its terms is zero
     double best_gap = INFINITE;
     int entering = 0;
     bool pending = false;
@@ -201,20 +211,28 @@ __device__ __forceinline__ void solve(const Memory& memory, const Rows& rows, in
     for (int pivots = 0;; ++pivots) {
         // The iterate as it is: its point of the hull, and the residual that says which point should enter.
         double coefficients[SLOTS], shares[SLOTS], residual[DIMS], x[TASKS];
-        double total = 0.0;
+        double total = 0.0, terms = 0.0, square = 0.0, largest = 0.0;
         EACH for (int s = 0; s < SLOTS; ++s) {
             coefficients[s] = inverse[s][TASKS];
-            shares[s] = index[s] < 0 ? 0.0 : fmax(coefficients[s], 0.0) / norms[index[s]];
+            largest = fmax(largest, coefficients[s]);
+        }
+        subtract(support, coefficients, target, residual);
+        // Refined once: of points nearly parallel, such as constraints that one long gradient dominates, the inverse
+        // knows the coefficients apart only roughly.
+        multiply(inverse, residual, shares);
+        EACH for (int s = 0; s < SLOTS; ++s) {
+            shares[s] = index[s] < 0 ? 0.0 : fmax(coefficients[s] + shares[s], 0.0) / norms[index[s]];
             total += shares[s];
         }
         EACH for (int d = 0; d < TASKS; ++d) x[d] = 0.0;
         EACH for (int s = 0; s < SLOTS; ++s) {
             shares[s] /= fmax(total, TINY);
+            terms += index[s] < 0 ? 0.0 : shares[s] * memory.terms[index[s]];
             INNER for (int d = 0; d < TASKS; ++d) x[d] += index[s] < 0 ? 0.0 : shares[s] * points[d * count + index[s]];
         }
-        subtract(support, coefficients, target, residual);
+        EACH for (int d = 0; d < TASKS; ++d) square += x[d] * x[d];
 
-        double steepest = -INFINITE, lowest = INFINITE;
+        double steepest = -INFINITE, worst = 0.0;
         int first = 0;
         for (int i = lane; i < count; i += 32) {
             double slope = lifted[TASKS * count + i] * residual[TASKS], product = 0.0;
@@ -226,13 +244,13 @@ __device__ __forceinline__ void solve(const Memory& memory, const Rows& rows, in
                 steepest = slope;
                 first = i;
             }
-            if (norms[i] > 0.0) lowest = fmin(lowest, product);
+            if (norms[i] > 0.0) worst = fmax(worst, (square - product) / fmax(lengths[i], TINY));
         }
 #pragma unroll
         for (int bits = 16; bits; bits /= 2) {
             const double slope = __shfl_xor_sync(ALL, steepest, bits);
             const int other = __shfl_xor_sync(ALL, first, bits);
-            lowest = fmin(lowest, __shfl_xor_sync(ALL, lowest, bits));
+            worst = fmax(worst, __shfl_xor_sync(ALL, worst, bits));
             if (slope > steepest || (slope == steepest && other < first)) {
                 steepest = slope;
                 first = other;
@@ -240,16 +258,15 @@ __device__ __forceinline__ void solve(const Memory& memory, const Rows& rows, in
         }
 
         // The iterate of least gap is kept: late pivots are rounding noise and may spoil a good answer.
-        double gap = -lowest;
-        EACH for (int d = 0; d < TASKS; ++d) gap += x[d] * x[d];
-        if (total > 0.0 && gap < best_gap) {
+        const double gap = worst / fmax(fmax(sqrt(square), threshold * terms), TINY);
+        if (total > 0.0 && is_finite(square) && gap < best_gap) {
             best_gap = gap;
             EACH for (int s = 0; s < SLOTS; ++s) {
                 best_shares[s] = shares[s];
                 best_index[s] = index[s];
             }
         }
-        if (pivots == 6 * TASKS + 6) break;
+        if (pivots == MOST_PIVOTS * (TASKS + 1)) break;
 
         double point[DIMS], gain = 0.0;
         if (pending) {
@@ -283,7 +300,8 @@ __device__ __forceinline__ void solve(const Memory& memory, const Rows& rows, in
                 here = s;
             }
         }
-        const bool drop = step * left_squared < gain;
+        // In a tie, which is told only up to rounding, it is dropped: else it would stay with a negative coefficient.
+        const bool drop = step * left_squared < gain + ENTER_TOLERANCE * largest;
         if (drop) {
             EACH for (int d = 0; d < DIMS; ++d) {
                 double value = 0.0;
@@ -328,6 +346,7 @@ __device__ __forceinline__ void solve(const Memory& memory, const Rows& rows, in
         if (lane == d) found.combination = alpha;
     }
     if (!(best_gap < INFINITE)) return;  // no gap was a number: the squares of the input are beyond double
-    found.gap = reach > 0.0 ? fmax(best_gap, 0.0) / fmax(reach, TINY) : 0.0;
-    found.status = found.squared_norm <= zero_tolerance * terms * terms ? ZERO : SOLVED;
+    const bool zero = found.squared_norm <= zero_tolerance * terms * terms;
+    found.status = zero ? ZERO : best_gap > INEXACT_GAP ? INEXACT : SOLVED;
+    found.gap = zero ? threshold * best_gap : best_gap;
 }

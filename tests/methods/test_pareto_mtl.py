@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from core.hulls import gradients
 from paretomtl import core, preferences
 from paretomtl.methods import MGDA, ParetoMTL, State, Status, Step
 
@@ -121,6 +122,24 @@ def test_weights_that_are_rounding_are_not_blown_up() -> None:
     assert (plain != 0).any()
     rescaled, _ = ParetoMTL(rescale=True).weigh(step, state)
     assert (rescaled == 0).all()
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 5])
+def test_weights_that_are_tiny_for_a_long_gradient_are_no_rounding(tasks: int) -> None:
+    """Of gradients 1e16 times longer weights of 1e-16 are right; rescaling multiplies them like all others."""
+    jacobian = gradients(20, tasks, 16, seed=tasks)
+    losses = torch.rand(20, tasks, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 0.1
+    step = Step(losses, jacobian @ jacobian.mT, number=1, total=2)
+    plain, rescaled = (
+        method.weigh(step, method.init(preferences.even(20, tasks)))[0]
+        for method in (ParetoMTL(release_steps=1), ParetoMTL(release_steps=1, rescale=True))
+    )
+    assert plain[plain != 0].abs().min() < 1e-15
+    torch.testing.assert_close(rescaled, plain * tasks / plain.abs().sum(-1, keepdim=True), rtol=1e-12, atol=0)
+    descent = (rescaled[:, None] @ jacobian).squeeze(1)
+    cosines = torch.nn.functional.cosine_similarity(jacobian, descent[:, None], dim=-1)
+    lost = (rescaled.abs() * jacobian.norm(dim=-1)).sum(-1, keepdim=True) / descent.norm(dim=-1, keepdim=True)
+    assert (cosines >= -2e-14 * lost).all()
 
 
 def test_rescaling_does_not_depend_on_the_scale_of_the_losses() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from core.hulls import KINDS, hulls
+from core.hulls import KINDS, gradients, hulls
 from emulate import Launches, Operations, needs_compiler
 from paretomtl import core, preferences
 from paretomtl.methods import ParetoMTL, State, Status, Step, _method, _pareto_mtl_kernel
@@ -146,6 +146,27 @@ def test_options_and_phases_of_many_subproblems_at_once() -> None:
                 whole = dataclasses.replace(step, number=number)
                 for name, tensor in by_kernel(method, whole, state)[1].items():
                     assert torch.equal(tensor, after[name])
+
+
+@pytest.mark.parametrize("digits", [8, 16])
+@pytest.mark.parametrize("options", [{}, {"release_steps": 9}, {"rescale": True}, {"unit_rows": True}])
+def test_gradients_of_any_lengths(options: dict[str, Any], digits: int) -> None:
+    """Lengths over so many orders: what each task adds to the step is the same in both forms, and no task rises."""
+    method = ParetoMTL(initial_steps=0, **options)
+    for tasks in (3, 8):
+        state = make_state(method, 6, tasks, seed=0)
+        step = make_step("plain", state, 1, broken=False, number=1, total=10)
+        jacobian = gradients(6, tasks, digits, seed=tasks)
+        step = dataclasses.replace(step, gramian=jacobian @ jacobian.mT)
+        found, after = by_kernel(method, step, state)
+        expected, after_torch = method.weigh(step, state)
+        assert torch.equal(after["status"], after_torch["status"])
+        parts = [weights.double()[..., None] * jacobian for weights in (found, expected)]
+        size = parts[1].norm(dim=-1).sum(-1)
+        assert ((parts[0] - parts[1]).norm(dim=-1).amax(-1) <= 1e-6 * size).all()
+        descent = parts[0].sum(1)
+        cosines = torch.nn.functional.cosine_similarity(jacobian, descent[:, None], dim=-1)
+        assert (cosines >= -1e-6 * (size / descent.norm(dim=-1))[:, None]).all()
 
 
 def test_without_a_plan_the_initial_phase_has_no_cap() -> None:

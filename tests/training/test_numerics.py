@@ -156,6 +156,20 @@ def test_a_ratio_of_gradients_that_fits(method: Method, ratio: float) -> None:
         torch.testing.assert_close(step(losses, released, torch.float64)[0], weights, rtol=1e-6, atol=1e-30)
 
 
+@given(st.lists(st.integers(-8, 8), min_size=2, max_size=8), st.integers(0, 2**20))
+def test_conflicting_gradients_of_any_lengths(exponents: list[int], seed: int) -> None:
+    """Along the step no loss rises, relative to the length of its own gradient and that of the step."""
+    tasks = len(exponents)
+    j = torch.randn(tasks, tasks + 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    j = j * torch.tensor([[10.0**exponent] for exponent in exponents], dtype=torch.float64)
+    x = nn.Parameter(torch.zeros(tasks + 1, dtype=torch.float64))
+    weights = pm.backward(torch.stack([1.0 + row @ x for row in j]), pm.MGDA().bind(torch.ones(1, tasks), 0), [x])
+    assert x.grad is not None
+    lost = (weights * j.norm(dim=-1)).sum() / x.grad.norm()
+    cosines = j @ x.grad / (j.norm(dim=-1) * x.grad.norm())
+    assert (cosines >= -2e-14 * lost).all()
+
+
 @both_strategies
 @pytest.mark.parametrize("scale", [1e-30, 1e-42, 0.0])
 @pytest.mark.parametrize("method", [*BY_GRAMIAN, *BY_LOSSES], ids=lambda m: m.name)

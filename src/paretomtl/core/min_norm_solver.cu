@@ -97,13 +97,13 @@ __device__ __forceinline__ void multiply(const double (&matrix)[SLOTS][DIMS], co
 
 // Shared memory for N points. Before a problem is solved, lifted holds its Gramian and norms say which points are allowed.
 struct Memory {
-    double* factor;  // [m][m]
-    double* scale;   // [m]
-    double* norms;   // [N], of the lifted points
-    double* lengths; // [N], of the points
-    double* terms;   // [N], the lengths of the terms that make a point, together
-    double* points;  // [m][N]
-    double* lifted;  // [m + 1][N], at least [m][m]
+    double* factor;   // [m][m]
+    double* scale;    // [m]
+    double* norms;    // [N], of the lifted points
+    double* lengths;  // [N], of the points
+    double* terms;    // [N], the lengths of the terms that make a point, together
+    double* points;   // [m][N]
+    double* lifted;   // [m + 1][N], at least [m][m]
 
     __device__ __forceinline__ Memory(double* begin, int count) {
         factor = begin;

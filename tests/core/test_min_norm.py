@@ -53,7 +53,7 @@ def _check_the_reported_gap(found: MinNorm, gramian: torch.Tensor, rows: torch.T
     outside, lost = certificate(gramian, rows, allowed, found.weights)
     solved = found.status == Solve.SOLVED
     assert ((found.gap - outside).abs() <= 0.1 * outside + 1e-14 * lost)[solved].all()
-    assert (found.gap <= torch.where(solved, 1e-7, 1e-13)).all()
+    assert (found.gap <= torch.where(solved, 5e-7, 1e-13)).all()
 
 
 @pytest.mark.parametrize("scale", ["none", "problem"])

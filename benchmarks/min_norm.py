@@ -6,7 +6,7 @@
 Speed: a batch of 25 subproblems with 3 tasks and 27 points (25 preferences: 3 tasks and 24 constraints), the solvers
 called in turn in every round, medians over the rounds after a warm-up; then, in the same run, one training step of
 LeNet (batch 256, one forward pass, two backward passes). Accuracy: the worst gap over random hulls with 2 to 16 tasks,
-per kind.
+per kind. Lengths: by how much a task with a short gradient may rise, over 16 orders of magnitude.
 Solvers that are not installed are left out.
 """
 
@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parents[1] / "tests")]
 
-from core.hulls import KINDS, SCALES, gap, hulls  # noqa: E402
+from core.hulls import KINDS, SCALES, gap, gradient_certificate, gradients, hulls  # noqa: E402
 from paretomtl import core, preferences  # noqa: E402
 from paretomtl.core._min_norm import _factor  # noqa: E402
 from paretomtl.experiments import Row, environment, save_rows  # noqa: E402
@@ -51,7 +51,7 @@ def main() -> None:
     out = parser.parse_args().out
     device = "cuda" if torch.cuda.is_available() else "cpu"
     common = {"device": device, "threads": torch.get_num_threads(), **environment()}
-    rows = [{**row, **common} for row in [*speed(device), *(accuracy() if device == "cpu" else [])]]
+    rows = [{**row, **common} for row in [*speed(device), *([*accuracy(), *lengths()] if device == "cpu" else [])]]
     save_rows(out / f"min_norm-{device}.json", "min_norm", "python benchmarks/min_norm.py", rows)
     for row in rows:
         print({name: value for name, value in row.items() if name not in common})
@@ -200,6 +200,36 @@ def accuracy(problems: int = 20) -> list[Row]:
                     "worst_gap_easy": float(f"{worst['easy']:.2g}"),
                     "worst_gap_hard": float(f"{worst['hard']:.2g}"),
                     "not_finite": broken,
+                }
+            )
+    return found
+
+
+def lengths(problems: int = 5_000) -> list[Row]:
+    """By how much ⟨g, d⟩ ≥ |d|² fails, relative to |g| |d|, for gradients whose lengths differ by so many digits."""
+    found = []
+    for precision in (torch.float64, torch.float32):
+        for digits in (0, 4, 8, 12, 16):
+            rows = []
+            for tasks in range(2, 9):
+                jacobian = gradients(problems, tasks, digits, seed=tasks)
+                solved = core.min_norm((jacobian @ jacobian.mT).to(precision))
+                fails, norm, terms = gradient_certificate(jacobian, solved.weights.double())
+                known = solved.status == core.Solve.SOLVED
+                rows.append([(~known).sum(), fails[known].max(), (fails * norm / terms)[known].max()])
+            unsolved, worst, cancelled = (
+                torch.stack([torch.as_tensor(x) for x in part]) for part in zip(*rows, strict=True)
+            )
+            found.append(
+                {
+                    "what": "lengths",
+                    "precision": str(precision).removeprefix("torch."),
+                    "digits": digits,
+                    "tasks": "2 to 8",
+                    "problems": 7 * problems,
+                    "zero": int(unsolved.sum()),
+                    "fails_by": float(f"{float(worst.max()):.2g}"),
+                    "fails_by_of_cancelled": float(f"{float(cancelled.max()):.2g}"),
                 }
             )
     return found

@@ -62,6 +62,15 @@ def gradients(size: int, tasks: int, digits: float, seed: int, *, dimensions: in
     return jacobian / jacobian.norm(dim=-1, keepdim=True) * 10.0**exponents
 
 
+def gradient_certificate(jacobian: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """By the gradients themselves: how much it fails, the length of d, and the terms that cancelled in d."""
+    lengths = jacobian.norm(dim=-1)
+    d = (weights[:, None] @ jacobian).squeeze(1)
+    norm = d.norm(dim=-1, keepdim=True)
+    violations = norm / lengths - (jacobian @ d[..., None]).squeeze(-1) / (lengths * norm)
+    return violations.amax(-1), norm[:, 0], (weights * lengths).sum(-1)
+
+
 def gap(gramian: Tensor, rows: Tensor, allowed: Tensor, weights: Tensor) -> Tensor:
     """``(sᵀHs − min_j (Hs)_j) / max_j H_jj`` over the allowed points, H = A C Aᵀ: zero exactly at the optimum."""
     h = rows @ gramian @ rows.mT

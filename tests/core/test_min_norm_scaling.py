@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from core.hulls import certificate as hull_certificate
-from core.hulls import gradients, hulls
+from core.hulls import gradient_certificate, gradients, hulls
 from core.oracle import daqp_point, exact_weights
 from core.test_min_norm_kernel import by_kernel
 from emulate import needs_compiler
@@ -27,20 +27,11 @@ ROUNDING = 2e-14
 both_forms = pytest.mark.parametrize("solve", [min_norm, pytest.param(by_kernel, marks=needs_compiler)])
 
 
-def certificate(jacobian: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """By the gradients themselves: how much it fails, the length of d, and the terms that cancelled in d."""
-    lengths = jacobian.norm(dim=-1)
-    d = (weights[:, None] @ jacobian).squeeze(1)
-    norm = d.norm(dim=-1, keepdim=True)
-    violations = norm / lengths - (jacobian @ d[..., None]).squeeze(-1) / (lengths * norm)
-    return violations.amax(-1), norm[:, 0], (weights * lengths).sum(-1)
-
-
 def check(jacobian: Tensor, found: MinNorm) -> None:
     assert (found.status == Solve.SOLVED).all()
     assert (found.weights >= 0).all()
     torch.testing.assert_close(found.weights.sum(-1), torch.ones(len(jacobian), dtype=torch.float64))
-    worst, norm, terms = certificate(jacobian, found.weights)
+    worst, norm, terms = gradient_certificate(jacobian, found.weights)
     assert (worst <= ROUNDING * terms / norm).all()
     assert ((found.gap - worst.clamp_min(0.0)).abs() <= ROUNDING * terms / norm).all()
     torch.testing.assert_close(found.squared_norm.sqrt(), norm, rtol=1e-6, atol=0)
@@ -68,7 +59,7 @@ def test_a_gramian_in_float32_knows_as_much_as_float32(digits: int) -> None:
     for tasks in range(2, 9):
         jacobian = gradients(60, tasks, digits, seed=tasks)
         found = min_norm((jacobian @ jacobian.mT).float())
-        worst, norm, terms = certificate(jacobian, found.weights.double())
+        worst, norm, terms = gradient_certificate(jacobian, found.weights.double())
         assert ((worst <= 2e-6 * terms / norm) | (found.status == Solve.ZERO)).all()
 
 
@@ -93,7 +84,7 @@ def test_the_norm_is_the_least_by_rational_numbers(
             (jacobian @ jacobian.mT).expand(2, tasks, tasks)
         )  # two: one alone may go through plain numbers
     for solved in (MinNorm(*(part[:1] for part in found)), min_norm(jacobian @ jacobian.mT)):
-        _, norm, terms = certificate(jacobian, solved.weights)
+        _, norm, terms = gradient_certificate(jacobian, solved.weights)
         least, least_terms = exact_norm(jacobian[0])
         if solved.status == Solve.ZERO:  # as far as a Gramian can tell
             assert norm <= (8 * tasks * 2.3e-16) ** 0.5 * terms * 1.01
@@ -146,7 +137,7 @@ def test_constraints_that_a_long_gradient_dominates_are_kept_too() -> None:
             found = min_norm(jacobian @ jacobian.mT, rows)
             assert (found.status == Solve.SOLVED).all()
             points = rows @ jacobian
-            worst, norm, terms = certificate(points, found.weights)
+            worst, norm, terms = gradient_certificate(points, found.weights)
             assert (worst <= 10 * ROUNDING * terms / norm).all(), (tasks, digits)
 
 

@@ -120,3 +120,13 @@ def test_a_difference_in_words() -> None:
     assert said == "gains 0.7 in b (-100 %); gives up 0.4 in a (+67 %), 0.1 in a accuracy (-13 %)"
     assert difference(table, 0, 1) == "gains 0.3 in b (-30 %); gives up 0.6 in a, 0.1 in a accuracy (-11 %)"
     assert difference(table, 1, 1) == "makes no difference"
+
+
+def test_many_solutions_take_little_memory_and_too_many_are_refused() -> None:
+    def front(count: int) -> Table:
+        first = torch.linspace(0.0, 1.0, count, dtype=torch.float64)
+        return table_of(front_of(torch.stack([first, (1 - first).square()], -1).tolist()), None)
+
+    assert begin(front(200)).scores.numel() <= 2 * 16_200 * 200
+    with pytest.raises(ValueError, match=r"questions must be about at most 1,000 solutions .* Got 1,001 on 'train'"):
+        begin(front(1001))

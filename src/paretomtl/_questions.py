@@ -13,6 +13,7 @@ from torch import Tensor
 from paretomtl._selection import Table
 
 _USERS = 16_000  # that are imagined, where there are more than two tasks
+_MOST = 1000  # solutions to ask about; what is remembered grows with their square
 _SECOND = 1e-3  # of the sum, beside the largest of the weighed losses
 
 
@@ -70,6 +71,11 @@ def begin(table: Table) -> Search:
     found: dict[tuple[float, ...], int] = {}
     for row in table.within_reference():
         found.setdefault(tuple(table.losses[row].tolist()), row)
+    if len(found) > _MOST:
+        raise ValueError(
+            f"questions must be about at most {_MOST:,} solutions that no other one dominates. Got {len(found):,} on "
+            f"'{table.split}': choose by direction, importance, regret or bounds."
+        )
     points = sorted(found)
     columns = tuple(found[point] for point in points)
     if len(points) < 2:
@@ -106,9 +112,16 @@ def _weights(values: Tensor) -> Tensor:
     for a, b in combinations(values.tolist(), 2):
         rise, fall = b[0] - a[0], a[1] - b[1]
         turns.add(fall / (rise + fall))
-    ordered = sorted(turns)
+    ordered = _thinned(sorted(turns))
     first = torch.tensor([(a + b) / 2 for a, b in pairwise(ordered)], dtype=torch.float64)
     return torch.stack([first, 1 - first], -1)
+
+
+def _thinned(ordered: list[float]) -> list[float]:
+    """At most as many as users are imagined, evenly, first and last among them: their number grows as K² / 2."""
+    if len(ordered) <= _USERS:
+        return ordered
+    return [ordered[round(i * (len(ordered) - 1) / (_USERS - 1))] for i in range(_USERS)]
 
 
 def difference(table: Table, one: int, other: int) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import moocore
 import numpy as np
 import pytest
@@ -7,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from paretomtl.core import dominates, nondominated
+from paretomtl.core import _shapes, dominates, in_region, nondominated
 
 losses = hnp.arrays(
     np.float64, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12), elements=st.integers(0, 4)
@@ -54,3 +57,37 @@ def test_bad_input_is_named() -> None:
         nondominated(torch.ones(3))
     with pytest.raises(ValueError, match=r"'b' must have shape \[..., 2\]. Got \[3\]"):
         dominates(torch.ones(2), torch.ones(3))
+
+
+class Sizes(TorchDispatchMode):
+    """Notes the largest tensor that is made."""
+
+    largest = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if isinstance(found, torch.Tensor):
+            self.largest = max(self.largest, found.numel())
+        return found
+
+
+@given(losses, st.integers(1, 40))
+def test_blocks_change_nothing(points: np.ndarray, size: int) -> None:
+    a = torch.from_numpy(points).repeat(2, 1, 1)
+    a[0, 0, 0], a[1, -1, -1] = NAN, INF
+    with pytest.MonkeyPatch.context() as patch:
+        whole = nondominated(a)
+        patch.setattr(_shapes, "BLOCK", size)
+        assert torch.equal(nondominated(a), whole)
+
+
+def test_memory_grows_with_the_vectors_and_not_with_their_pairs() -> None:
+    count = 3000
+    a = torch.rand(count, 2, generator=torch.Generator().manual_seed(0))
+    with Sizes() as sizes:
+        kept = nondominated(a)
+    assert sizes.largest <= _shapes.BLOCK < count * count
+    assert (kept.numpy() == moocore.is_nondominated(a.double().numpy(), keep_weakly=True)).all()
+    with Sizes() as sizes:
+        in_region(torch.nn.functional.normalize(a.double(), dim=-1), a.double())
+    assert sizes.largest <= _shapes.BLOCK

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paretomtl import core, preferences
+from paretomtl.core import _shapes
 
 
 @given(
@@ -86,3 +87,14 @@ def test_losses_that_are_not_numbers_are_in_no_region() -> None:
     losses = torch.tensor([[torch.nan, 0.2], [0.8, torch.nan], [0.0, 0.0]])
     vectors = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     assert core.in_region(vectors, losses).tolist() == [False, False, True]
+
+
+@given(count=st.integers(1, 12), tasks=st.integers(2, 4), size=st.integers(1, 60), seed=st.integers(0, 99))
+def test_blocks_change_nothing(count: int, tasks: int, size: int, seed: int) -> None:
+    losses = torch.rand(2, count, tasks, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    losses[0, 0], losses[1, -1, 0] = 0.0, torch.nan
+    vectors = preferences.even(count, tasks)
+    whole = (core.constraint_values(core.region_rows(vectors), losses) <= 1e-9).all(-1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_shapes, "BLOCK", size)
+        assert torch.equal(core.in_region(vectors, losses), whole)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_trailing
+from paretomtl.core._shapes import blocks, check_trailing
 
 
 def dominates(a: Tensor, b: Tensor) -> Tensor:
@@ -27,7 +28,8 @@ def dominates(a: Tensor, b: Tensor) -> Tensor:
 def nondominated(losses: Tensor) -> Tensor:
     """Which of the K vectors in ``losses [..., K, m]`` no other one dominates, ``[..., K]`` bool.
 
-    All copies of a non-dominated vector are kept. A vector with a NaN never is.
+    All copies of a non-dominated vector are kept. A vector with a NaN never is. Memory grows with K, not with its
+    square: many vectors are compared with all in blocks.
 
     Example:
         >>> import torch
@@ -35,5 +37,9 @@ def nondominated(losses: Tensor) -> Tensor:
         tensor([ True,  True, False])
     """
     check_trailing("losses", losses, "K", "m")
-    beaten = dominates(losses[..., :, None, :], losses[..., None, :, :]).any(-2)
+    parts = [
+        dominates(losses[..., :, None, :], losses[..., None, block, :]).any(-2)
+        for block in blocks(losses.shape[-2], losses.numel())
+    ]
+    beaten = parts[0] if len(parts) == 1 else torch.cat(parts, -1)
     return ~beaten & ~losses.isnan().any(-1)

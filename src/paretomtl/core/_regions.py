@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_floating, check_trailing, may_ask
+from paretomtl.core._shapes import blocks, check_floating, check_trailing, may_ask
 
 FEASIBLE_TOLERANCE = 1e-9  # a constraint value under this counts as satisfied: losses are compared after normalisation
 
@@ -24,10 +24,16 @@ def region_rows(preferences: Tensor) -> Tensor:
     check_floating("preferences", preferences)
     if preferences.ndim != 2:
         raise ValueError(f"'preferences' must have shape [K, m]. Got {list(preferences.shape)} instead.")
+    return _rows_of(preferences, slice(0, len(preferences)))
+
+
+def _rows_of(preferences: Tensor, some: slice) -> Tensor:
+    """The constraint rows of some regions, ``[n, K−1, m]``."""
     count, tasks = preferences.shape
-    other = torch.arange(count - 1, device=preferences.device).expand(count, -1)
-    other = other + (other >= torch.arange(count, device=preferences.device)[:, None]).long()
-    return preferences[other.reshape(-1)].reshape(count, count - 1, tasks) - preferences[:, None, :]
+    own = torch.arange(count, device=preferences.device)[some]
+    other = torch.arange(count - 1, device=preferences.device).expand(len(own), -1)
+    other = other + (other >= own[:, None]).long()
+    return preferences[other.reshape(-1)].reshape(len(own), count - 1, tasks) - preferences[some, None, :]
 
 
 def constraint_values(rows: Tensor, losses: Tensor) -> Tensor:
@@ -78,9 +84,18 @@ def active_main(values: Tensor, rows: Tensor, epsilon: float) -> Tensor:
 def in_region(preferences: Tensor, losses: Tensor) -> Tensor:
     """Whether ``losses[..., k, :]`` lies in the region of ``preferences[k]``, ``[..., K]`` bool (paper, equation 6).
 
+    Memory grows with K, not with its square: many regions are looked at in blocks.
+
     Example:
         >>> u = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
         >>> in_region(u, torch.tensor([[0.9, 0.2], [0.8, 0.3]]))
         tensor([ True, False])
     """
-    return (constraint_values(region_rows(preferences), losses) <= FEASIBLE_TOLERANCE).all(-1)
+    if preferences.ndim != 2 or not len(preferences) or losses.shape[-2:] != preferences.shape:
+        return (constraint_values(region_rows(preferences), losses) <= FEASIBLE_TOLERANCE).all(-1)  # says what is wrong
+    check_floating("preferences", preferences)
+    parts = [
+        (constraint_values(_rows_of(preferences, block), losses[..., block, :]) <= FEASIBLE_TOLERANCE).all(-1)
+        for block in blocks(len(preferences), losses.numel())
+    ]
+    return parts[0] if len(parts) == 1 else torch.cat(parts, -1)

@@ -7,6 +7,9 @@ import math
 import torch
 from torch import Tensor
 
+BLOCK = 1 << 22
+"""So many numbers are compared at a time where all pairs of rows are: 32 MiB in float64."""
+
 
 def check_count(name: str, count: int) -> None:
     """Refuse what is not a positive whole number."""
@@ -57,3 +60,14 @@ def check_gramian(name: str, gramian: Tensor) -> int:
     if gramian.ndim < 2 or gramian.shape[-1] != gramian.shape[-2] or gramian.shape[-1] == 0:
         raise ValueError(f"'{name}' must have shape [..., m, m]. Got {list(gramian.shape)} instead.")
     return gramian.shape[-1]
+
+
+def blocks(count: int, each: int) -> list[slice]:
+    """All of ``count`` rows in blocks, so that a block with ``each`` numbers a row takes little memory; one if few.
+
+    Example:
+        >>> blocks(3, 10)
+        [slice(0, 3, None)]
+    """
+    size = max(1, BLOCK // max(1, each))
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)] or [slice(0, 0)]

@@ -73,7 +73,7 @@ def view_of(
         >>> view["nondominated"]["train"]
         [True, True, True, True, True]
     """
-    rows = list(front.subproblems)
+    rows, trained = list(front.subproblems), set(front.subproblems)
     directions = front.reading == "direction"
     reference = front.reference if reference is None else reference
     done = len(front.history["losses"]) if "losses" in front.history else 0
@@ -94,7 +94,7 @@ def view_of(
         "subproblems": rows,
         "kept": list(front.epochs) or None,
         "preferences": rounded(front.preferences[rows]),
-        "others": rounded(front.preferences[[k for k in range(len(front.preferences)) if k not in rows]]),
+        "others": rounded(front.preferences[[k for k in range(len(front.preferences)) if k not in trained]]),
         "values": {split: _values(front, split) for split in front.losses},
         "better": {**dict.fromkeys(losses, "lower"), **{name: _better(front, name) for name in _metric_names(front)}},
         "nondominated": {split: best_of(table) for split, table in front.losses.items()},

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +20,14 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._extras import require
+from paretomtl._opening import (
+    RECORD,
+    TENSORS,
+    create_file,
+    open_file,
+    read_file,
+    remove_files,
+)
 
 _HINT = " Nothing in it can be trusted."
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR)
@@ -35,7 +44,7 @@ def check_writable(name: str, folder: Path) -> None:
     mark = _unfinished(folder / "writable")
     try:
         make_folder(folder)
-        mark.write_bytes(b"")
+        create_file(mark).close()
         mark.unlink(missing_ok=True)
     except OSError as error:
         raise ValueError(f"'{name}' must be a folder that can be written. {error}.") from None
@@ -105,14 +114,15 @@ def write_record(path: Path, content: Mapping[str, Any], *, format: int) -> None
     write_text(path, json.dumps({**plain, "sha256": _checksum_of_json(plain)}, indent=2, ensure_ascii=False))
 
 
-def read_record(path: Path, formats: Collection[int | None]) -> dict[str, Any]:
+def read_record(path: Path, formats: Collection[int | None], *, limit: int = RECORD) -> dict[str, Any]:
     """What :func:`write_record` wrote; an error for another format, and for a file that was changed.
 
     Args:
         path: the file.
         formats: those that are known; None for files that say none. Files without a checksum are older ones.
+        limit: the most bytes that it may have.
     """
-    stored = read_json(path)
+    stored = read_json(path, limit=limit)
     if not isinstance(stored, dict):
         raise ValueError(f"'{path}' must hold a JSON object. Got {type(stored).__name__} instead.")
     check_format(path, stored.get("format"), formats)
@@ -141,7 +151,7 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
     unfinished = _unfinished(path)
     moved = None
     try:
-        with unfinished.open("wb") as file:
+        with create_file(unfinished) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -158,37 +168,59 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
     sync_folder(path.parent)
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """What :func:`write_tensors` wrote; a ValueError that names a file which is truncated or was changed."""
+def read_tensors(path: Path, checksum: str = "") -> tuple[dict[str, Tensor], dict[str, str]]:
+    """What :func:`write_tensors` wrote; a ValueError that names a file which is truncated or was changed.
+
+    Args:
+        path: the file.
+        checksum: what the checksum of its content begins with, where that is known from elsewhere: tensors of another
+            file, whole and under this name, are an error, too.
+    """
     safetensors = require("safetensors", "all")
-    path.open("rb").close()  # what the system refuses is no damage
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            meta = dict(file.metadata() or {})
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-    except Exception as error:
-        raise ValueError(f"'{path}' must be a whole file of tensors. It is damaged ({error}).{_HINT}") from None
-    checksum = meta.pop("sha256", None)
-    if checksum != _checksum(tensors, meta):
+    with open_file(path, limit=TENSORS) as opened:  # what the system refuses is no damage
+        try:
+            with safetensors.safe_open(path, framework="pt") as file:
+                meta = dict(file.metadata() or {})
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+        except Exception as error:
+            raise ValueError(f"'{path}' must be a whole file of tensors. It is damaged ({error}).{_HINT}") from None
+        if not os.path.samestat(os.fstat(opened.fileno()), path.lstat()):
+            raise ValueError(f"'{path}' must stay as it is while it is read. It was exchanged.{_HINT}")
+    found = meta.pop("sha256", None)
+    if found != _checksum(tensors, meta):
         raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was changed.{_HINT}")
+    if not found.startswith(checksum):
+        raise ValueError(
+            f"'{path}' must hold the tensors with the checksum {checksum[:16]}... Got those of another file, "
+            f"{found[:16]}..., which are whole."
+        )
     return tensors, meta
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, *, limit: int = RECORD) -> Any:
     """The content of a JSON file; a ValueError that names the file where it is none."""
-    return parse_json(path.read_bytes(), f"'{path}'")
+    return parse_json(read_file(path, limit=limit), f"'{path}'")
 
 
 def parse_json(text: bytes, what: str) -> Any:
     """The content of JSON in UTF-8.
 
-    A ValueError, which begins with what it is, for all else: also for numbers of thousands of digits, and for brackets
-    within brackets without end.
+    A ValueError, which begins with what it is, for all else: also for numbers of thousands of digits, for brackets
+    within brackets without end, and for a name that an object has twice, of which readers would take one or the other.
     """
     try:
-        return json.loads(text.decode())
+        return json.loads(text.decode(), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{what} must be a JSON file. It is damaged: {error}.") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r:.80} is there twice")
+        found[name] = value
+    return found
 
 
 @torch.no_grad()
@@ -282,12 +314,21 @@ def _checksum(tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def sweep(folder: Path, *, seconds: float = 0.0) -> None:
-    """Remove what writes that never ended left behind, where nothing was written to it for some time."""
-    for path in folder.glob(".*.unfinished-*"):
-        with suppress(FileNotFoundError):  # another process was quicker
-            if time.time() - path.stat().st_mtime >= seconds:
-                path.unlink()
+def sweep(folder: Path, *, seconds: float = 0.0, follow: bool = True) -> None:
+    """Remove what writes that never ended left behind, where nothing was written to it for some time.
+
+    Args:
+        folder: where to look.
+        seconds: how long nothing was written.
+        follow: whether the folder itself may be a link; inside of a run's folder it may not.
+    """
+    now = time.time()
+    remove_files(folder, lambda name, found: is_leftover(name) and now - found.st_mtime >= seconds, follow=follow)
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a name is that of a write that never ended."""
+    return fnmatchcase(name, ".*.unfinished-*")
 
 
 def sync_folder(folder: Path) -> None:

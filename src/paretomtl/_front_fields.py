@@ -5,10 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from paretomtl._files import from_lists
+
+MOST = 20_000
+"""How many solutions a front may have."""
+
+_LARGEST = 2**63  # whole numbers in a file are smaller
+_DTYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
 _SPLITS = ("train", "val", "test")
 _READINGS = ("direction", "importance", "start")
+
+
+def check_count(rows: Any) -> None:
+    """Refuse a front of more rows of preferences than a front may have: work grows with their square."""
+    count = rows if isinstance(rows, int) else len(rows) if isinstance(rows, list) else 0
+    if count > MOST:
+        raise ValueError(f"a front must have at most {MOST:,} solutions. Got {count:,} preferences instead")
+
+
+def to_dtype(name: Any) -> torch.dtype:
+    """The kind of numbers that losses are, by its name."""
+    if not isinstance(name, str) or name not in _DTYPES:
+        raise ValueError(f"'dtype' must be one of {', '.join(_DTYPES)}. Got {name!r:.80} instead")
+    return _DTYPES[name]
+
+
+def to_numbers(field: str, lists: Any, dtype: torch.dtype) -> Tensor:
+    """A tensor from nested lists of numbers."""
+    try:
+        return from_lists(lists, dtype)
+    except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
+        said = str(error).splitlines()[0]
+        raise ValueError(f"'{field!s:.80}' must be numbers in rows of one length. Got something else: {said}") from None
+
+
+def to_tuple(field: str, values: Any) -> tuple[Any, ...]:
+    """A list of a file as it is kept in a front."""
+    if not isinstance(values, list):
+        raise ValueError(f"'{field}' must be a list. Got {type(values).__name__} instead")
+    return tuple(values)
+
+
+def to_mapping(field: str, values: Any) -> Mapping[str, Any]:
+    """An object of a file as it is kept in a front."""
+    if not isinstance(values, dict):
+        raise ValueError(f"'{field}' must be an object. Got {type(values).__name__} instead")
+    return values
 
 
 def check_fields(fields: Mapping[str, Any]) -> None:
@@ -46,7 +96,12 @@ def _are(kind: type, values: Any, count: int) -> bool:
     kinds = (int, float) if kind is float else kind
     if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != count:
         return False
-    return all(isinstance(value, kinds) and not isinstance(value, bool) for value in values)
+    return all(isinstance(value, kinds) and not isinstance(value, bool) and _is_small(value) for value in values)
+
+
+def _is_small(value: Any) -> bool:
+    """Whether a number can be computed with: whole numbers of a file may have thousands of digits."""
+    return not isinstance(value, int) or abs(value) < _LARGEST
 
 
 def _shaped(tensors: Mapping[str, Tensor], shape: tuple[int, ...]) -> bool:

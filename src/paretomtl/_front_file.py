@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ import torch
 from torch import Tensor
 
 from paretomtl._files import (
-    from_lists,
     make_folder,
     read_record,
     read_tensors,
@@ -22,7 +22,8 @@ from paretomtl._files import (
     write_record,
     write_tensors,
 )
-from paretomtl._front_fields import check_fields
+from paretomtl._front_fields import check_count, check_fields, to_dtype, to_mapping, to_numbers, to_tuple
+from paretomtl._opening import check_folder_kind, exists, names_in, remove_files
 
 if TYPE_CHECKING:
     from paretomtl.front import Front
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 """The version of what is written."""
 
-_MODELS = re.compile(r"[\w-]{1,100}\.safetensors")
+_MODELS = re.compile(r"models-([0-9a-f]{16})\.safetensors")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_CHECKSUM = "models_sha256"  # of the tensors in that file; fronts of earlier versions have its first digits in the name
 _PLAIN = (
     "problem",
     "method",
@@ -46,17 +49,27 @@ _PLAIN = (
 )
 
 
-def write_front(front: Front, folder: Path) -> None:
-    """Write a front. A crash leaves the old one, or this."""
+def write_front(front: Front, folder: Path, *, follow: bool = True) -> None:
+    """Write a front. A crash leaves the old one, or this.
+
+    Args:
+        front: what to write.
+        folder: where.
+        follow: whether the folder itself may be a link; inside of a run's folder it may not.
+    """
+    check_count(len(front.preferences))
+    if not follow:
+        check_folder_kind(folder)
     make_folder(folder)
-    sweep(folder)
+    sweep(folder, follow=follow)
     unfinished = folder / "models.safetensors"
     checksum = write_tensors(unfinished, _tensors(front), {"kind": "front", "format": str(FORMAT)})
     final = folder / f"models-{checksum[:16]}.safetensors"
     unfinished.replace(final)
     sync_folder(folder)  # front.json must not outlive what it names
-    write_record(folder / "front.json", {"models": final.name, **_words(front)}, format=FORMAT)
-    sweep_front(folder)
+    named = {"models": final.name, _CHECKSUM: checksum}
+    write_record(folder / "front.json", {**named, **_words(front)}, format=FORMAT)
+    sweep_front(folder, follow=follow)
 
 
 def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
@@ -65,39 +78,62 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
     A FileNotFoundError where there is no front, a ValueError for one that is damaged or of other tasks; both name it.
     """
     path = folder
-    if not (folder / "front.json").exists() and (folder / "front" / "front.json").exists():
-        folder = folder / "front"
-    if not (folder / "front.json").exists():
+    if not exists(folder / "front.json") and exists(folder / "front"):
+        check_folder_kind(folder / "front")
+        if exists(folder / "front" / "front.json"):
+            folder = folder / "front"
+    if not exists(folder / "front.json"):
         hint = (
             "an unfinished run; --resume goes on, and watch shows it"
-            if (folder / "config.json").exists()
+            if exists(folder / "config.json")
             else "no front.json"
         )
         raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has {hint}.")
     words = read_record(folder / "front.json", [FORMAT])
     if tasks is not None and list(tasks) != words.get("tasks"):
         raise ValueError(f"'problem' must have the tasks {words.get('tasks')}. Got {list(tasks)} instead.")
-    models = str(words.get("models"))
-    if not _MODELS.fullmatch(models):
-        raise ValueError(f"'{folder / 'front.json'}' must name a file of models beside it. Got {models!r:.80} instead.")
-    tensors, _ = read_tensors(folder / models)
+    tensors, _ = read_tensors(folder / str(words.get("models")), _checksum_in(words, folder))
     try:
         return _fields(words, tensors, "")
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {error!r}.") from None
+        said = f"it has no {error}" if isinstance(error, KeyError) else error
+        said = said if isinstance(error, (KeyError, ValueError)) else repr(error)
+        raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {said}.") from None
 
 
-def sweep_front(folder: Path) -> None:
+def _checksum_in(words: Mapping[str, Any], folder: Path) -> str:
+    """What the checksum of the file of models begins with: all of it, or the 16 digits in the name of older fronts."""
+    models, whole = str(words.get("models")), words.get(_CHECKSUM)
+    match = _MODELS.fullmatch(models)
+    if match is None:
+        raise ValueError(f"'{folder / 'front.json'}' must name a file of models beside it. Got {models!r:.80} instead.")
+    if whole is None:
+        return match[1]
+    if not isinstance(whole, str) or not _SHA256.fullmatch(whole) or not whole.startswith(match[1]):
+        rule = f"must have a checksum in '{_CHECKSUM}' that the name of its models begins"
+        raise ValueError(f"'{folder / 'front.json'}' {rule}. Got {whole!r:.80} and {models!r} instead.")
+    return whole
+
+
+def sweep_front(folder: Path, *, follow: bool = True) -> None:
     """Remove what writes left that were cut short, and models that a whole front does not name."""
-    sweep(folder)
-    for other in leftover_models(folder):
-        other.unlink(missing_ok=True)
+    sweep(folder, follow=follow)
+    named = _named(folder)
+    remove_files(folder, lambda name, _: _is_other(name, named), follow=follow)
 
 
 def leftover_models(folder: Path) -> list[Path]:
     """Files of models that a front does not name; an error where it cannot be read."""
-    named = read_record(folder / "front.json", [FORMAT])["models"]
-    return sorted(path for path in folder.glob("models*.safetensors") if path.name != named)
+    named = _named(folder)
+    return [folder / name for name in names_in(folder, follow=False) if _is_other(name, named)]
+
+
+def _named(folder: Path) -> Any:
+    return read_record(folder / "front.json", [FORMAT])["models"]
+
+
+def _is_other(name: str, named: Any) -> bool:
+    return fnmatchcase(name, "models*.safetensors") and name != named
 
 
 def is_stored(front: Front, folder: Path) -> bool:
@@ -106,7 +142,8 @@ def is_stored(front: Front, folder: Path) -> bool:
         words = read_record(folder / "front.json", [FORMAT])
     except (OSError, ValueError):
         return False
-    return {**json.loads(json.dumps(_words(front))), "models": words.get("models")} == words
+    named = {name: words[name] for name in ("models", _CHECKSUM) if name in words}
+    return {**json.loads(json.dumps(_words(front))), **named} == words
 
 
 def _tensors(front: Front, prefix: str = "") -> dict[str, Tensor]:
@@ -143,21 +180,28 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
         start = f"{prefix}{name}/"
         return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
 
-    dtype = getattr(torch, words["dtype"])
-    inner = words["snapshot"]
+    check_count(words["preferences"])
+    dtype, inner = to_dtype(words["dtype"]), words["snapshot"]
     fields = {
         **{name: words[name] for name in _PLAIN},
-        "tasks": tuple(words["tasks"]),
-        "preferences": from_lists(words["preferences"], torch.float64),
-        "subproblems": tuple(words["subproblems"]),
-        "losses": {split: from_lists(losses, dtype) for split, losses in words["losses"].items()},
-        "metrics": {
-            split: {name: from_lists(values, torch.float64) for name, values in metrics.items()}
-            for split, metrics in words["metrics"].items()
+        "tasks": to_tuple("tasks", words["tasks"]),
+        "preferences": to_numbers("preferences", words["preferences"], torch.float64),
+        "subproblems": to_tuple("subproblems", words["subproblems"]),
+        "losses": {
+            split: to_numbers(f"losses on {split}", losses, dtype)
+            for split, losses in to_mapping("losses", words["losses"]).items()
         },
-        "scale": None if words["scale"] is None else from_lists(words["scale"], torch.float64),
-        "ideal": None if words.get("ideal") is None else tuple(words["ideal"]),
-        "reference": None if words["reference"] is None else tuple(words["reference"]),
+        "metrics": {
+            split: {
+                name: to_numbers(f"{name} on {split}", values, torch.float64)
+                for name, values in to_mapping("metrics", metrics).items()
+            }
+            for split, metrics in to_mapping("metrics", words["metrics"]).items()
+        },
+        "better": to_mapping("better", words["better"]),
+        "scale": None if words["scale"] is None else to_numbers("scale", words["scale"], torch.float64),
+        "ideal": None if words.get("ideal") is None else to_tuple("ideal", words["ideal"]),
+        "reference": None if words["reference"] is None else to_tuple("reference", words["reference"]),
         "parameters": under("parameters"),
         "history": under("history"),
         "measured": under("measured"),

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from paretomtl._opening import WORD, open_handle, read_file
+
 _NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL)
 _PAUSE = 0.02  # seconds between two looks at a lock that is waited for
 _held: set[int] = set()
@@ -41,7 +43,7 @@ class Lock:
     ``msvcrt`` on Windows). The file goes away when the lock is released; one that a killed process left is free.
 
     Args:
-        path: the file; its folder must be there.
+        path: the file; its folder must be there. A link in its place is an error, and nothing is written through it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,7 +54,7 @@ class Lock:
         """Take the lock, or wait for it so long; who has it where it is taken."""
         end = time.monotonic() + seconds
         while True:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            handle = open_handle(self.path, os.O_RDWR | os.O_CREAT)
             try:
                 taken = _try_lock(handle, self.path)
                 current = taken and _is_at(handle, self.path)  # its last holder may have removed the file meanwhile
@@ -68,9 +70,11 @@ class Lock:
         self._handle = handle
         _held.add(handle)
         since = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
+        said = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode()
         with suppress(OSError):  # a full disk: the lock holds without a name
-            os.ftruncate(handle, 0)
-            os.write(handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode())
+            if os.fstat(handle).st_nlink == 1:  # with a second name, a hard link, it is somebody else's file, too
+                os.ftruncate(handle, 0)
+                os.write(handle, said)
         return None
 
     def release(self) -> None:
@@ -101,8 +105,8 @@ def locked(path: Path, seconds: float = 60.0) -> Iterator[None]:
 def is_held(path: Path) -> bool:
     """Whether anybody holds a lock; its file stays as it is."""
     try:
-        handle = os.open(path, os.O_RDWR)
-    except OSError:
+        handle = open_handle(path, os.O_RDWR)
+    except OSError:  # also for what is no regular file
         return False
     try:
         return not _try_lock(handle, path)
@@ -113,15 +117,15 @@ def is_held(path: Path) -> bool:
 def read_holder(path: Path) -> Holder:
     """Who wrote a lock's file last."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = json.loads(read_file(path, limit=WORD).decode())
         return Holder(int(said["pid"]), str(said["host"]), str(said["since"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return Holder()
 
 
 def _is_at(handle: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(handle), path.stat())
+        return os.path.samestat(os.fstat(handle), path.lstat())
     except FileNotFoundError:
         return False
 

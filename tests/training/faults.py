@@ -90,7 +90,7 @@ class Watch:
         if not self._watched(file) or mode not in ("wb", "a"):
             return self._open(file, mode, *rest, **options)
         self._call("open" if mode == "wb" else "append", file)
-        raw = _Watched(file, mode.removesuffix("b"), self)
+        raw = _Watched(file, mode.removesuffix("b"), self, options.get("opener"))
         return io.BufferedWriter(raw) if mode == "wb" else io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8")
 
     def _fsync(self, handle: int) -> None:
@@ -105,8 +105,10 @@ class Watch:
         self._real["replace"](source, target)
 
     def _unlink(self, path: Any, **options: Any) -> None:
-        if self._watched(path) and Path(path).exists():
-            self._call("unlink", path)
+        folder = f"/proc/self/fd/{options['dir_fd']}" if options.get("dir_fd") is not None else ""
+        whole = Path(folder).readlink() / path if folder else path
+        if self._watched(whole) and Path(whole).exists():
+            self._call("unlink", whole)
         self._real["unlink"](path, **options)
 
     def _mkdir(self, path: Any, *rest: Any, **options: Any) -> None:
@@ -116,8 +118,8 @@ class Watch:
 
 
 class _Watched(io.FileIO):
-    def __init__(self, path: Any, mode: str, watch: Watch) -> None:
-        super().__init__(path, mode)
+    def __init__(self, path: Any, mode: str, watch: Watch, opener: Any) -> None:
+        super().__init__(path, mode, opener=opener)
         self._watch = watch
 
     def write(self, data: Any) -> int:

@@ -16,6 +16,7 @@ from torch import Tensor
 from paretomtl import TensorBoard
 from paretomtl._files import file_name, read_record, write_record
 from paretomtl._front_file import is_stored
+from paretomtl._opening import SMALL_RECORD, exists
 from paretomtl.cli._common import (
     NOT_STORED,
     code_of_stop,
@@ -32,6 +33,7 @@ from paretomtl.training import Executor, fit
 from paretomtl.training._ranks import leads
 
 _FILE = "asked.json"
+_LARGEST = 2**63
 FORMAT = 1
 """The version of the file; None are those that said none."""
 
@@ -67,12 +69,12 @@ class Asked:
         A FileNotFoundError for one that was not started on the command line, a ValueError that names a damaged file.
         """
         path = run / _FILE
-        if not path.exists():
+        if not exists(path):
             raise FileNotFoundError(
                 f"'RUN' must be a run of the command line. '{run}' has no {_FILE}; in Python, use pm.fit(problem, "
                 "preferences=front.around(k))."
             )
-        stored = read_record(path, [None, FORMAT])
+        stored = read_record(path, [None, FORMAT], limit=SMALL_RECORD)
         try:
             asked = cls(**stored)
         except TypeError as error:
@@ -80,7 +82,7 @@ class Asked:
         for name, kind in get_type_hints(cls).items():
             value = getattr(asked, name)
             if not _fits(value, kind):
-                raise ValueError(f"'{path}' must hold the options of a run. Got {value!r} for '{name}'.")
+                raise ValueError(f"'{path}' must hold the options of a run. Got {value!r:.80} for '{name}'.")
         return asked
 
     def train(
@@ -131,7 +133,7 @@ class Asked:
         return front, folder
 
     def _keep(self, folder: Path) -> None:
-        if not (folder / _FILE).exists():
+        if not exists(folder / _FILE):
             with suppress(OSError):  # it is only for ``refine``; a full disk is said where it matters
                 write_record(folder / _FILE, dataclasses.asdict(self), format=FORMAT)
 
@@ -142,6 +144,8 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, list) and all(isinstance(part, str) for part in value)
     if isinstance(value, bool):
         return kind is bool
+    if isinstance(value, int) and abs(value) >= _LARGEST:  # numbers in a file may have thousands of digits
+        return False
     return isinstance(value, kind) or (isinstance(value, int) and isinstance(0.0, kind))
 
 

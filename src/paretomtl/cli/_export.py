@@ -11,6 +11,7 @@ import torch
 
 from paretomtl._export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl._files import read_record
+from paretomtl._opening import exists
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import find_problem, problem_in_python, text_console
 from paretomtl.front import Front
@@ -38,8 +39,8 @@ class Source:
     @classmethod
     def of(cls, run: Path, name: str | None, settings: Sequence[str] | None) -> Source:
         """The problem that is named, or else the one that the run was asked for."""
-        folder = run.parent if (run / "front.json").exists() and (run.parent / "config.json").exists() else run
-        if name is not None or not (folder / "asked.json").exists():
+        folder = run.parent if exists(run / "front.json") and exists(run.parent / "config.json") else run
+        if name is not None or not exists(folder / "asked.json"):
             if settings and name is None:
                 raise ValueError("'--with' must go with '--problem': the run does not say what it was asked for.")
             return cls(folder, name, settings or [])
@@ -58,7 +59,7 @@ class Source:
         """What the run knows beyond its front; of a damaged configuration it is told that nothing is."""
         path = self.run / "config.json"
         try:
-            config = read_record(path, [FORMAT]) if path.exists() else {}
+            config = read_record(path, [FORMAT]) if exists(path) else {}
         except (ValueError, OSError) as error:
             config = {}
             tell(f"The card leaves out how the run was configured: {error} See it with: paretomtl doctor {self.run}")

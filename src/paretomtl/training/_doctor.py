@@ -9,12 +9,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from paretomtl._files import NewerFormatError, read_record
+from paretomtl._files import NewerFormatError, is_leftover, read_record
 from paretomtl._front_file import leftover_models
 from paretomtl._locks import Lock, is_held, read_holder
+from paretomtl._opening import SMALL_RECORD, check_folder_kind, exists, kind_of, names_in, remove_files
 from paretomtl.front import Front
 from paretomtl.training import _manifest as manifest
-from paretomtl.training._run import CHECKPOINT, CONFIG, FORMAT, LOCK, PREVIOUS, RunFolder, read_checkpoint
+from paretomtl.training._run import (
+    CHECKPOINT,
+    CONFIG,
+    FORMAT,
+    LOCK,
+    PREVIOUS,
+    RunFolder,
+    identity_of,
+    lines_of,
+    read_checkpoint,
+)
 from paretomtl.training._shard_work import SHARDS
 
 State: TypeAlias = Literal["sound", "note", "mendable", "lost"]
@@ -82,7 +93,7 @@ def mend(run: str | Path) -> list[str]:
     folder = Path(run)
     examine(folder)  # an error for what is no run
     lock = Lock(folder / LOCK)
-    left = lock.path.exists()
+    left = exists(lock.path)
     holder = lock.take()
     if holder is not None:
         raise BlockingIOError(f"'RUN' must be a folder that nobody writes. '{folder}' is being written by {holder}.")
@@ -98,13 +109,20 @@ def mend(run: str | Path) -> list[str]:
 
 def _shards(folder: Path) -> list[str]:
     """The runs that a run in shards is made of, as far as they have begun."""
-    return [f"{SHARDS}/{path.parent.name}" for path in sorted((folder / SHARDS).glob(f"*/{CONFIG}"))]
+    if kind_of(folder / SHARDS) != "a folder":
+        return []
+    found = names_in(folder / SHARDS, follow=False)
+    return [f"{SHARDS}/{name}" for name in found if _is_folder_with(folder / SHARDS / name, CONFIG)]
+
+
+def _is_folder_with(folder: Path, name: str) -> bool:
+    return kind_of(folder) == "a folder" and exists(folder / name)
 
 
 def _list_again(folder: Path) -> list[str]:
     """Write the manifest anew where it is not that of the files, each of which must be whole."""
     look = _Look(folder)
-    if worst(look.own()) not in ("sound", "note"):
+    if worst(look.own()) not in ("sound", "note") or kind_of(folder / manifest.NAME) == "a folder":
         return []
     if not any(finding.state == "mendable" or look.listed is None for finding in look.about_manifest()):
         return []
@@ -118,21 +136,24 @@ class _Look:
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
             raise FileNotFoundError(f"'RUN' must be the folder of a run. There is no folder '{folder}'.")
-        if not any((folder / name).exists() for name in (CONFIG, CHECKPOINT, PREVIOUS, FRONT, manifest.NAME)):
+        if not any(exists(folder / name) for name in (CONFIG, CHECKPOINT, PREVIOUS, FRONT, manifest.NAME)):
             raise ValueError(f"'RUN' must be the folder of a run. '{folder}' has none of its files.")
         self.folder = folder
         self.config = self._read(CONFIG, lambda path: read_record(path, [FORMAT]))
-        self.asked = self._read(ASKED, lambda path: read_record(path, [None, 1]))
-        self.last = self._read(CHECKPOINT, read_checkpoint)
-        self.previous = self._read(PREVIOUS, read_checkpoint)
-        self.front = self._read(FRONT, lambda path: Front.load(path.parent))
+        self.asked = self._read(ASKED, lambda path: read_record(path, [None, 1], limit=SMALL_RECORD))
+        identity = identity_of(self.config) if isinstance(self.config, dict) else None
+        self.last = self._read(CHECKPOINT, lambda path: read_checkpoint(path, identity))
+        self.previous = self._read(PREVIOUS, lambda path: read_checkpoint(path, identity))
+        self.front = self._read(FRONT, _load_front)
         found = self._read(manifest.NAME, lambda path: manifest.read_manifest(path.parent))
         self.listed: Mapping[str, Any] | None = found if isinstance(found, dict) else None
         self._manifest_error = found if isinstance(found, Exception) else None
 
     def _read(self, name: str, read: Callable[[Path], Any]) -> Any:
         """The content of a file, the error that reading it gives, or None where it is not there."""
-        if not (self.folder / name).exists():
+        path = self.folder / name
+        refused = path.parent != self.folder and exists(path.parent) and not self._has_front_folder
+        if not exists(path) and not refused:
             return None
         try:
             return read(self.folder / name)
@@ -156,10 +177,14 @@ class _Look:
 
     def findings(self) -> Iterator[Finding]:
         """All, with what happens right now first."""
+        for name in (LOCK, manifest.LOG, SHARDS):
+            if (kind := kind_of(self.folder / name)) not in (None, "a folder" if name == SHARDS else None):
+                text = f"{kind} in its place, which is not opened: remove it; nothing is lost with it."
+                yield Finding(name, "mendable", text)
         if is_held(self.folder / LOCK):
             holder = read_holder(self.folder / LOCK)
             yield Finding(LOCK, "note", f"held by {holder}: what follows may change while it is read.")
-        elif (self.folder / LOCK).exists():
+        elif exists(self.folder / LOCK) and kind_of(self.folder / LOCK) is None:
             yield Finding(LOCK, "note", f"left by {read_holder(self.folder / LOCK)}, which is gone; the run is free.")
         yield from self.own()
         yield from self.about_log()
@@ -193,7 +218,8 @@ class _Look:
                 yield Finding(CHECKPOINT, "lost", "missing: resume (--resume) starts over.")
         elif isinstance(previous, dict):
             text = f"{last or 'missing.'} The previous one, of {_place(previous)}, is whole: {_GO_ON}."
-            yield Finding(CHECKPOINT, "mendable", text, self._restore)
+            blocked = kind_of(self.folder / CHECKPOINT) == "a folder"
+            yield Finding(CHECKPOINT, "mendable", text, None if blocked else self._restore)
         elif self.complete:
             text = f"{last or 'missing.'} The front is complete and whole, so that nothing needs it."
             yield Finding(CHECKPOINT, "mendable", text)
@@ -229,15 +255,20 @@ class _Look:
     def about_log(self) -> Iterator[Finding]:
         path = self.folder / manifest.LOG
         said = (self.listed or {}).get(manifest.LOG, {}).get("size", 0)
-        data = path.read_bytes() if path.exists() else b""
-        if len(data) < said:
-            text = f"{said - len(data):,} bytes shorter than it was: lines are lost, which nothing needs for training."
+        if kind_of(path) is not None:
+            return
+        size = path.lstat().st_size if exists(path) else 0
+        if size < said:
+            text = f"{said - size:,} bytes shorter than it was: lines are lost, which nothing needs for training."
             yield Finding(manifest.LOG, "note", text)
-        lines = data.split(b"\n")
-        torn = sum(not _is_json(line) for line in lines[:-1])
+        count = torn = 0
+        last = b""
+        for line in lines_of(path) if size else ():
+            torn += count > 0 and not _is_json(last)
+            count, last = count + 1, line
         if torn:
-            yield Finding(manifest.LOG, "note", f"torn lines: {torn} of {len(lines) - 1}; readers step over them.")
-        if lines[-1]:
+            yield Finding(manifest.LOG, "note", f"torn lines: {torn} of {count - 1}; readers step over them.")
+        if last:
             yield Finding(manifest.LOG, "note", "the last line is torn; the next one begins anew.")
 
     def about_manifest(self) -> Iterator[Finding]:
@@ -256,28 +287,39 @@ class _Look:
 
     def _differs(self, name: str) -> bool:
         path, said = self.folder / name, (self.listed or {})[name]
-        if not path.is_file():
+        inside = path.parent == self.folder or self._has_front_folder
+        if not inside or not exists(path) or kind_of(path) is not None:
             return True
-        return (path.stat().st_size, manifest.sha256_of(path)) != (said.get("size"), said.get("sha256"))
+        return (path.lstat().st_size, manifest.sha256_of(path)) != (said.get("size"), said.get("sha256"))
 
     def about_others(self) -> Iterator[Finding]:
         """On leftovers of writes, and on files that no run makes."""
         known = {CONFIG, ASKED, CHECKPOINT, PREVIOUS, manifest.NAME, manifest.LOG, LOCK, "front", SHARDS}
-        for path in sorted([*self.folder.iterdir(), *(self.folder / "front").glob("*")]):
-            name = path.relative_to(self.folder).as_posix()
-            if path.match(".*.unfinished-*"):
+        inside = names_in(self.folder / "front", follow=False) if self._has_front_folder else []
+        for name in sorted([*names_in(self.folder), *(f"front/{name}" for name in inside)]):
+            if is_leftover(Path(name).name) and kind_of(self.folder / name) != "a folder":
                 text = "left by a write that was cut short."
                 yield Finding(name, "mendable", text, partial(self._remove, name, "it was never whole"))
-            elif path.parent == self.folder and path.name not in known:
+            elif "/" not in name and name not in known:
                 yield Finding(name, "note", "not of this run; left alone.")
+
+    @property
+    def _has_front_folder(self) -> bool:
+        return kind_of(self.folder / "front") == "a folder"
 
     def _restore(self) -> str:
         RunFolder(self.folder).restore()
         return f"{CHECKPOINT}: the previous one, of {_place(self.previous)}, was put in its place."
 
     def _remove(self, name: str, reason: str) -> str:
-        (self.folder / name).unlink(missing_ok=True)
+        path = self.folder / name
+        remove_files(path.parent, lambda each, _: each == path.name, follow=path.parent == self.folder)
         return f"{name}: removed; {reason}."
+
+
+def _load_front(path: Path) -> Front:
+    check_folder_kind(path.parent)
+    return Front.load(path.parent)
 
 
 def _newer(finding: Finding, look: _Look) -> Finding:

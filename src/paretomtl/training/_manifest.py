@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from paretomtl._files import read_record, write_record
+from paretomtl._opening import SMALL_RECORD, TENSORS, exists, kind_of, names_in, open_file
 
 FORMAT = 1
 """The version of the manifest."""
 
 NAME = "manifest.json"
 LOG = "log.jsonl"
-PATTERNS = ("config.json", "asked.json", "checkpoint*.safetensors", "front/front.json", "front/models-*.safetensors")
-"""The files of a run, besides its log, which grows between two manifests."""
-
 _NAME = re.compile(r"(config|asked|front/front)\.json|(checkpoint|front/models)(-\w+)?\.safetensors")
 
 
@@ -33,36 +31,45 @@ class Manifest:
         found: dict[str, Any] = {}
         known: dict[tuple[int, ...], str] = {}
         for path in members(self._folder):
-            there = path.stat()
+            there = path.lstat()
             key = (there.st_ino, there.st_size, there.st_mtime_ns)
             known[key] = self._known.get(key) or sha256_of(path)
             found[path.relative_to(self._folder).as_posix()] = {"size": there.st_size, "sha256": known[key]}
-        if (self._folder / LOG).exists():
-            found[LOG] = {"size": (self._folder / LOG).stat().st_size}  # at least
+        if exists(self._folder / LOG):
+            found[LOG] = {"size": (self._folder / LOG).lstat().st_size}  # at least
         self._known = known
         write_record(self._folder / NAME, {"files": found}, format=FORMAT)
 
 
+def is_member(name: str) -> bool:
+    """Whether a path in a run's folder is that of a file which has a checksum in its manifest."""
+    return _NAME.fullmatch(name) is not None
+
+
 def members(folder: Path) -> list[Path]:
     """The files of a run that have a checksum in its manifest."""
-    return sorted(path for pattern in PATTERNS for path in folder.glob(pattern))
+    inside = names_in(folder / "front", follow=False) if kind_of(folder / "front") == "a folder" else []
+    names = [*names_in(folder), *(f"front/{name}" for name in inside)]
+    return sorted(folder / name for name in names if is_member(name))
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any] | None:
     """What the manifest says of each file; None for a run of a version that wrote none."""
     path = folder / NAME
-    if not path.exists():
+    if not exists(path):
         return None
-    files = read_record(path, [FORMAT]).get("files")
+    files = read_record(path, [FORMAT], limit=SMALL_RECORD).get("files")
     if not isinstance(files, dict) or not all(isinstance(said, dict) for said in files.values()):
         raise ValueError(f"'{path}' must have an object for each file. Got something else.")
     for name in files:
-        if name != LOG and not _NAME.fullmatch(name):
+        if name != LOG and not is_member(name):
             raise ValueError(f"'{path}' must only name files of a run. Got {name!r}.")
+    if LOG in files and not isinstance(files[LOG].get("size", 0), int):
+        raise ValueError(f"'{path}' must have a whole number for the size of '{LOG}'. Got {files[LOG]!r:.80} instead.")
     return files
 
 
 def sha256_of(path: Path) -> str:
     """The checksum of a file, as ``sha256sum`` has it."""
-    with path.open("rb") as file:
+    with open_file(path, limit=TENSORS) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

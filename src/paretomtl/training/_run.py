@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 import time
+import uuid
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -27,11 +29,20 @@ from paretomtl._files import (
     write_record,
     write_tensors,
 )
-from paretomtl._front_file import sweep_front
+from paretomtl._front_file import sweep_front, write_front
 from paretomtl._locks import Lock
+from paretomtl._opening import (
+    LINE,
+    append_file,
+    check_file_kind,
+    check_folder_kind,
+    exists,
+    names_in,
+    open_file,
+)
 from paretomtl.front import Front
 from paretomtl.problems import Problem
-from paretomtl.training._manifest import LOG, NAME, Manifest, read_manifest
+from paretomtl.training._manifest import LOG, NAME, Manifest, is_member, read_manifest
 
 FORMAT = 3
 """The version of a run's configuration and of its checkpoints."""
@@ -39,6 +50,12 @@ FORMAT = 3
 CONFIG, LOCK = "config.json", ".lock"
 _MOMENT = 0.2  # seconds that somebody who looks at a lock may hold it
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
+IDENTITY = "run"
+"""Under this name a configuration and its checkpoints say which run they are of."""
+
+_FOLDERS = ("front", "shards")
+_LONGEST_LOG = 1 << 40  # bytes
+_COUNTS = 2**63  # what a checkpoint counts is smaller
 
 
 class RunFolder:
@@ -60,6 +77,7 @@ class RunFolder:
         self.path = path
         self._lock = Lock(path / LOCK)
         self._manifest = Manifest(path)
+        self._identity: str | None = None
         self._log_works = True
         self._log_seen = False
 
@@ -85,6 +103,7 @@ class RunFolder:
             What the configuration of the run in it says; None where there is none yet.
         """
         check_writable("out", self.path)
+        check_entries(self.path)
         holder = self._lock.take(_MOMENT)
         if holder is not None:
             raise BlockingIOError(
@@ -92,14 +111,16 @@ class RunFolder:
             )
         sweep(self.path)
         path = self.path / CONFIG
-        if not path.exists():
+        if not exists(path):
             self._clear()
+            self._identity = uuid.uuid4().hex
             return None
         if not resume:
             raise ValueError(
                 f"'out' must be a new folder, or come with resume=True (--resume). '{self.path}' holds a run already."
             )
         stored = read_record(path, [FORMAT])
+        self._identity = identity_of(stored)
         try:
             read_manifest(self.path)
         except NewerFormatError:
@@ -116,8 +137,8 @@ class RunFolder:
 
     def _clear(self) -> None:
         """Make room for a new run: refuse what is not ours, remove what a run left that was killed as it began."""
-        names = [NAME] if self.checkpoint_path.exists() else [NAME, LOG, "front"]
-        foreign = [name for name in names if (self.path / name).exists()]
+        names = [NAME] if exists(self.checkpoint_path) else [NAME, LOG, "front"]
+        foreign = [name for name in names if exists(self.path / name)]
         if foreign:
             raise ValueError(f"'out' must be an empty folder, or that of a run. '{self.path}' has a {foreign[0]!r}.")
         for path in (self.checkpoint_path, self.previous_path):  # of other settings, perhaps
@@ -149,7 +170,8 @@ class RunFolder:
 
     def begin(self, config: Mapping[str, Any]) -> None:
         """Write down what is about to be run."""
-        write_record(self.path / CONFIG, config, format=FORMAT)
+        own = {} if self._identity is None else {IDENTITY: self._identity}
+        write_record(self.path / CONFIG, {**config, **own}, format=FORMAT)
         self._list()
 
     def log(self, event: str, **fields: Any) -> None:
@@ -157,9 +179,9 @@ class RunFolder:
         line = json.dumps({"event": event, "time": round(time.time(), 3), **fields}, ensure_ascii=False) + "\n"
         try:
             path = self.path / LOG
-            torn = not self._log_seen and path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
+            torn = not self._log_seen and exists(path) and not _ends_well(path)
             self._log_seen = True
-            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            with append_file(path) as file:
                 file.write(("\n" if torn else "") + line)
         except OSError as error:
             if self._log_works:
@@ -171,22 +193,24 @@ class RunFolder:
         tensors: dict[str, Tensor] = {}
         packed = pack(dict(state), tensors)
         meta = {"kind": "checkpoint", "format": str(FORMAT), "state": json.dumps(packed)}
+        identity = self._known_identity()
+        meta |= {} if identity is None else {IDENTITY: identity}
         write_tensors(self.checkpoint_path, tensors, meta, self.previous_path)
-        if (self.path / CONFIG).exists():
+        if exists(self.path / CONFIG):
             self._list()
 
     def load_checkpoint(self) -> dict[str, Any] | None:
         """What the last checkpoint holds, on the CPU, or the previous one where it is damaged; None without any."""
-        if not self.checkpoint_path.exists() and not self.previous_path.exists():
+        if not exists(self.checkpoint_path) and not exists(self.previous_path):
             return None
         try:
-            return read_checkpoint(self.checkpoint_path)
+            return read_checkpoint(self.checkpoint_path, self._known_identity())
         except NewerFormatError:
             raise
         except (ValueError, FileNotFoundError) as error:
             reason = "it is missing" if isinstance(error, FileNotFoundError) else error
             try:
-                state = read_checkpoint(self.previous_path)
+                state = read_checkpoint(self.previous_path, self._known_identity())
             except (ValueError, FileNotFoundError) as another:
                 raise ValueError(
                     f"'{self.path}' must hold a whole checkpoint to be resumed. The last one: {reason} The one before "
@@ -200,13 +224,21 @@ class RunFolder:
             self.restore()
             return state
 
+    def _known_identity(self) -> str | None:
+        """Which run this is, by what was opened or by its configuration; None where neither says it."""
+        if self._identity is None and exists(self.path / CONFIG):
+            with suppress(ValueError, OSError):
+                self._identity = identity_of(read_record(self.path / CONFIG, [FORMAT]))
+        return self._identity
+
     def restore(self) -> None:
         """Put the previous checkpoint in the place of the last one, before that one would be kept as the previous."""
         self.previous_path.replace(self.checkpoint_path)
 
     def load_front(self, problem: Problem) -> Front | None:
         """The front; None where there is none yet, and for a damaged one, which the checkpoint makes again."""
-        if not (self.front_path / "front.json").exists():
+        check_folder_kind(self.front_path)
+        if not exists(self.front_path / "front.json"):
             return None
         try:
             front = Front.load(self.front_path, problem)
@@ -217,14 +249,14 @@ class RunFolder:
             return None
         if front.complete:  # nothing will be written any more: leave the folder as it should be
             with suppress(OSError):
-                sweep_front(self.front_path)
+                sweep_front(self.front_path, follow=False)
             self._list()
         return front
 
     def save_front(self, front: Front) -> None:
         """Store the result; where that fails, store it elsewhere and say so; the caller still has it."""
         try:
-            front.save(self.front_path)
+            write_front(front, self.front_path, follow=False)
         except OSError as error:
             warnings.warn(
                 f"the front cannot be stored in '{self.front_path}': {error}. {_saved_elsewhere(front)} "
@@ -242,19 +274,45 @@ class RunFolder:
             warnings.warn(f"the manifest in '{self.path}' cannot be written: {error}. Training goes on.", stacklevel=2)
 
 
-def read_checkpoint(path: Path) -> dict[str, Any]:
-    """What a checkpoint holds, on the CPU; a ValueError that names a file which is damaged or of another kind."""
+def check_entries(folder: Path) -> None:
+    """Refuse the folder of a run in which a link, a pipe or a device stands for one of its files or folders.
+
+    The folder itself may be reached through a link; what is inside is the run's own, and a link leads out of it.
+    """
+    for name in names_in(folder):
+        if name in (*_FOLDERS, LOCK, LOG, NAME) or is_member(name):
+            (check_folder_kind if name in _FOLDERS else check_file_kind)(folder / name)
+    for name in names_in(folder / "front", follow=False):
+        if is_member(f"front/{name}"):
+            check_file_kind(folder / "front" / name)
+
+
+def identity_of(config: Mapping[str, Any]) -> str | None:
+    """Which run a configuration is of; None for one of an earlier version."""
+    found = config.get(IDENTITY)
+    return found if isinstance(found, str) else None
+
+
+def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
+    """What a checkpoint holds, on the CPU; a ValueError that names a file which is damaged or of another kind.
+
+    Args:
+        path: the file.
+        identity: of the run that it must be of; None for any.
+    """
     tensors, meta = read_tensors(path)
     if meta.get("kind") != "checkpoint":
         raise ValueError(f"'{path}' must be a checkpoint. Got {meta.get('kind')!r:.40} instead.")
     number = meta.get("format", "")
     check_format(path, int(number) if re.fullmatch("[0-9]{1,9}", number) else number[:40], [FORMAT])
+    if identity is not None and meta.get(IDENTITY) != identity:
+        raise ValueError(f"'{path}' must be a checkpoint of this run. It is whole, and of another run.")
     words = parse_json(meta.get("state", "").encode(), f"'{path}'")
     try:
         state: dict[str, Any] = unpack(words, tensors)
         counts = {name: state[name] for name in ("epoch", "step", "number")}
-        if not all(isinstance(count, int) and count >= 0 for count in counts.values()):
-            raise ValueError(f"it counts {counts}")
+        if not all(isinstance(count, int) and 0 <= count < _COUNTS for count in counts.values()):
+            raise ValueError(f"it counts {counts!s:.200}")
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"'{path}' must describe where a run stands. It is damaged: {error!r}.") from None
     return state
@@ -265,7 +323,7 @@ def taking_up(path: Path) -> Iterator[None]:
     """Turn whatever comes of a file that is whole, but not of this run, into a ValueError that names it."""
     try:
         yield
-    except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
+    except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
         raise ValueError(f"'{path}' must be of this run to resume it. It does not fit: {error!r}.") from None
 
 
@@ -281,7 +339,7 @@ def _saved_elsewhere(front: Front) -> str:
 def read_log(path: Path) -> list[dict[str, Any]]:
     """The events of a run's log, without lines that are no event, such as one that was torn by a crash."""
     events = []
-    for line in (path / LOG).read_bytes().split(b"\n"):
+    for line in lines_of(path / LOG):
         with suppress(ValueError):
             events += [parse_json(line, "an event")] if line else []
     return [event for event in events if isinstance(event, dict)]
@@ -294,6 +352,31 @@ def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
         inner = _flat(value) if isinstance(value, dict) else {}
         found |= {f"{name}.{key}": part for key, part in inner.items()} if inner else {name: value}
     return found
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a log, without their ends; those that are longer than any report are left out.
+
+    A last line that has no end is a line, too; where the file ends with one, the last is empty.
+    """
+    with open_file(path, limit=_LONGEST_LOG) as file:
+        whole = True
+        while piece := file.readline(LINE):
+            ended = piece.endswith(b"\n")
+            if whole and (ended or len(piece) < LINE):
+                yield piece.removesuffix(b"\n")
+            whole = ended
+        if whole:
+            yield b""
+
+
+def _ends_well(path: Path) -> bool:
+    """Whether a log is empty, or ends with a whole line."""
+    with open_file(path, limit=_LONGEST_LOG) as file:
+        if not file.seek(0, os.SEEK_END):
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
 
 
 def _difference(one: str, other: str, around: int = 50) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import torch
 
 from paretomtl._files import whole_file
+from paretomtl._opening import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.front import Front
 from paretomtl.problems import NamedProblem
@@ -116,7 +117,7 @@ def train_shard(common: Common, order: Order, link: Link) -> list[str]:
 def _folder(order: Order, link: Link) -> Iterator[tuple[Path, _Mirror | None]]:
     """The shard's folder where this process sees it; else one here, with its files, and what sends them back."""
     token = order.folder.parent / TOKEN
-    if token.exists() and token.read_text(encoding="utf-8") == order.word:
+    if exists(token) and read_file(token, limit=WORD) == order.word.encode():
         yield order.folder, None
         return
     with tempfile.TemporaryDirectory(prefix="paretomtl-") as place:
@@ -127,11 +128,13 @@ def _folder(order: Order, link: Link) -> Iterator[tuple[Path, _Mirror | None]]:
 
 def take_files(folder: Path) -> Files:
     """The files of a folder that a later process needs."""
-    return {name: path.read_bytes() for name, path in _files(folder).items()}
+    return {name: read_file(path, limit=TENSORS) for name, path in _files(folder).items()}
 
 
 def put_files(folder: Path, files: Files) -> None:
     """Write files into a folder, each whole or not at all; the front's words after the tensors that they name."""
+    check_folder_kind(folder)
+    check_folder_kind(folder / "front")
     for name, content in sorted(files.items(), key=lambda item: item[0].endswith(".json")):
         path = (folder / name).resolve()
         if not path.is_relative_to(folder.resolve()):
@@ -145,10 +148,13 @@ def put_files(folder: Path, files: Files) -> None:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    paths = sorted(folder.rglob("*")) if folder.exists() else []
-    return {
-        path.relative_to(folder).as_posix(): path for path in paths if path.is_file() and not path.name.startswith(".")
-    }
+    """Its regular files: a link would bring in what lies elsewhere."""
+    paths = [path for path in (*folder.glob("*"), *_inside(folder / "front")) if exists(path) and kind_of(path) is None]
+    return {path.relative_to(folder).as_posix(): path for path in sorted(paths) if not path.name.startswith(".")}
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    return folder.glob("*") if kind_of(folder) == "a folder" else iter(())
 
 
 class _Mirror:
@@ -166,8 +172,9 @@ class _Mirror:
         if not changed or (changed == ["log.jsonl"] and not log_alone):
             return
         self._known = now
-        files: Files = {name: (self._folder / name).read_bytes() if name in now else None for name in changed}
-        self._link.tell(files)
+        there = {name: self._folder / name for name in changed if name in now}
+        gone: Files = {name: None for name in changed if name not in now}
+        self._link.tell({**{name: read_file(path, limit=TENSORS) for name, path in there.items()}, **gone})
 
     def _state(self) -> dict[str, tuple[int, int]]:
         return {name: (path.stat().st_mtime_ns, path.stat().st_size) for name, path in _files(self._folder).items()}

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from paretomtl._files import write_text
+from paretomtl._opening import check_folder_kind, exists
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.front import Front
 from paretomtl.training._assembly import Overview, joined
@@ -47,7 +48,7 @@ _FINER = 4  # how many shards each worker gets at most
 
 def is_sharded(folder: Path) -> bool:
     """Whether the run in a folder is one in shards."""
-    return (folder / SHARDS).exists()
+    return exists(folder / SHARDS)
 
 
 def train_in_shards(
@@ -91,6 +92,7 @@ def train_in_shards(
                 plan = stored["shards"]
             else:
                 plan = _plan(settings, train, executor, pause, room)
+                check_folder_kind(folder / SHARDS)
                 (folder / SHARDS).mkdir(exist_ok=True)
                 run.begin({**config, "shards": plan})
             jobs = _Shards(settings, train, executor, run, plan, pause, listeners)
@@ -176,7 +178,7 @@ class _Shards(Jobs):
 
     def standing(self, i: int) -> Any:
         path = RunFolder(self._path(self._left[i])).checkpoint_path
-        return path.stat().st_mtime_ns if path.exists() else None
+        return path.lstat().st_mtime_ns if exists(path) else None
 
     def rest(self) -> None:
         now = time.monotonic()
@@ -248,7 +250,9 @@ class _Shards(Jobs):
         return f"{i:03d}"
 
     def _path(self, i: int) -> Path:
-        return self._run.path / SHARDS / self._name(i)
+        path = self._run.path / SHARDS / self._name(i)
+        check_folder_kind(path)
+        return path
 
     def _stored(self, i: int) -> Front | None:
         """The front of a shard that is done."""

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._files import read_json
+from paretomtl._front_fields import check_count
 from paretomtl.front import Front
 from paretomtl.report.page._log import Curves, LogTail
 from paretomtl.report.page._view import POINTS, View, history_of, view_of
@@ -150,7 +151,7 @@ class LiveRun:
         seen = None
         for path in (self.folder / "front" / "front.json", self.folder / "front.json"):
             with suppress(OSError):
-                stat = path.stat()
+                stat = path.lstat()
                 seen = seen or (stat.st_ino, stat.st_mtime_ns, stat.st_size)
         if seen == self._front_seen:
             return False
@@ -249,6 +250,7 @@ def check_folder(folder: Path) -> None:
 
 def _check_config(config: Mapping[str, Any]) -> None:
     """Refuse a configuration that is of no run; whatever else it leads to is caught where it is read."""
+    check_count(config["preferences"])
     rows, chosen, tasks = torch.tensor(config["preferences"]), config["subproblems"], config["tasks"]
     filled = chosen and tasks and isinstance(chosen, list) and isinstance(tasks, list)
     if not filled or rows.shape[1:] != (len(tasks),) or not all(type(k) is int and 0 <= k < len(rows) for k in chosen):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from paretomtl._opening import LINE, TENSORS, open_file
 from paretomtl.report.page._view import POINTS
 
 _HEAD = 256  # bytes at the start of a log that tell it from another one
@@ -15,7 +16,7 @@ _HEAD = 256  # bytes at the start of a log that tell it from another one
 class LogTail:
     """The events of a log, each once, however often it is looked at.
 
-    A line without an end is not read until it has one; a line that is no event is left out.
+    A line without an end is not read until it has one; a line that is no event, or longer than any report, is left out.
 
     Args:
         path: the file, which need not be there yet.
@@ -25,11 +26,12 @@ class LogTail:
         self._path = path
         self._place = 0
         self._head = b""
+        self._skipping = False
 
     def begun_anew(self) -> bool:
         """Whether the file is another one than at the last look: what was read counts no more."""
         try:
-            with self._path.open("rb") as file:
+            with open_file(self._path, limit=TENSORS) as file:
                 head = file.read(_HEAD)
                 size = file.seek(0, 2)
         except OSError:
@@ -37,19 +39,22 @@ class LogTail:
         other = size < self._place or not head.startswith(self._head)
         if other:
             self._place = 0
+            self._skipping = False
         self._head = head
         return other
 
     def events(self) -> Iterator[dict[str, Any]]:
         """What was added since the last look."""
         try:
-            with self._path.open("rb") as file:
+            with open_file(self._path, limit=TENSORS) as file:
                 file.seek(self._place)
-                for line in file:
-                    if not line.endswith(b"\n"):
+                while line := file.readline(LINE):
+                    whole = line.endswith(b"\n")
+                    if not whole and len(line) < LINE:
                         return
                     self._place += len(line)
-                    event = _parsed(line)
+                    event = None if self._skipping else _parsed(line)
+                    self._skipping = not whole  # a line longer than any report: the rest of it is no event either
                     if event is not None:
                         yield event
         except OSError:

@@ -101,6 +101,7 @@ def write_tensors(
     With ``earlier`` the file that was there is kept under that name.
     """
     apart = _apart(tensors)
+    meta = {name: word.encode(errors="backslashreplace").decode() for name, word in meta.items()}  # half of a pair
     checksum = _checksum(apart, meta)
     data = require("safetensors.torch", "all").save(apart, metadata={**meta, "sha256": checksum})
     with whole_file(path, earlier) as file:

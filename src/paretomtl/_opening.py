@@ -64,7 +64,7 @@ def kind_of(path: Path) -> str | None:
         return None
 
 
-def open_file(path: Path, *, limit: int, follow: bool = False) -> IO[bytes]:
+def open_file(path: Path, *, limit: int, follow: bool = False) -> io.BufferedReader:
     """Open a regular file to read it.
 
     Args:

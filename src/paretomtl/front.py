@@ -17,6 +17,7 @@ from paretomtl._files import load_tensors
 from paretomtl._front_file import read_front, write_front
 from paretomtl._random import isolated_randomness, model_seed, seed_everything
 from paretomtl._selection import Choice, Wish
+from paretomtl._terminal import escaped
 from paretomtl.core import _preferences as vectors
 from paretomtl.core import in_region, nondominated
 
@@ -363,4 +364,4 @@ class Front:
             values = [*self.losses[split][i].tolist(), *[float(values[i]) for values in metrics.values()]]
             shown = " ".join(f"{value:9.4g}" for value in values)
             lines.append(f"{k:3d}  {row}  {shown}  {self.status[i]}{'' if kept[i] else ', dominated'}")
-        return "\n".join(lines)
+        return escaped("\n".join(lines))

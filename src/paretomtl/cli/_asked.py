@@ -17,6 +17,7 @@ from paretomtl import TensorBoard
 from paretomtl._files import file_name, read_record, write_record
 from paretomtl._front_file import is_stored
 from paretomtl._opening import SMALL_RECORD, exists
+from paretomtl._terminal import text_console
 from paretomtl.cli._common import (
     NOT_STORED,
     code_of_stop,
@@ -25,7 +26,6 @@ from paretomtl.cli._common import (
     find_problem,
     print_front,
     print_json,
-    text_console,
 )
 from paretomtl.cli._show import summary
 from paretomtl.front import Front

@@ -7,7 +7,6 @@ import dataclasses
 import functools
 import importlib
 import inspect
-import json
 import os
 import signal
 import traceback
@@ -22,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 import paretomtl
+from paretomtl._terminal import escaped, json_text, shown_warnings, text_console
 from paretomtl.front import Front
 from paretomtl.methods import METHODS, Method, resolve_method
 from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
@@ -81,18 +81,13 @@ ClipNorm = Annotated[float | None, typer.Option(help="The longest update of each
 Keep = Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")]
 
 
-def text_console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """A console that prints text as it is: names and paths of users may hold what rich takes for markup or emoji."""
-    return Console(stderr=stderr, quiet=quiet, markup=False, emoji=False)
-
-
 def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
     """Errors that this library raises about its input are one line; all others keep their traceback."""
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            with sigterm_interrupts():
+            with sigterm_interrupts(), shown_warnings():
                 command(*args, **kwargs)
         except KeyboardInterrupt:
             text_console(stderr=True).print("Stopped.", highlight=False)
@@ -101,7 +96,7 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
             frames = traceback.extract_tb(error.__traceback__)
             if not isinstance(error, OSError) and not _is_ours(frames[-1].filename):
                 raise
-            said = Text.assemble(("Error:", "red"), f" {error}")
+            said = Text.assemble(("Error:", "red"), f" {escaped(str(error), lines=False)}")
             text_console(stderr=True).print(said, highlight=False, soft_wrap=True)
             raise typer.Exit(BAD_INPUT) from None
 
@@ -126,12 +121,12 @@ def named_problem(name: str, settings: Sequence[str] = ()) -> NamedProblem | Non
     """A problem of the user's own, to be found by its name elsewhere; None for a built-in one."""
     if name in PROBLEMS:
         return None
-    module, separator, attribute = name.partition(":")
-    if not separator or not module or not attribute:
+    try:
+        named = NamedProblem(name)
+    except ValueError:
         raise ValueError(
             f"'PROBLEM' must be one of {', '.join(PROBLEMS)}, or package.module:attribute. Got {name!r} instead."
-        )
-    named = NamedProblem(name)
+        ) from None
     found = named.found()
     if settings and (isinstance(found, Problem) or not callable(found)):
         raise ValueError(f"'--with' must go with a function that makes a problem. '{name}' is none.")
@@ -269,7 +264,7 @@ def _solutions(front: Front, columns: dict[str, list[float]], split: str, *, sta
 
 def print_json(content: Any) -> None:
     """JSON on standard output, and nothing else."""
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+    print(json_text(content))
 
 
 def _is_ours(filename: str) -> bool:

@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from paretomtl._terminal import text_console
 from paretomtl.cli._common import (
     BatchSize,
     ClipNorm,
@@ -27,7 +28,6 @@ from paretomtl.cli._common import (
     find_problem,
     print_front,
     print_json,
-    text_console,
 )
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.experiments import Summary, common_reference, summaries, verdict

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from paretomtl.cli._common import clean_errors, print_json, text_console
+from paretomtl._terminal import text_console
+from paretomtl.cli._common import clean_errors, print_json
 from paretomtl.problems import Canvases, prepare_canvases, prepare_census, prepare_localization, prepare_utkface
 from paretomtl.problems._canvases import MIXES
 from paretomtl.problems._census_prepared import PUBLISHED_CENSUS, census_file

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from paretomtl._terminal import text_console
 from paretomtl.cli._common import (
     BatchSize,
     Device,
@@ -18,7 +19,6 @@ from paretomtl.cli._common import (
     find_optimizer,
     find_problem,
     print_json,
-    text_console,
 )
 from paretomtl.diagnosis import diagnose as measure
 

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
+from paretomtl._terminal import escaped, text_console
 from paretomtl.cli._common import LOST, MENDABLE, clean_errors, print_json
 from paretomtl.training._doctor import examine, mend, worst
 
@@ -42,12 +43,12 @@ def doctor(
         listed = [{"file": each.file, "state": each.state, "text": each.text} for each in found]
         print_json({"run": str(run), "state": state, "findings": listed, "mended": done})
     else:
-        console = Console()
+        console = text_console()
         for line in done:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            console.print(escaped(line, lines=False), highlight=False, soft_wrap=True)
         for each in found:
-            console.print(f"[{_STYLES[each.state]}]{each.state:<9}[/]", end="")
-            console.print(f"{each.file}: {each.text}", highlight=False, markup=False, soft_wrap=True)
+            text = escaped(f"{each.file}: {each.text}", lines=False)  # a name with an end of line is no second finding
+            console.print(Text.assemble((f"{each.state:<9}", _STYLES[each.state]), text), soft_wrap=True)
         hint = " --fix does what is safe." if any(each.mend is not None for each in found) else ""
         console.print(_SUMS[state] + hint, highlight=False)
     if _CODES[state]:

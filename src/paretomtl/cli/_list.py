@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from paretomtl.cli._common import text_console
+from paretomtl._terminal import text_console
+from paretomtl.cli._common import print_json
 from paretomtl.experiments import STUDIES
 from paretomtl.methods import METHODS
 from paretomtl.problems import PROBLEMS
@@ -22,7 +22,7 @@ def list_names(as_json: Annotated[bool, typer.Option("--json", help="Print as JS
         "study": {name: study.title for name, study in STUDIES.items()},
     }
     if as_json:
-        print(json.dumps(groups, indent=2))
+        print_json(groups)
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("kind", "name", "what it is"):

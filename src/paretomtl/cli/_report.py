@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from paretomtl.cli._common import clean_errors, text_console
+from paretomtl._terminal import text_console
+from paretomtl.cli._common import clean_errors
 from paretomtl.report import write_page
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from paretomtl._files import check_writable
-from paretomtl.cli._common import clean_errors, text_console
+from paretomtl._terminal import text_console
+from paretomtl.cli._common import clean_errors, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.experiments import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
 from paretomtl.report import DRAWINGS
@@ -70,7 +70,7 @@ def reproduce(
                 )  # fmt: skip
             found[each] = _told(each, STUDIES[each], progress, folder, quiet=as_json, began=began, size=size)
     if as_json:
-        print(json.dumps(found[name] if name != EVERYTHING else found, indent=2))
+        print_json(found[name] if name != EVERYTHING else found)
 
 
 def _told(

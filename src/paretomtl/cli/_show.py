@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from paretomtl.cli._common import clean_errors, print_front, print_json, text_console
+from paretomtl._terminal import text_console
+from paretomtl.cli._common import clean_errors, print_front, print_json
 from paretomtl.front import Front
 from paretomtl.training import plain_numbers
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from paretomtl.cli._common import clean_errors, text_console
+from paretomtl._terminal import text_console
+from paretomtl.cli._common import clean_errors
 from paretomtl.report.page import PageServer, Watched
 
 

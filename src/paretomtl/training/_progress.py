@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, TypeAlias
 from torch import Tensor
 
 from paretomtl._extras import require
+from paretomtl._terminal import escaped, text_console
 
 ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]
 STYLES = ("auto", "rich", "plain", "quiet")
@@ -143,7 +144,7 @@ class PlainProgress:
 
     def _say(self, line: str) -> None:
         self._last = time.monotonic()
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(escaped(line) + "\n")
         sys.stderr.flush()
 
 
@@ -151,7 +152,7 @@ class RichProgress:
     """A bar with the time left, and the losses of each subproblem below it."""
 
     def __init__(self) -> None:
-        console = require("rich.console", "cli").Console(stderr=True, markup=False, emoji=False)
+        console = text_console(stderr=True)
         self._live = require("rich.live", "cli").Live(console=console, transient=True, refresh_per_second=4)
         self._started = False
         self._report: Report | None = None

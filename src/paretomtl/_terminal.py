@@ -1,0 +1,101 @@
+"""The way to a terminal: text from files is shown, never obeyed."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from paretomtl._extras import require
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def escaped(text: str, *, lines: bool = True) -> str:
+    r"""A text with all that does not print written as in Python: what moves a cursor, hides text or turns it around.
+
+    Args:
+        text: any text.
+        lines: whether ends of lines stay as they are.
+
+    Example:
+        >>> print(escaped("left \x1b[31m right \u202e"))
+        left \x1b[31m right \u202e
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or (lines and letter == "\n") else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
+def json_text(content: Any) -> str:
+    r"""JSON for a terminal: valid whatever is in it, and without a letter that does not print.
+
+    Numbers that are not finite are null, as JSON has no word for them.
+
+    Example:
+        >>> json_text({"loss": float("nan"), "name": "\u202e"}).split()
+        ['{', '"loss":', 'null,', '"name":', '"\\u202e"', '}']
+    """
+    text = json.dumps(_known(content), indent=2, ensure_ascii=False, allow_nan=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1] for letter in text)
+
+
+def text_console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    """A console of rich that prints text as it is, but for what is no text.
+
+    Names and paths of users may hold what rich takes for markup or emoji; names from files may hold what a terminal
+    takes for a command.
+    """
+    console: Console = _console_type()(stderr=stderr, quiet=quiet, markup=False, emoji=False)
+    return console
+
+
+@functools.cache
+def _console_type() -> Any:
+    segment = require("rich.segment", "cli").Segment
+    base: Any = require("rich.console", "cli").Console
+
+    class TextConsole(base):  # type: ignore[misc]
+        def render_str(self, text: str, **options: Any) -> Any:
+            """Before anything is laid out, so that columns are wide enough."""
+            return super().render_str(escaped(text), **options)
+
+        def render(self, renderable: Any, options: Any = None) -> Iterable[Any]:
+            """Whatever way a text came; what rich itself says to the terminal is marked as such."""
+            for each in super().render(renderable, options):
+                yield each if each.control else segment(escaped(each.text), each.style)
+
+    return TextConsole
+
+
+@contextmanager
+def shown_warnings() -> Iterator[None]:
+    """Warnings on a terminal, which may hold names from files, without what does not print."""
+    before = warnings.formatwarning
+
+    def formatted(message: Any, *rest: Any, **more: Any) -> str:
+        return escaped(before(message, *rest, **more))
+
+    warnings.formatwarning = formatted
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
+
+
+def _known(content: Any) -> Any:
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {key: _known(value) for key, value in content.items()}
+    return [_known(part) for part in content] if isinstance(content, (list, tuple)) else content

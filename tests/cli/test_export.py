@@ -108,7 +108,9 @@ def outputs(model: nn.Module) -> torch.Tensor:
 def test_an_exported_model_gives_the_same_bits_in_a_fresh_process(here: Path) -> None:
     """With torch and safetensors alone, by the card's own lines, and as TorchScript."""
     front = train("exported:make")
-    text = call("select", "run", "--importance", "1,0", "--export", "chosen", "--torchscript", "chosen/model.pt")
+    text = call(
+        "select", "run", "--trust", "--importance", "1,0", "--export", "chosen", "--torchscript", "chosen/model.pt"
+    )
     assert "Written: chosen/model.safetensors, chosen/model.json, chosen/model.pt" in text
     card = json.loads((here / "chosen" / "model.json").read_text())
     expected = outputs(front.model(card["subproblem"]))
@@ -123,7 +125,7 @@ def test_an_exported_model_gives_the_same_bits_in_a_fresh_process(here: Path) ->
 
 def test_the_card_says_what_it_is(here: Path) -> None:
     front = train("exported:make", "--with", "width=2.0", "--precision", "float64")
-    call("select", "run", "--direction", "1,1", "--export", "a/b.safetensors")
+    call("select", "run", "--trust", "--direction", "1,1", "--export", "a/b.safetensors")
     card = json.loads((here / "a" / "b.json").read_text())
     k = card["subproblem"]
     assert card["losses"]["train"] == pytest.approx(
@@ -143,7 +145,7 @@ def test_the_card_says_what_it_is(here: Path) -> None:
 @pytest.mark.parametrize("problem", ["exported:ready", "exported:general"])
 def test_models_of_all_kinds_of_problems(problem: str, here: Path) -> None:
     front = train(problem)
-    call("select", "run", "--max-regret", "--export", "chosen", "--torchscript", "model.pt")
+    call("select", "run", "--trust", "--max-regret", "--export", "chosen", "--torchscript", "model.pt")
     card = json.loads((here / "chosen" / "model.json").read_text())
     model, traced = front.model(card["subproblem"]), torch.jit.load("model.pt")  # type: ignore[no-untyped-call]
     assert torch.equal(model(SAMPLES), traced(SAMPLES))
@@ -181,7 +183,7 @@ def test_a_problem_that_cannot_be_made_is_said_to_be(here: Path) -> None:
     train("exported:make")
     asked = here / "run" / "asked.json"
     write_record(asked, {**read_record(asked, [1]), "problem": "exported:gone"}, format=1)
-    text = call("select", "run", "--importance", "1,0", "--export", "chosen")
+    text = call("select", "run", "--trust", "--importance", "1,0", "--export", "chosen")
     assert "The problem cannot be made here ('PROBLEM' must name an attribute of 'exported'. Got 'gone'" in text
     assert (here / "chosen" / "model.safetensors").exists()
 
@@ -203,13 +205,13 @@ def test_a_damaged_configuration_is_said_and_stops_nothing(here: Path) -> None:
 def test_a_folder_in_the_place_of_a_file_is_named(here: Path) -> None:
     train("exported:make")
     (here / "model.pt").mkdir()
-    text = call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", code=2)
+    text = call("select", "run", "--trust", "--importance", "1,0", "--torchscript", "model.pt", code=2)
     assert text.endswith("Error: 'model.pt' must be a file to write. It is a folder.")
 
 
 def test_what_cannot_be_exported_has_its_reason(here: Path) -> None:
     train("exported:stubborn")
-    text = call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", code=2)
+    text = call("select", "run", "--trust", "--importance", "1,0", "--torchscript", "model.pt", code=2)
     assert "cannot be exported as TorchScript: RuntimeError: the traced model gives other outputs" in text
     assert not list(here.glob("*model.pt*")), "nothing is left behind"
     text = call(
@@ -221,7 +223,7 @@ def test_what_cannot_be_exported_has_its_reason(here: Path) -> None:
 def test_onnx_is_named_where_it_is_missing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train("exported:make")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    text = call("select", "run", "--importance", "1,0", "--onnx", "model.onnx", code=2)
+    text = call("select", "run", "--trust", "--importance", "1,0", "--onnx", "model.onnx", code=2)
     assert "'onnx' is needed for this and is not installed: pip install 'paretomtl[onnx]'" in text
 
 
@@ -235,7 +237,7 @@ def test_onnx_gives_the_same_outputs_for_any_number_of_samples(here: Path) -> No
     heard = logging.handlers.BufferingHandler(1000)
     logger = logging.getLogger("torch.onnx._internal.exporter._registration")
     logger.addHandler(heard)
-    found = call("select", "run", "--importance", "1,0", "--onnx", "model.onnx", "--export", "chosen")
+    found = call("select", "run", "--trust", "--importance", "1,0", "--onnx", "model.onnx", "--export", "chosen")
     logger.removeHandler(heard)
     assert heard.buffer == [], "no word about packages that nobody needs"
     assert "model.onnx" in found

@@ -307,7 +307,7 @@ def test_refine_trains_around_a_solution_as_the_run_was_trained(here: Path) -> N
     assert "Directions around subproblem 1 of first:" in proposed
     assert not (here / "first-around-1").exists()
     found = CliRunner().invoke(
-        app, ["refine", "first", "--around", "1", "--count", "3", "--progress", "quiet", "--json"]
+        app, ["refine", "first", "--trust", "--around", "1", "--count", "3", "--progress", "quiet", "--json"]
     )
     facts = json.loads(found.stdout)
     assert facts["folder"] == "first-around-1"
@@ -315,7 +315,7 @@ def test_refine_trains_around_a_solution_as_the_run_was_trained(here: Path) -> N
     assert len(configs[1]["preferences"]) == 3
     same = ("method", "epochs", "batch_size", "optimizer", "seed", "data", "precision")
     assert [configs[0][name] for name in same] == [configs[1][name] for name in same]
-    call("refine", "first", "--around", "1", "--epochs", "2", "--out", "second", "--progress", "quiet")
+    call("refine", "first", "--trust", "--around", "1", "--epochs", "2", "--out", "second", "--progress", "quiet")
     assert json.loads((here / "second" / "config.json").read_text())["epochs"] == 2
 
 

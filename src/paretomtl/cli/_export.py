@@ -12,8 +12,10 @@ import torch
 from paretomtl._export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl._files import read_record
 from paretomtl._opening import exists
+from paretomtl._terminal import text_console
 from paretomtl.cli._asked import Asked
-from paretomtl.cli._common import find_problem, problem_in_python, text_console
+from paretomtl.cli._common import find_problem, problem_in_python
+from paretomtl.cli._trust import needs_trust, refusal
 from paretomtl.front import Front
 from paretomtl.problems import Problem
 from paretomtl.training._batches import make_batches
@@ -30,14 +32,16 @@ class Source:
         run: the folder of the run, or of its front.
         name: of the problem; None where nobody knows it.
         settings: its arguments.
+        trusted: whether it may be made: its name is built in, or the user's, or the user trusts the file that has it.
     """
 
     run: Path
     name: str | None
     settings: Sequence[str]
+    trusted: bool = True
 
     @classmethod
-    def of(cls, run: Path, name: str | None, settings: Sequence[str] | None) -> Source:
+    def of(cls, run: Path, name: str | None, settings: Sequence[str] | None, *, trust: bool) -> Source:
         """The problem that is named, or else the one that the run was asked for."""
         folder = run.parent if exists(run / "front.json") and exists(run.parent / "config.json") else run
         if name is not None or not exists(folder / "asked.json"):
@@ -45,7 +49,8 @@ class Source:
                 raise ValueError("'--with' must go with '--problem': the run does not say what it was asked for.")
             return cls(folder, name, settings or [])
         asked = Asked.of(folder)
-        return cls(folder, asked.problem, settings or asked.with_)
+        trusted = trust or not needs_trust(asked.problem, [] if settings else asked.with_)
+        return cls(folder, asked.problem, settings or asked.with_, trusted)
 
     def problem(self) -> Problem:
         """The problem itself."""
@@ -53,7 +58,13 @@ class Source:
             raise ValueError(
                 f"'--problem' must be given for an export of the whole model: '{self.run}' has no asked.json."
             )
+        self.check_trust()
         return find_problem(self.name, self.settings)
+
+    def check_trust(self) -> None:
+        """Refuse to make a problem that a file names, unless the user trusts it."""
+        if self.name is not None and not self.trusted:
+            raise refusal(self.run / "asked.json", self.name, self.settings, ["paretomtl", "select", str(self.run)])
 
     def facts(self, tell: Callable[[str], None]) -> dict[str, Any]:
         """What the run knows beyond its front; of a damaged configuration it is told that nothing is."""
@@ -88,7 +99,13 @@ def export(
     written: list[Path] = []
     problem = None
     try:
-        problem = source.problem()
+        if source.trusted or torchscript is not None or onnx is not None:
+            problem = source.problem()
+        else:  # weights need no problem
+            said = (
+                f"The names of the weights are not checked: that would import '{source.name}', which asked.json names."
+            )
+            console.print(f"{said} With --trust they are.", highlight=False, soft_wrap=True)
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if torchscript is not None or onnx is not None:
             raise

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from paretomtl._terminal import text_console
 from paretomtl.cli._asked import Asked, print_result
-from paretomtl.cli._common import clean_errors, text_console
+from paretomtl.cli._common import ProblemSettings, clean_errors, complete_problem
+from paretomtl.cli._trust import Trust, needs_trust, refusal
 from paretomtl.front import Front
 
 
@@ -22,6 +24,12 @@ def refine(
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="As in the run if left out.")] = None,
     seed: Annotated[int | None, typer.Option(help="As in the run if left out.")] = None,
+    problem: Annotated[
+        str | None,
+        typer.Option(help="The problem, as for run; the run's own if it is built in.", autocompletion=complete_problem),
+    ] = None,
+    with_: ProblemSettings = None,
+    trust: Trust = False,
     out: Annotated[Path | None, typer.Option(help="The new run's folder; RUN-around-K if left out.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")] = False,
     propose: Annotated[bool, typer.Option("--propose", help="Print the preferences, and train nothing.")] = False,
@@ -42,6 +50,13 @@ def refine(
     if propose:
         return
     asked = Asked.of(run)
+    if problem is not None:
+        asked = dataclasses.replace(asked, problem=problem, with_=with_ or [])
+    elif with_:
+        raise ValueError("'--with' must go with '--problem': the run says what it was asked for.")
+    elif not trust and needs_trust(asked.problem, asked.with_):
+        command = ["paretomtl", "refine", str(run), "--around", str(around)]
+        raise refusal(run / "asked.json", asked.problem, asked.with_, command)
     asked = dataclasses.replace(
         asked, epochs=asked.epochs if epochs is None else epochs, seed=asked.seed if seed is None else seed
     )

@@ -9,6 +9,7 @@ import typer
 
 from paretomtl._files import write_tensors
 from paretomtl._selection import Choice, table_of
+from paretomtl._terminal import text_console
 from paretomtl.cli._ask import ask, at_terminal
 from paretomtl.cli._common import (
     NOTHING_FITS,
@@ -17,9 +18,9 @@ from paretomtl.cli._common import (
     complete_problem,
     numbers_of,
     print_json,
-    text_console,
 )
 from paretomtl.cli._export import Source, export
+from paretomtl.cli._trust import Trust
 from paretomtl.front import Front
 
 
@@ -71,11 +72,12 @@ def select(
     problem: Annotated[
         str | None,
         typer.Option(
-            help="Whose model to export, as for run; the run knows it if it was started by a command.",
+            help="Whose model to export, as for run; a built-in one is known to a run that was started by a command.",
             autocompletion=complete_problem,
         ),
     ] = None,
     with_: ProblemSettings = None,
+    trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the choice as JSON.")] = False,
 ) -> None:
     """Choose one solution of a stored front, and say why.
@@ -85,7 +87,9 @@ def select(
     Exit codes: 0 chosen, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
     """
     exported = export_ is not None or torchscript is not None or onnx is not None
-    source = Source.of(run, problem, with_) if exported else None  # before questions are asked
+    source = Source.of(run, problem, with_, trust=trust) if exported else None  # before questions are asked
+    if source is not None and (torchscript is not None or onnx is not None):
+        source.check_trust()
     front = Front.load(run)
     nothing = (
         not knee

@@ -211,7 +211,7 @@ class TorchJD(Method):
     def _type(self) -> type[nn.Module]:
         for package, name in (("scalarization", self.source), ("aggregation", f"{self.source}Weighting")):
             found = getattr(require(f"torchjd.{package}", "torchjd"), name, None)
-            if isinstance(found, type) and not inspect.isabstract(found):
+            if isinstance(found, type) and issubclass(found, nn.Module) and not inspect.isabstract(found):
                 return found
         raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {self.source!r} instead.")
 

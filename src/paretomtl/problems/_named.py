@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import sys
-from collections.abc import Mapping
+import sysconfig
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,8 +32,8 @@ class NamedProblem:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        module, found, attribute = self.name.partition(":")
-        if not found or not module or not attribute:
+        module, _, attribute = self.name.partition(":")
+        if not all(part.isidentifier() for part in (*module.split("."), attribute)):
             raise ValueError(f"'problem' must be package.module:attribute. Got {self.name!r} instead.")
 
     def found(self) -> Any:
@@ -54,10 +57,38 @@ class NamedProblem:
         return getattr(module, attribute)
 
     def make(self) -> Problem:
-        """The problem."""
+        """The problem; nothing is called that cannot be somebody's function for it."""
         found = self.found()
         if not isinstance(found, Problem) and callable(found):
+            check_factory(self.name, found)
             found = found(**self.arguments)
         if not isinstance(found, Problem):
             raise TypeError(f"'PROBLEM' must be a Problem or make one. '{self.name}' is a {type(found).__name__}.")
         return found
+
+
+def check_factory(name: str, found: Callable[..., Any]) -> None:
+    """Refuse to call what Python itself brings, such as ``os:system``: it makes no problem, whatever else it does."""
+    function: Any = found
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not inspect.isroutine(function) and not inspect.isclass(function):
+        function = type(function)
+    module = inspect.getmodule(function)
+    if (
+        inspect.isbuiltin(function)
+        or module is None
+        or _is_of_python(module.__name__, getattr(module, "__file__", None))
+    ):
+        raise TypeError(
+            f"'PROBLEM' must be a Problem or a function that makes one. '{name}' is a part of Python itself."
+        )
+
+
+def _is_of_python(module: str, file: str | None) -> bool:
+    """Whether a module is of the standard library, rather than a file of the same name elsewhere."""
+    if file is None:
+        return module.partition(".")[0] in sys.stdlib_module_names and module != "__main__"
+    path, paths = Path(file).resolve(), sysconfig.get_paths()
+    library = any(path.is_relative_to(Path(paths[key]).resolve()) for key in ("stdlib", "platstdlib"))
+    return library and not any(path.is_relative_to(Path(paths[key]).resolve()) for key in ("purelib", "platlib"))

@@ -5,19 +5,23 @@ import json
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fronts import front_of
+from paretomtl._files import read_record
 from paretomtl.report.page._server import PageServer, Watched
 from report.test_live import cut, fit
 
 
 @contextmanager
-def serving(*folders: Path) -> Iterator[PageServer]:
-    with PageServer(Watched(folders)) as server:
+def serving(*folders: Path, **limits: Any) -> Iterator[PageServer]:
+    with PageServer(Watched(folders), **limits) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -174,6 +178,71 @@ def test_clients_that_send_rubbish_or_go_away_do_no_harm(run: Path, capsys: pyte
         assert ask(server)[0].status == 200
     idle.close()
     assert "Traceback" not in capsys.readouterr().err
+
+
+def ended(client: socket.socket) -> bool:
+    """Whether the server closed a connection without an answer."""
+    client.settimeout(30)
+    try:
+        return client.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+def test_a_client_that_drips_is_sent_away(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each byte comes in time; all together would take for ever."""
+    with serving(run, seconds=0.1) as server:
+        for head in (b"GET", b"GET / HTTP/1.1\r\nX: "):
+            with socket.create_connection(("127.0.0.1", server.server_port)) as slow:
+                slow.sendall(head)
+                closed = False
+                for _ in range(200):
+                    try:
+                        slow.sendall(b"a")
+                    except ConnectionError:
+                        closed = True
+                        break
+                    time.sleep(0.01)
+                assert closed or ended(slow)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_request_without_end_is_read_no_further(run: Path) -> None:
+    with serving(run) as server:
+        lines = b"".join(b"X-%d: " % i + b"a" * 1000 + b"\r\n" for i in range(90))
+        with socket.create_connection(("127.0.0.1", server.server_port)) as raw:
+            try:
+                raw.sendall(b"GET /data.json HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n" % server.server_port + lines + b"\r\n")
+            except ConnectionError:
+                return
+            assert ended(raw)
+
+
+def test_so_many_clients_and_no_more(run: Path) -> None:
+    with serving(run, connections=2) as server:
+        address = ("127.0.0.1", server.server_port)
+        idle = [socket.create_connection(address) for _ in range(2)]
+        with socket.create_connection(address) as third:
+            assert ended(third)
+        for each in idle:
+            each.close()
+        for _ in range(500):  # until the server has seen that they are gone
+            try:
+                assert ask(server)[0].status == 200
+                break
+            except (ConnectionError, http.client.HTTPException):
+                time.sleep(0.01)
+        else:
+            raise AssertionError("a place must become free")
+
+
+def test_names_that_are_no_text_are_served(tmp_path: Path) -> None:
+    front_of([[1.0, 2.0], [2.0, 1.0]]).save(tmp_path / "front")
+    path = tmp_path / "front" / "front.json"
+    path.write_text(json.dumps({**read_record(path, [1]), "format": 1, "problem": "\ud800</script>"}))
+    with serving(tmp_path) as server:
+        assert json.loads(ask(server)[1])["runs"][0]["problem"] == "\ud800</script>"
+        assert b"\\ud800\\u003c/script>" in ask(server, "/")[1]
 
 
 def test_a_connection_that_is_closed_here_is_no_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

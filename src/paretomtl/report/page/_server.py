@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import socket
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +23,15 @@ LOOPBACK = "127.0.0.1"
 
 EVERY = 1000
 """Milliseconds between two questions of a page for news."""
+
+SECONDS = 10.0
+"""So long a client may take to ask, from its first byte to its last, and to read the answer."""
+
+CONNECTIONS = 64
+"""So many clients are served at a time; a browser has up to six."""
+
+LONGEST_HEAD = 32 << 10
+"""The most bytes of a request."""
 
 
 class Watched:
@@ -44,7 +56,9 @@ class Watched:
             news = [run.look() for run in self._runs]
             if any(news) or not self._data:
                 self._payload = live_payload(self._runs)
-                self._data = json.dumps(self._payload, ensure_ascii=False, allow_nan=False).encode()
+                self._data = json.dumps(self._payload, ensure_ascii=False, allow_nan=False).encode(
+                    errors="backslashreplace"
+                )
                 self._tag = f'"{hashlib.sha256(self._data).hexdigest()[:32]}"'
             return self._data, self._tag
 
@@ -52,7 +66,7 @@ class Watched:
         """The page as it is now."""
         self.data()
         with self._lock:
-            return live_page(self._payload).encode()
+            return live_page(self._payload).encode(errors="backslashreplace")
 
 
 def live_payload(runs: Sequence[LiveRun]) -> Payload:
@@ -80,11 +94,39 @@ def live_page(payload: Payload) -> str:
     return page_text(payload, more=["live"])
 
 
+class _Head(io.RawIOBase):
+    """What a client sends, up to a moment and a number of bytes; a timeout of the socket would begin anew at each."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection = connection
+        self._end = time.monotonic() + seconds
+        self._left = LONGEST_HEAD
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._end - time.monotonic()
+        if left <= 0 or self._left <= 0:
+            raise ConnectionAbortedError("a request must be short, and come at once")
+        self._connection.settimeout(left)
+        try:
+            count = self._connection.recv_into(memoryview(buffer)[: self._left])
+        except TimeoutError:
+            raise ConnectionAbortedError("a request must come at once") from None
+        self._left -= count
+        return count
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET and HEAD for ``/`` and ``/data.json``, asked for by the server's own name."""
 
     server: PageServer
-    timeout = 30  # seconds that a client may take to ask
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_Head(self.connection, self.server.seconds))
 
     def parse_request(self) -> bool:
         if not super().parse_request():
@@ -117,6 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def _answer(self, status: HTTPStatus, body: bytes, kind: str | None, tag: str | None = None) -> None:
+        self.connection.settimeout(self.server.seconds)  # for all of the answer, not for each part of it
         self.send_response(status)
         headers = {
             "Content-Type": kind,
@@ -149,13 +192,19 @@ class PageServer(ThreadingHTTPServer):
     Args:
         watched: the runs.
         port: 0 for any that is free.
+        seconds: that a client may take to ask, and to read the answer.
+        connections: how many clients are served at a time; more are turned away.
     """
 
     daemon_threads = True
     allow_reuse_port = False
 
-    def __init__(self, watched: Watched, port: int = 0) -> None:
+    def __init__(
+        self, watched: Watched, port: int = 0, *, seconds: float = SECONDS, connections: int = CONNECTIONS
+    ) -> None:
         self.watched = watched
+        self.seconds = seconds
+        self._places = threading.BoundedSemaphore(connections)
         if not 0 <= port <= 65535:
             raise ValueError(f"'port' must be between 0 and 65535, 0 for any that is free. Got {port} instead.")
         try:
@@ -171,7 +220,25 @@ class PageServer(ThreadingHTTPServer):
         """Where the page is."""
         return f"http://{LOOPBACK}:{self.server_port}/"
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a client on a thread of its own, where there is a place left."""
+        if not self._places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread could be started
+            self._places.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Let others have the place afterwards."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no error, nor is one whose connection was closed here, as when the server ends."""
-        if not isinstance(sys.exception(), ConnectionError) and request.fileno() != -1:
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)) and request.fileno() != -1:
             super().handle_error(request, client_address)

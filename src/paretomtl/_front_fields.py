@@ -10,7 +10,7 @@ from torch import Tensor
 
 from paretomtl._files import from_lists
 
-MOST = 20_000
+MOST = 10_000
 """How many solutions a front may have."""
 
 _LARGEST = 2**63  # whole numbers in a file are smaller

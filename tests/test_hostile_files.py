@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import struct
 import zipfile
 from pathlib import Path
@@ -18,10 +19,11 @@ import torch
 import paretomtl as pm
 from fronts import front_of
 from fuzzing.packing import bomb, greedy_xz
-from paretomtl._files import read_json, write_tensors
+from paretomtl._files import read_json, sweep, write_record, write_tensors
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import _parsed
 from paretomtl.experiments import load_rows
+from paretomtl.front import quick_hypervolume
 from paretomtl.problems import Faces, load_utkface
 from paretomtl.problems._apolloscape import read_apolloscape
 from paretomtl.problems._arrays import write_arrays
@@ -30,6 +32,8 @@ from paretomtl.problems._census_text import read_records
 from paretomtl.problems._idx import read_idx
 from paretomtl.problems._pictures import BrokenPictureError, read_picture
 from paretomtl.problems._poses import check_rotation
+from paretomtl.report.page._log import LogTail
+from paretomtl.report.page._server import Watched
 from paretomtl.training import read_log
 from paretomtl.training._run import RunFolder, read_checkpoint
 from problems.census_files import text_of
@@ -77,6 +81,21 @@ def test_a_log_leaves_out_what_is_no_event(tmp_path: Path, line: bytes) -> None:
         ("seed", "0"),
         ("snapshot", 5),
         ("better", {"x": "sideways"}),
+        ("better", {"x": {}}),
+        ("better", []),
+        ("seconds", 10**400),
+        ("seed", 10**400),
+        ("reference", [10**400, 1.0]),
+        ("epochs", [10**400, 1]),
+        ("preferences", 5),
+        ("preferences", [[1.0, 0.0]] * 10_001),
+        ("preferences", [[10**400, 1.0]] * 2),
+        ("subproblems", [[0], [1]]),
+        ("dtype", "int64"),
+        ("dtype", "load"),
+        ("dtype", 5),
+        ("metrics", {"train": []}),
+        ("models_sha256", 5),
     ],
 )
 def test_a_front_of_other_fields_is_damaged(tmp_path: Path, field: str, value: Any) -> None:
@@ -85,8 +104,81 @@ def test_a_front_of_other_fields_is_damaged(tmp_path: Path, field: str, value: A
     assert field in words
     del words["sha256"]
     (tmp_path / "front.json").write_text(json.dumps({**words, field: value}))
-    with pytest.raises((ValueError, FileNotFoundError), match=str(tmp_path)):
+    with pytest.raises((ValueError, FileNotFoundError), match=str(tmp_path)) as found:
         pm.Front.load(tmp_path)
+    assert field in str(found.value)
+    assert "Error(" not in str(found.value)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '[{"x": {"b": 1, "b": 1}}]'])
+def test_a_name_that_is_there_twice_is_damage(tmp_path: Path, text: str) -> None:
+    """Of two values readers take the first or the last, and a checksum is of one of them."""
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(ValueError, match=r"a.json' must be a JSON file. It is damaged: '[ab]' is there twice"):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("field", ["epoch", "step", "number"])
+def test_a_checkpoint_counts_no_further_than_computers_do(tmp_path: Path, field: str) -> None:
+    write_checkpoint(tmp_path, {"epoch": 1, "step": 1, "number": 1, field: 10**400})
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors' must describe where a run stands"):
+        read_checkpoint(tmp_path / "checkpoint.safetensors")
+
+
+@pytest.mark.parametrize("field", ["seed", "epochs"])
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, "x", None, [], 10**400])
+def test_a_page_has_valid_numbers_whatever_a_configuration_says(tmp_path: Path, field: str, value: Any) -> None:
+    config = {"tasks": ["a", "b"], "preferences": [[1.0, 0.0]], "subproblems": [0], "epochs": 3, "seed": 0}
+    write_record(tmp_path / "config.json", {**config, field: value}, format=2)
+    data, _ = Watched([tmp_path]).data()
+    (view,) = json.loads(data, parse_constant=pytest.fail)["runs"]
+    assert view[field] is None or isinstance(view[field], int)
+
+
+def test_a_line_of_a_log_without_end_is_stepped_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paretomtl.report.page._log.LINE", 100)
+    monkeypatch.setattr("paretomtl.training._run.LINE", 100)
+    long = json.dumps({"event": "epoch", "x": "x" * 250})
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"event": "start"}\n' + long + '\n{"event": "stopped"}\n' + "y" * 350)
+    tail = LogTail(path)
+    assert [event["event"] for event in tail.events()] == ["start", "stopped"]
+    assert [event["event"] for event in read_log(tmp_path)] == ["start", "stopped"]
+    with path.open("a") as file:
+        file.write('{"event": "start"}\n{"event": "end"}\n')
+    assert [event["event"] for event in tail.events()] == ["end"], "the rest of a long line is no event"
+
+
+def test_a_folder_among_leftovers_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".a.unfinished-1-2").mkdir()
+    (tmp_path / ".b.unfinished-1-2").write_text("")
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / ".c.unfinished-1-2").symlink_to(tmp_path / "mine")
+    sweep(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.unfinished-1-2", "mine"]
+
+
+def test_a_hypervolume_that_takes_for_ever_is_left_out() -> None:
+    losses = torch.nn.functional.normalize(torch.rand(300, 8, generator=torch.Generator().manual_seed(0)), dim=-1)
+    front = front_of(losses.tolist(), reference=(2.0,) * 8)
+    assert quick_hypervolume(front) is None
+    few = front_of(losses[:9].tolist(), reference=(2.0,) * 8)
+    assert quick_hypervolume(few) == few.hypervolume()
+    assert quick_hypervolume(front_of([[1.0, 2.0]])) is None, "there is no reference"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_rows_and_prepared_data_are_regular_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "compare.json")
+    with pytest.raises(ValueError, match=r"compare.json' must be a regular file. It is a pipe"):
+        load_rows(tmp_path / "compare.json")
+    os.mkfifo(tmp_path / "utkface-4.npz")
+    with pytest.raises(ValueError, match=r"utkface-4.npz' must be a regular file. It is a pipe"):
+        load_utkface(tmp_path, 4)
+    write_arrays(tmp_path / "elsewhere.npz", _faces(), version=1, name="utkface", side=4)
+    (tmp_path / "utkface-4.npz").unlink()
+    (tmp_path / "utkface-4.npz").symlink_to("elsewhere.npz")
+    assert len(load_utkface(tmp_path, 4)) == 3, "data may lie on another disk"
 
 
 @pytest.mark.parametrize(

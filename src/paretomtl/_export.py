@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -221,9 +221,7 @@ def _replace(path: Path, write: Callable[[Path], None]) -> None:
     """Let a file take its place when it is whole."""
     check_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
-    try:
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.unfinished-", dir=path.parent) as folder:  # nobody else's
+        unfinished = Path(folder) / path.name
         write(unfinished)
         unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

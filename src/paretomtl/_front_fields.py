@@ -40,6 +40,7 @@ def to_dtype(name: Any) -> torch.dtype:
 
 def to_numbers(field: str, lists: Any, dtype: torch.dtype) -> Tensor:
     """A tensor from nested lists of numbers."""
+    to_tuple(field, lists)
     try:
         return from_lists(lists, dtype)
     except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
@@ -68,10 +69,10 @@ def check_fields(fields: Mapping[str, Any]) -> None:
     need = {
         "tasks": tasks > 0 and all(isinstance(task, str) for task in fields["tasks"]),
         "preferences": fields["preferences"].shape == (every, tasks),
-        "subproblems": _are(int, numbers, len(set(numbers))) and rows > 0 and set(numbers) <= set(range(every)),
+        "subproblems": _are(int, numbers, rows) and len(set(numbers)) == rows > 0 and set(numbers) <= set(range(every)),
         "losses": set(losses) <= set(_SPLITS) and bool(losses) and _shaped(losses, (rows, tasks)),
         "metrics": set(metrics) <= set(losses) and all(_shaped(part, (rows,)) for part in metrics.values()),
-        "better": set(fields["better"].values()) <= {"higher", "lower"},
+        "better": all(word in ("higher", "lower") for word in fields["better"].values()),
         "status": _are(str, fields["status"], rows),
         "since": fields["since"] is None or _are(int, fields["since"], rows),
         "epochs": fields["epochs"] == [] or _are(int, fields["epochs"], rows),

@@ -181,7 +181,8 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
         return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
 
     check_count(words["preferences"])
-    dtype, inner = to_dtype(words["dtype"]), words["snapshot"]
+    dtype = to_dtype(words["dtype"])
+    inner = None if words["snapshot"] is None else to_mapping("snapshot", words["snapshot"])
     fields = {
         **{name: words[name] for name in _PLAIN},
         "tasks": to_tuple("tasks", words["tasks"]),

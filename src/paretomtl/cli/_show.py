@@ -8,7 +8,7 @@ from rich.text import Text
 
 from paretomtl._terminal import text_console
 from paretomtl.cli._common import clean_errors, print_front, print_json
-from paretomtl.front import Front
+from paretomtl.front import Front, quick_hypervolume
 from paretomtl.training import plain_numbers
 
 
@@ -76,7 +76,7 @@ def summary(front: Front, split: str, folder: Path) -> dict[str, Any]:
         "metrics": {name: plain_numbers(values) for name, values in front.metrics.get(split, {}).items()},
         "status": list(front.status),
         "epochs": list(front.epochs),
-        "hypervolume": _hypervolume(front, split),
+        "hypervolume": quick_hypervolume(front, split=split),
         "reference": None if front.reference is None else list(front.reference),
         "spread": front.spread(split),
         "nondominated": int(front.nondominated(split).sum()),
@@ -86,11 +86,3 @@ def summary(front: Front, split: str, folder: Path) -> dict[str, Any]:
         "seconds": front.seconds,
         "made_by": dict(front.made_by),
     }
-
-
-def _hypervolume(front: Front, split: str) -> float | None:
-    """The hypervolume at the front's own reference; None where there is none to be had."""
-    try:
-        return front.hypervolume(split=split)
-    except (ValueError, ModuleNotFoundError):
-        return None

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretomtl._files import whole_file
+from paretomtl._opening import TENSORS, open_file
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -85,10 +86,10 @@ def read_arrays(path: Path, command: str, layout: Layout, **words: str | int) ->
         layout: the arrays that the file must have.
         words: those that the file must have been written with.
     """
-    if not path.is_file():
+    if not path.exists():
         raise FileNotFoundError(f"'{path}' is not there yet. Make it with: {command}")
     again = f"Make it again with: {command}"
-    with path.open("rb") as file:
+    with open_file(path, limit=TENSORS, follow=True) as file:  # data may lie on another disk
         try:
             _check_sizes(file)
             with np.load(file, allow_pickle=False) as stored:

@@ -93,13 +93,13 @@ class LiveRun:
         assert self.front is not None
         found = view_of(self.front, self.name, str(self.folder), reference=reference, points=points)
         if self.front is self._final():
-            return {**found, "epochs": self._config.get("epochs", found["epochs"])}
+            return {**found, "epochs": self._epochs() or found["epochs"]}
         events = self._curves.events()
         return {
             **found,
             "state": "training" if self.news.state == "waiting" else self.news.state,
             "epoch": events[-1]["epoch"] if events else 0,
-            "epochs": self._config.get("epochs"),
+            "epochs": self._epochs(),
             "history": self._history(points),
         }
 
@@ -188,6 +188,11 @@ class LiveRun:
         events = self._curves.events()
         return front_of_log(self._config, self._legend, events[-1] if events else {})
 
+    def _epochs(self) -> int | None:
+        """How many were planned."""
+        planned = self._config.get("epochs")
+        return planned if type(planned) is int else None
+
     def _history(self, points: int) -> View:
         """The curves so far; what an event holds of them becomes tensors once."""
         shape, events = (len(self._config["subproblems"]), len(self._config["tasks"])), self._curves.events()
@@ -211,7 +216,7 @@ def front_of_log(config: Mapping[str, Any], legend: Mapping[str, Any], report: M
     metrics, better = _mapping(report.get("val_metrics")), _mapping(legend.get("better"))
     found = report.get("frozen")
     frozen = found if isinstance(found, list) else []
-    seconds = report.get("seconds")
+    seconds, seed = report.get("seconds"), config.get("seed")
     return Front(
         problem=str(config.get("problem")),
         method=str(legend.get("method") or str(config.get("method")).partition("(")[0]),
@@ -225,7 +230,7 @@ def front_of_log(config: Mapping[str, Any], legend: Mapping[str, Any], report: M
         since=None,
         parameters={},
         history={},
-        seed=config.get("seed", 0),
+        seed=seed if type(seed) is int else 0,
         seconds=seconds or 0.0 if _fits(seconds, ()) else 0.0,
         metrics={"val": {name: _numbers(values) for name, values in metrics.items() if _fits(values, shape[:1])}},
         better={name: "lower" if word == "lower" else "higher" for name, word in better.items()},

@@ -42,7 +42,7 @@ from torch import Tensor
 
 from paretomtl._selection import table_of
 from paretomtl.core import nondominated
-from paretomtl.front import Front
+from paretomtl.front import Front, quick_hypervolume
 
 View: TypeAlias = dict[str, Any]
 """What the page shows of a run."""
@@ -105,7 +105,7 @@ def view_of(
         "scale": None if front.scale is None else rounded(front.scale),
         "ideal": None if front.ideal is None else rounded(front.ideal),
         "reference": None if reference is None else rounded(reference),
-        "hypervolume": {split: _hypervolume(front, split, reference) for split in front.losses},
+        "hypervolume": {split: rounded(quick_hypervolume(front, reference, split)) for split in front.losses},
         "history": history_of(front.history, points),
     }
 
@@ -191,12 +191,3 @@ def _within(front: Front, split: str) -> list[bool]:
     """Of which solutions the balanced one is chosen."""
     rows = set(table_of(front, split).within_reference())
     return [row in rows for row in range(len(front))]
-
-
-def _hypervolume(front: Front, split: str, reference: Sequence[float] | None) -> float | None:
-    """The hypervolume; None where there is none to be had."""
-    try:
-        found: float | None = rounded(front.hypervolume(reference, split))
-    except (ValueError, ModuleNotFoundError):
-        return None
-    return found

@@ -35,7 +35,7 @@ from paretomtl.problems._poses import check_rotation
 from paretomtl.report.page._log import LogTail
 from paretomtl.report.page._server import Watched
 from paretomtl.training import read_log
-from paretomtl.training._run import RunFolder, read_checkpoint
+from paretomtl.training._run import FORMAT, RunFolder, read_checkpoint
 from problems.census_files import text_of
 from problems.pictures import picture, write_picture, write_road
 
@@ -129,7 +129,7 @@ def test_a_checkpoint_counts_no_further_than_computers_do(tmp_path: Path, field:
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, "x", None, [], 10**400])
 def test_a_page_has_valid_numbers_whatever_a_configuration_says(tmp_path: Path, field: str, value: Any) -> None:
     config = {"tasks": ["a", "b"], "preferences": [[1.0, 0.0]], "subproblems": [0], "epochs": 3, "seed": 0}
-    write_record(tmp_path / "config.json", {**config, field: value}, format=2)
+    write_record(tmp_path / "config.json", {**config, field: value}, format=FORMAT)
     data, _ = Watched([tmp_path]).data()
     (view,) = json.loads(data, parse_constant=pytest.fail)["runs"]
     assert view[field] is None or isinstance(view[field], int)

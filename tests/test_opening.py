@@ -63,6 +63,13 @@ def test_what_is_regular_is_read_up_to_its_limit(folder: Path) -> None:
         read_file(folder / "nothing", limit=9)
 
 
+def test_a_file_of_holes_is_refused(folder: Path) -> None:
+    with (folder / "file").open("r+b") as file:
+        file.truncate(1 << 34)
+    with pytest.raises(UnsafeFileError, match=r"Got a file of 17,179,869,184 bytes with holes, .* of which are stored"):
+        read_file(folder / "file", limit=1 << 40)
+
+
 def test_a_new_file_takes_the_place_of_a_link(folder: Path) -> None:
     with create_file(folder / "link") as file:
         file.write(b"new")

@@ -21,6 +21,7 @@ from fronts import front_of
 from paretomtl._files import write_record
 from paretomtl._terminal import escaped, json_text, shown_warnings, text_console
 from paretomtl.cli._app import app
+from paretomtl.training._run import FORMAT
 
 HOSTILE = ["\x1b]0;owned\x07", "\x9b31m", "\u202eevil", "a\rb", "\x1b]8;;http://x\x1b\\y", "\ud800", "\u2066z\u200b"]
 NAME = "".join(HOSTILE)
@@ -95,7 +96,7 @@ def run(tmp_path: Path) -> Path:
     front = dataclasses.replace(front, **words, metrics=metrics, better={NAME + "m": "lower"})  # type: ignore[arg-type]
     folder = tmp_path / ("run" + NAME[:14])
     front.save(folder / "front")
-    write_record(folder / "config.json", {"problem": NAME + "\nSomething is lost."}, format=2)
+    write_record(folder / "config.json", {"problem": NAME + "\nSomething is lost."}, format=FORMAT)
     (folder / (NAME[:14] + ".txt")).write_text("")
     return folder
 

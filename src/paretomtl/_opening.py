@@ -26,6 +26,8 @@ TENSORS = 1 << 40
 LINE = 16 << 20
 """The most bytes of a line of a log; longer ones are stepped over."""
 
+_HOLES = 64  # a file that is so much longer than what is stored of it was made to take time and memory
+
 # Not every system has all of them. Without O_NOFOLLOW a link is looked for before and after the file is opened.
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _SAFE = _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
@@ -76,6 +78,10 @@ def open_file(path: Path, *, limit: int, follow: bool = False) -> io.BufferedRea
     def check(found: os.stat_result) -> None:
         if found.st_size > limit:
             raise UnsafeFileError(f"'{path}' must have at most {limit:,} bytes. Got {found.st_size:,} instead.")
+        stored = 512 * getattr(found, "st_blocks", 0)  # 0 where the system does not say
+        if 0 < stored * _HOLES < found.st_size and found.st_size > RECORD:
+            found_out = f"Got a file of {found.st_size:,} bytes with holes, {stored:,} of which are stored"
+            raise UnsafeFileError(f"'{path}' must be stored as long as it is. {found_out}.")
 
     return io.open(path, "rb", opener=_opener(path, check, follow=follow))  # noqa: UP020 (what tests stand in for)
 

@@ -129,3 +129,13 @@ def test_matplotlib_is_imported_where_it_is_used() -> None:
     code = "import sys, paretomtl; assert not {'matplotlib', 'paretomtl.report'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     assert pm.Front.plot.__doc__
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", "\x1b[31m", "$\\bad{"])
+@pytest.mark.parametrize("tasks", [2, 3, 4])
+def test_names_that_no_font_has_are_drawn(name: str, tasks: int, tmp_path: Path) -> None:
+    losses = torch.rand(4, tasks, generator=torch.Generator().manual_seed(0))
+    names = (name, *"bcd"[: tasks - 1])
+    front = dataclasses.replace(front_of(losses.tolist()), tasks=names, problem=name, method=name)
+    front.plot(tmp_path / "front.svg")
+    assert (tmp_path / "front.svg").stat().st_size > 0

@@ -19,7 +19,7 @@ from paretomtl.cli._app import app
 from paretomtl.report.page._live import LiveRun
 from paretomtl.training import examine, mend, read_log
 from paretomtl.training._doctor import worst
-from paretomtl.training._run import RunFolder
+from paretomtl.training._run import FORMAT, RunFolder
 from paretomtl.training._shard_work import put_files, take_files
 from training.networks import fit, problem
 
@@ -204,6 +204,17 @@ def test_a_file_of_no_sane_size_is_refused(run: Path) -> None:
     assert "manifest.json' must have at most 4,194,304 bytes" in text
 
 
+def test_a_link_among_shards_is_named_and_not_followed(run: Path) -> None:
+    shutil.copytree(run, run.parent / "outside")
+    (run.parent / "outside" / ".mine.unfinished-1-2").write_text("mine")
+    (run / "shards").mkdir()
+    (run / "shards" / "000").symlink_to(run.parent / "outside")
+    before = contents(run.parent / "outside")
+    assert {finding.file: finding.state for finding in examine(run)}["shards/000"] == "mendable"
+    mend(run)
+    assert contents(run.parent / "outside") == before
+
+
 # What the files say of each other.
 
 
@@ -263,9 +274,9 @@ def test_a_checkpoint_of_another_run_is_not_taken_up(run: Path, tmp_path: Path) 
 
 def test_a_run_of_before_identities_is_resumed(run: Path) -> None:
     (run / ".lock").unlink()
-    config = read_record(run / "config.json", [2])
+    config = read_record(run / "config.json", [FORMAT])
     del config["run"]
-    write_record(run / "config.json", config, format=2)
+    write_record(run / "config.json", config, format=FORMAT)
     shutil.rmtree(run / "front")
     assert fit(problem(), out=run, resume=True, **OPTIONS).complete
     assert json.loads((run / "config.json").read_text()).get("run") is None

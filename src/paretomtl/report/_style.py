@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl._extras import require
+from paretomtl._terminal import escaped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,12 +71,15 @@ def paper_style() -> Iterator[None]:
 def plain(name: str, most: int = 32) -> str:
     r"""A name that users gave, as text of a figure: cut where it is long, and no formula, whatever its dollars hold.
 
+    What does not print is written as in Python: fonts have no glyph for it, and half of a surrogate pair is an error.
+
     Example:
         >>> plain("cost in $", 8)
         'cost in…'
         >>> plain("$x")
         '\\$x'
     """
+    name = escaped(name)
     cut = name if len(name) <= most else f"{name[: most - 1]}…"
     return cut.replace("$", r"\$")
 

@@ -177,8 +177,8 @@ class _Look:
 
     def findings(self) -> Iterator[Finding]:
         """All, with what happens right now first."""
-        for name in (LOCK, manifest.LOG, SHARDS):
-            if (kind := kind_of(self.folder / name)) not in (None, "a folder" if name == SHARDS else None):
+        for name in (LOCK, manifest.LOG, SHARDS, *self._shard_names()):
+            if (kind := kind_of(self.folder / name)) not in (None, "a folder" if name.startswith(SHARDS) else None):
                 text = f"{kind} in its place, which is not opened: remove it; nothing is lost with it."
                 yield Finding(name, "mendable", text)
         if is_held(self.folder / LOCK):
@@ -302,6 +302,11 @@ class _Look:
                 yield Finding(name, "mendable", text, partial(self._remove, name, "it was never whole"))
             elif "/" not in name and name not in known:
                 yield Finding(name, "note", "not of this run; left alone.")
+
+    def _shard_names(self) -> list[str]:
+        if kind_of(self.folder / SHARDS) != "a folder":
+            return []
+        return [f"{SHARDS}/{name}" for name in names_in(self.folder / SHARDS, follow=False)]
 
     @property
     def _has_front_folder(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from paretomtl._opening import LINE, TENSORS, open_file
 from paretomtl.report.page._view import POINTS
 
+_ONE_LOOK = 256 << 20  # bytes that are read at a look; the rest at the next
 _HEAD = 256  # bytes at the start of a log that tell it from another one
 
 
@@ -48,7 +49,8 @@ class LogTail:
         try:
             with open_file(self._path, limit=TENSORS) as file:
                 file.seek(self._place)
-                while line := file.readline(LINE):
+                end = self._place + _ONE_LOOK
+                while self._place < end and (line := file.readline(LINE)):
                     whole = line.endswith(b"\n")
                     if not whole and len(line) < LINE:
                         return

@@ -42,6 +42,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the same settings but for the seed, so that everything in it fits."""
+    folder = tmp_path_factory.mktemp("other")
+    fit(problem(), out=folder, seed=1, **OPTIONS)
+    return folder
+
+
 @pytest.fixture
 def run(made: Path, tmp_path: Path) -> Path:
     """A copy of a finished run."""
@@ -218,16 +226,11 @@ def test_a_link_among_shards_is_named_and_not_followed(run: Path) -> None:
 # What the files say of each other.
 
 
-def trained(folder: Path, seed: int) -> Path:
-    fit(problem(), out=folder, seed=seed, **OPTIONS)
-    return folder
-
-
-def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run: Path, tmp_path: Path) -> None:
-    other = named(trained(tmp_path / "other", 1), "front/models-*")
+def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run: Path, other: Path) -> None:
+    theirs = named(other, "front/models-*")
     models = named(run, "front/models-*")
     manifest = (run / "manifest.json").read_bytes()
-    models.write_bytes(other.read_bytes())
+    models.write_bytes(theirs.read_bytes())
     with pytest.raises(ValueError, match=r"must hold the tensors with the checksum .* Got those of another file"):
         pm.Front.load(run)
     states = {finding.file: finding.state for finding in examine(run)}
@@ -236,10 +239,10 @@ def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run
     assert (run / "manifest.json").read_bytes() == manifest, "what does not fit is not called sound"
     # The same with the name of the other file in the front.
     models.unlink()
-    shutil.copy(other, run / "front")
+    shutil.copy(theirs, run / "front")
     path = run / "front" / "front.json"
     words = read_record(path, [1])
-    write_record(path, {**words, "models": other.name}, format=1)
+    write_record(path, {**words, "models": theirs.name}, format=1)
     with pytest.raises(ValueError, match=r"front.json' must have a checksum in 'models_sha256'"):
         pm.Front.load(run)
     # A front of an earlier version has the first digits in the name alone.
@@ -247,7 +250,7 @@ def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run
     del words["models_sha256"]
     write_record(path, words, format=1)
     assert torch.equal(pm.Front.load(run).losses["train"], pm.Front.load(made).losses["train"])
-    shutil.copy(other, models)
+    shutil.copy(theirs, models)
     with pytest.raises(ValueError, match="Got those of another file"):
         pm.Front.load(run)
     models.rename(models.with_name("models-other.safetensors"))
@@ -256,9 +259,7 @@ def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run
         pm.Front.load(run)
 
 
-def test_a_checkpoint_of_another_run_is_not_taken_up(run: Path, tmp_path: Path) -> None:
-    """Of the same settings but for the seed, so that everything in it fits."""
-    other = trained(tmp_path / "other", 1)
+def test_a_checkpoint_of_another_run_is_not_taken_up(run: Path, other: Path) -> None:
     shutil.rmtree(run / "front")
     (run / ".lock").unlink()
     for name in ("checkpoint.safetensors", "checkpoint-previous.safetensors"):

@@ -144,10 +144,10 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, sources: Path)
 def test_a_folder_without_permission_is_named(tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may be allowed everything, so that the refusal is made up."""
 
-    def refuse(path: Path, data: bytes) -> None:
+    def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr("paretomtl._files.create_file", refuse)
     with pytest.raises(ValueError, match=r"'cache' must be a folder that can be written.*Permission denied"):
         prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
 

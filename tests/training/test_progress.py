@@ -75,7 +75,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
     page = io.StringIO()
     console = Console(file=page, force_terminal=True, width=60, color_system=None)
-    monkeypatch.setattr("rich.console.Console", lambda **_: console)
+    monkeypatch.setattr(_progress, "text_console", lambda **_: console)
     fit(progress="rich")
     text = page.getvalue()
     assert "epoch 4/4" in text

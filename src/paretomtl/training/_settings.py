@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._extras import version_of
+from paretomtl._front_fields import MOST
 from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import check_count, check_not_negative
 from paretomtl.methods import Method, in_words, resolve_method
@@ -197,6 +198,8 @@ def make_settings(
         if factory is not None and (not callable(factory) or isinstance(factory, torch.optim.Optimizer)):
             raise TypeError(f"'{name}' must be a function that makes one. Got {type(factory).__name__} instead.")
     vectors = _vectors(method, preferences, len(problem.tasks), seeds)
+    if len(vectors[0]) > MOST:
+        raise ValueError(f"'preferences' must be at most {MOST:,}, as a front holds no more. Got {len(vectors[0]):,}.")
     dtype, autocast = _PRECISIONS[precision]
     return Settings(
         problem=problem,

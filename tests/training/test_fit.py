@@ -358,6 +358,7 @@ def lbfgs(parameters: Any) -> torch.optim.Optimizer:
     [
         ({"epochs": 0}, "'epochs' must be a whole number of at least 1. Got 0"),
         ({"preferences": 0}, "'preferences' must be a whole number of at least 1. Got 0"),
+        ({"preferences": 10**9}, "'preferences' must be at most 10,000, as a front holds no more. Got 1,000,000,000"),
         ({"preferences": torch.ones(3, 3)}, r"'preferences' must be a number or have shape \[K, 2\]. Got \[3, 3\]"),
         ({"preferences": [[1.0, -1.0]]}, "'preferences' must be finite and non-negative"),
         ({"preferences": [[1.0, 1.0], [2.0, 2.0]]}, "'preferences' must be distinct"),

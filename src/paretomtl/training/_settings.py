@@ -198,8 +198,6 @@ def make_settings(
         if factory is not None and (not callable(factory) or isinstance(factory, torch.optim.Optimizer)):
             raise TypeError(f"'{name}' must be a function that makes one. Got {type(factory).__name__} instead.")
     vectors = _vectors(method, preferences, len(problem.tasks), seeds)
-    if len(vectors[0]) > MOST:
-        raise ValueError(f"'preferences' must be at most {MOST:,}, as a front holds no more. Got {len(vectors[0]):,}.")
     dtype, autocast = _PRECISIONS[precision]
     return Settings(
         problem=problem,
@@ -275,6 +273,7 @@ def _vectors(
         preferences = method.usual_count(tasks)
     if isinstance(preferences, int):
         check_count("preferences", preferences)
+        _check_most(preferences)
         return [method.spread(preferences, tasks, seed=seed) for seed in seeds]
     try:
         rows = torch.as_tensor(preferences).detach().double().cpu()
@@ -285,8 +284,14 @@ def _vectors(
         own = f", or [{count}, K, {tasks}], other ones for each seed" if count > 1 else ""
         found = list(rows.shape)
         raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]{own}. Got {found} instead.")
+    _check_most(rows.shape[-2])
     each = rows if rows.ndim == 3 else rows.expand(count, -1, -1)
     return [vector_sets.validate(part) if method.reading == "direction" else part for part in each]
+
+
+def _check_most(count: int) -> None:
+    if count > MOST:
+        raise ValueError(f"'preferences' must be at most {MOST:,}, as a front holds no more. Got {count:,} instead.")
 
 
 def _chosen(only: Sequence[int] | None, count: int) -> list[int]:

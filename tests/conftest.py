@@ -6,6 +6,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from skips import not_run
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for what it starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -19,3 +21,9 @@ def device(request: pytest.FixtureRequest) -> str:
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("no CUDA device")
     return str(request.param)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    said = not_run(report.longrepr[2] for report in terminalreporter.getreports("skipped"))
+    if said:
+        terminalreporter.write_line(said)

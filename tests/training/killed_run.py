@@ -62,6 +62,7 @@ def main() -> None:
     folder, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     chance = random.Random(seed)
     done = 0
+    adam([torch.zeros(1, requires_grad=True)])  # imports what optimizers need: children are to be killed at work
     while True:
         child = os.fork()
         if child == 0:

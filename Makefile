@@ -4,29 +4,33 @@ BIN := .venv/bin
 READY := .venv/ready
 READY_DEMO := .venv/ready-demo
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+# Where rounding decides: other instructions add in another order.
+NUMERICAL := tests/core tests/methods tests/problems tests/diagnosis tests/test_front.py tests/test_selection.py \
+	tests/experiments/test_synthetic.py $(addprefix tests/training/test_, apart.py backward.py blocks.py data.py fit.py \
+	gradients.py layers.py numerics.py problems.py resume.py runners.py shards.py strategies.py trials.py workers.py)
 .DEFAULT_GOAL := help
 
-# The demo needs a third of what developers need; `make test` installs the rest into the same environment.
+# The demo needs less than developers do; `make test` installs the rest into the same environment.
 $(READY_DEMO): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || { echo "Creating the environment .venv"; $(PYTHON) -m venv .venv; }
-	@echo "Installing what the demo needs: about 40 packages, 1.3 GB with the CPU build of torch; this takes minutes"
+	@echo "Installing what the demo needs: 45 packages, 1.4 GB with the CPU build of torch; this takes minutes"
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cli,indicators,figures,report,digits]'
 	@touch $@
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || { echo "Creating the environment .venv"; $(PYTHON) -m venv .venv; }
-	@echo "Installing what developers need: about 140 packages, 2.4 GB with the CPU build of torch; this takes minutes"
+	@echo "Installing what developers need: 120 packages, 2.4 GB with the CPU build of torch; this takes minutes"
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $(READY_DEMO) $@
 
-.PHONY: help demo test test-isa stress lint docs bench clean
+.PHONY: help demo test test-isa test-avx2 test-plain stress lint docs bench clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 demo: $(READY_DEMO)  ## a front on real digits beside the linear baseline, with tables, a figure and a page, in out/demo
 	@rm -rf out/demo
-	@echo "Training two fronts of five models on handwritten digits: about a minute"
+	@echo "Training two fronts of five models on handwritten digits; this takes minutes, too"
 	@$(BIN)/paretomtl compare multi-digits --methods pareto-mtl,linear --seeds 1 --out out/demo --fronts
 	@echo "Writing the page"
 	@$(BIN)/paretomtl report out/demo/fronts/pareto-mtl-0 out/demo/fronts/linear-0 --out out/demo/report.html
@@ -35,6 +39,14 @@ demo: $(READY_DEMO)  ## a front on real digits beside the linear baseline, with 
 test: $(READY)  ## everything that must hold: lint, types, layers, docs, tests
 	$(MAKE) -j2 --output-sync lint docs
 	$(PYTEST)
+
+test-isa: test-avx2 test-plain  ## the numerical tests again, with the instructions of older CPUs
+
+test-avx2: $(READY)  # without AVX-512
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 $(PYTEST) $(NUMERICAL)
+
+test-plain: $(READY)  # torch's kernels without vector instructions
+	ATEN_CPU_CAPABILITY=default $(PYTEST) $(NUMERICAL)
 
 stress: $(READY)  ## what the tests sample, in full; counts are stored in stress/results
 	set -e; for script in stress/*.py; do PYTHONPATH=tests $(BIN)/python $$script; done

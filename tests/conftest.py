@@ -26,6 +26,18 @@ def device(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that share a set-up of their module, such as a browser or a trained study, run in one process."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        found = getattr(item, "_fixtureinfo", None)
+        made = [] if found is None else [each for defs in found.name2fixturedefs.values() for each in defs]
+        if any(each.scope == "module" and each.baseid for each in made):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     said = not_run(report.longrepr[2] for report in terminalreporter.getreports("skipped"))
     if said:

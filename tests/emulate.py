@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import re
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _HEADER = Path(__file__).with_name("emulator.h")
+_FLAGS = ("-std=c++20", "-O1", "-U_FORTIFY_SOURCE", "-w", "-fPIC", "-fno-strict-aliasing")
+_KEPT = Path(__file__).parents[1] / "out" / "emulated"  # compiled kernels, by what they were compiled from
 _DYNAMIC = re.compile(r"extern\s+__shared__\s+(?:__align__\(\d+\)\s+)?([\w\s]+?)\s+(\w+)\[\];")
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="g++, which compiles the kernels, is missing")
@@ -99,12 +102,22 @@ extern "C" const char* emulator_launch(const unsigned* grid, unsigned block, uns
     return emulator::launch({name}, grid, block, bytes, kinds, args);
 }}
 """
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "kernel.cpp").write_text(program)
-        _compile("-shared", "-I", _headers().name, "kernel.cpp", "-o", "kernel.so", cwd=folder)
-        launch = ctypes.CDLL(str(Path(folder) / "kernel.so")).emulator_launch
+    key = hashlib.sha256("\n".join((_compiler(), *_FLAGS, _HEADER.read_text(), program)).encode()).hexdigest()
+    kept = _KEPT / f"{key[:32]}.so"
+    if not kept.exists():
+        _KEPT.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=_KEPT) as folder:
+            (Path(folder) / "kernel.cpp").write_text(program)
+            _compile("-shared", "-I", _headers().name, "kernel.cpp", "-o", "kernel.so", cwd=folder)
+            (Path(folder) / "kernel.so").replace(kept)
+    launch = ctypes.CDLL(str(kept)).emulator_launch
     launch.restype = ctypes.c_char_p
     return launch
+
+
+@functools.cache
+def _compiler() -> str:
+    return subprocess.run(["g++", "--version"], capture_output=True, text=True, check=True).stdout
 
 
 @functools.cache
@@ -117,6 +130,5 @@ def _headers() -> tempfile.TemporaryDirectory[str]:
 
 
 def _compile(*words: str, cwd: str) -> None:
-    flags = ["-std=c++20", "-O1", "-U_FORTIFY_SOURCE", "-w", "-fPIC", "-fno-strict-aliasing"]
-    done = subprocess.run(["g++", *flags, *words], cwd=cwd, capture_output=True, text=True)
+    done = subprocess.run(["g++", *_FLAGS, *words], cwd=cwd, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

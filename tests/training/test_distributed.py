@@ -16,8 +16,10 @@ import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from typer.testing import CliRunner
 
 import paretomtl as pm
+from paretomtl.cli._app import app
 from paretomtl.training._batches import Shares
 from paretomtl.training._ranks import Ranks, _decoded, _encoded
 from training.networks import MLP, fit, problem
@@ -76,7 +78,7 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
 
 
 @needs_gloo
-def test_the_command_under_torchrun(tmp_path: Path) -> None:
+def test_the_command_under_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One table, one run folder, and the losses of one process."""
     words = ("run", "multi-digits", "--preferences", "2", "--epochs", "1", "--method", "linear", "--json", "--device")
     done = torchrun("-m", "paretomtl", *words, "cpu", "--out", "two", cwd=tmp_path)
@@ -84,17 +86,16 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
     facts = json.loads(done.stdout)
     assert facts["complete"]
 
-    alone = [sys.executable, "-m", "paretomtl", *words, "cpu", "--out", "one"]
-    assert subprocess.run(alone, capture_output=True, cwd=tmp_path).returncode == 0
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, [*words, "cpu", "--out", "one"]).exit_code == 0
     one, two = (pm.Front.load(tmp_path / name / "front") for name in ("one", "two"))
     for split in one.losses:
         torch.testing.assert_close(one.losses[split], two.losses[split], rtol=1e-4, atol=1e-4)
 
 
 def test_other_commands_are_for_one_process() -> None:
-    environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "2"}
-    done = subprocess.run([sys.executable, "-m", "paretomtl", "list"], capture_output=True, text=True, env=environment)
-    assert done.returncode == 2
+    done = CliRunner().invoke(app, ["list"], env={"RANK": "0", "WORLD_SIZE": "2"})
+    assert done.exit_code == 2
     assert "'list' must be started without torchrun" in done.stderr
 
 

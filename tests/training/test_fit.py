@@ -39,9 +39,9 @@ def test_a_concave_front_by_each_method() -> None:
     """The paper's figure 2 in one test: linear ends, MGDA middle, Pareto MTL everywhere."""
     truth = SYNTHETIC.truth
     assert truth is not None
-    mgda, pareto = (fit(name, 8, epochs=300) for name in ("mgda", "pareto-mtl"))
+    mgda, pareto = (fit(name, 8, epochs=150) for name in ("mgda", "pareto-mtl"))
     half = lambda p: torch.optim.SGD(p, lr=0.5)  # noqa: E731 (fixed weights sum to two)
-    linear = fit("random-search", 8, epochs=300, optimizer=half)
+    linear = fit("random-search", 8, epochs=150, optimizer=half)
     for front in (linear, mgda, pareto):
         assert truth.distance(front.losses["train"]).max() < 1e-3
     ends = linear.losses["train"].min(-1).values
@@ -57,7 +57,7 @@ def test_a_convex_front_is_covered_by_both(condition: float) -> None:
     assert problem.truth is not None
     for name in ("linear", "pareto-mtl"):
         slow = lambda p: torch.optim.SGD(p, lr=0.5 / condition)  # noqa: E731
-        front = fit(name, 5, epochs=500, problem=problem, optimizer=slow)
+        front = fit(name, 5, epochs=150, problem=problem, optimizer=slow)
         assert problem.truth.distance(front.losses["train"]).max() < 1e-3
         assert len({tuple(row.round(decimals=2).tolist()) for row in front.losses["train"]}) == 5
 

@@ -23,10 +23,10 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $(READY_DEMO) $@
 
-.PHONY: help demo test test-isa test-avx2 test-plain stress lint docs bench clean
+.PHONY: help demo test test-studies test-all test-isa test-avx2 test-plain stress lint docs bench clean
 
 help:  ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 demo: $(READY_DEMO)  ## a front on real digits beside the linear baseline, with tables, a figure and a page, in out/demo
 	@rm -rf out/demo
@@ -36,17 +36,24 @@ demo: $(READY_DEMO)  ## a front on real digits beside the linear baseline, with 
 	@$(BIN)/paretomtl report out/demo/fronts/pareto-mtl-0 out/demo/fronts/linear-0 --out out/demo/report.html
 	@echo "Done. Look at out/demo/report.html in a browser; the figure is out/demo/compare.png."
 
-test: $(READY)  ## everything that must hold: lint, types, layers, docs, tests
+test: $(READY)  ## what must hold: lint, types, layers, docs, tests
+	$(MAKE) -j2 --output-sync lint docs
+	$(PYTEST) -m 'not study'
+
+test-studies: $(READY)  ## whole studies, though small, and whole data sets, which take longer than tests should
+	$(PYTEST) -m study
+
+test-all: $(READY)  ## both
 	$(MAKE) -j2 --output-sync lint docs
 	$(PYTEST)
 
 test-isa: test-avx2 test-plain  ## the numerical tests again, with the instructions of older CPUs
 
 test-avx2: $(READY)  # without AVX-512
-	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 $(PYTEST) $(NUMERICAL)
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 $(PYTEST) $(NUMERICAL) -m 'not study'
 
 test-plain: $(READY)  # torch's kernels without vector instructions
-	ATEN_CPU_CAPABILITY=default $(PYTEST) $(NUMERICAL)
+	ATEN_CPU_CAPABILITY=default $(PYTEST) $(NUMERICAL) -m 'not study'
 
 stress: $(READY)  ## what the tests sample, in full; counts are stored in stress/results
 	set -e; for script in stress/*.py; do PYTHONPATH=tests $(BIN)/python $$script; done

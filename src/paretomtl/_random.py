@@ -59,7 +59,10 @@ def isolated_randomness() -> Iterator[None]:
 
 def seed_everything(seed: int) -> None:
     """Seed torch, NumPy's global generator and Python's."""
-    torch.manual_seed(seed)
+    if torch.accelerator.is_available():
+        torch.manual_seed(seed)
+    else:  # that would format the call stack for each kind of accelerator, which takes longer than a step
+        torch.default_generator.manual_seed(seed)
     np.random.seed([seed % 2**32, seed // 2**32])
     random.seed(seed)
 

@@ -168,6 +168,7 @@ def test_without_a_network_the_error_says_what_to_do(sources: Path, monkeypatch:
     assert "--from FOLDER" in text
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("name", ["multi-fashion-mnist", "multi-mnist-3"])
 def test_the_real_files_make_what_is_published(tmp_path: Path, name: str) -> None:
     assert real_folder() == REAL
@@ -211,6 +212,7 @@ def test_frames_are_prepared_and_sizes_are_checked(tmp_path: Path, monkeypatch: 
     assert "must be a folder with frames and poses" in call("data", "prepare", "localization", "--size", "4x4", code=2)
 
 
+@pytest.mark.study
 def test_the_real_census_is_prepared_and_made_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = REAL / "census-income-kdd"
     if not folder.is_dir():

@@ -165,7 +165,7 @@ def test_fronts_are_judged_and_stored_in_the_units_of_training(tmp_path: Any, sc
     problem = pm.problems.quadratic()
     sgd = {"optimizer": lambda parameters: torch.optim.SGD(parameters, lr=0.05), "device": "cpu"}
     front = pm.fit(
-        problem, ParetoMTL(scale=scale), 3, epochs=120, strategy=strategy, progress="quiet", precision="float64", **sgd
+        problem, ParetoMTL(scale=scale), 3, epochs=40, strategy=strategy, progress="quiet", precision="float64", **sgd
     )
     assert front.scale is not None
     assert front.ideal == (None if isinstance(scale, str) else (0.0, 0.0))

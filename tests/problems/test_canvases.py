@@ -199,6 +199,7 @@ def test_the_recipe_stays_as_it_is(name: str, checksum: str) -> None:
     assert generate_canvases(name, 0, sources).checksum() == checksum
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("name", MIXES)
 def test_the_published_checksum_is_that_of_the_published_files(name: str) -> None:
     folder = real_folder()

@@ -222,6 +222,7 @@ def test_records_that_are_not_prepared_say_how_to(tmp_path: Path) -> None:
         census(folder=tmp_path, verify=False)
 
 
+@pytest.mark.study
 def test_the_published_files_make_the_published_records(real: Census) -> None:
     assert real.checksum() == prepared.PUBLISHED_CENSUS
     assert (len(real.train_codes), len(real.test_codes)) == (199_523, 99_762)
@@ -231,6 +232,7 @@ def test_the_published_files_make_the_published_records(real: Census) -> None:
     assert json.loads(json.dumps(real.feature_names)) == list(real.feature_names), "plain strings"
 
 
+@pytest.mark.study
 def test_what_a_constant_answer_costs(real: Census) -> None:
     """The points that losses of the study are scaled by: the entropy of each label."""
     share = real.train_labels.mean(0, dtype=np.float64)
@@ -238,6 +240,7 @@ def test_what_a_constant_answer_costs(real: Census) -> None:
     assert KNOWING_NOTHING["census"] == pytest.approx(tuple(entropy), abs=0.01)
 
 
+@pytest.mark.study
 def test_482_features_and_the_counts_of_other_choices(real: Census) -> None:
     """What docs/data.md says: which columns are numbers decides."""
     assert len(real.feature_names) == 482

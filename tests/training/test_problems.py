@@ -229,3 +229,31 @@ def test_samples_of_a_batch_are_counted_by_its_first_tensor() -> None:
     assert count_samples({"id": ["x", "y", "z"], "x": torch.ones(3, 2)}) == 3
     assert count_samples(({"n": torch.tensor(1)}, torch.ones(5))) == 5
     assert count_samples(None) == 1
+
+
+class Lazy(MLP):
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = nn.Sequential(nn.LazyLinear(12), nn.Tanh())
+
+
+def test_lazy_parameters_are_named() -> None:
+    with pytest.raises(
+        ValueError, match=r"'model' must make modules whose parameters have their shapes.*trunk\.0\.weight"
+    ):
+        fit(problem(Lazy))
+
+
+class Uncopied(MLP):
+    """As torch.nn.utils.weight_norm leaves a module: with a tensor that hangs on a graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.double = 2 * self.heads[0].weight
+
+
+def test_a_module_that_cannot_be_copied_is_said_to_be() -> None:
+    with pytest.raises(
+        ValueError, match=r"'model' must make modules that can be copied .*parametrizations\.weight_norm"
+    ):
+        fit(problem(Uncopied))

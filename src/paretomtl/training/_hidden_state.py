@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
 from paretomtl.training._batches import count_samples, map_tensors
-from paretomtl.training._models import ModelWithLosses
+from paretomtl.training._models import ModelWithLosses, copy_module
 
 _OF_TORCH = frozenset(vars(nn.Module()))
 _DEEPEST = 4  # containers and plain objects within each other that are compared
@@ -47,7 +47,7 @@ def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
     own = _loss_spaces(problem)
     start = {label: _copied(space) for label, space in own.items()}
     try:
-        used = copy.deepcopy(module)
+        used = copy_module(module)
         _pass(problem, used, batch)
         fresh = _attributes(module) | start
         changed = _changes(fresh, _attributes(used) | own)

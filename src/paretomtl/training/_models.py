@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
 from paretomtl._random import isolated_randomness, seed_everything
@@ -316,6 +318,12 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
             check_unwrapped(module)
             if any(module is other for other in modules):
                 raise ValueError("'model' must make a new module at each call. Got the same one twice.")
+            lazy = [name for name, tensor in named_tensors(module).items() if is_lazy(tensor)]
+            if lazy:
+                raise ValueError(
+                    f"'model' must make modules whose parameters have their shapes. Got lazy ones, {lazy[:5]}: let the "
+                    "factory call the module once, on a batch of zeros."
+                )
             complex_ones = [name for name, tensor in named_tensors(module).items() if tensor.is_complex()]
             if complex_ones:
                 raise TypeError(
@@ -329,6 +337,17 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
     if any(other != shapes[0] for other in shapes):
         raise ValueError("'model' must make the same architecture at each call. Got parameters of different shapes.")
     return modules
+
+
+def copy_module(module: nn.Module) -> nn.Module:
+    """A copy for trials; a ValueError for a module that cannot be copied."""
+    try:
+        return copy.deepcopy(module)
+    except Exception as error:
+        raise ValueError(
+            f"'model' must make modules that can be copied (copy.deepcopy), for trials. Got one that cannot: {error} "
+            "In place of torch.nn.utils.weight_norm, take torch.nn.utils.parametrizations.weight_norm."
+        ) from error
 
 
 def named_tensors(module: nn.Module) -> dict[str, Tensor]:

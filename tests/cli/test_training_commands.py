@@ -45,6 +45,9 @@ def make():
 ready = make()
 number = 3
 
+def needs(size):
+    return ready
+
 def raises():
     return pm.Problem(lambda: nn.Linear(4, 2), lambda outputs, targets: 1 / 0, ["a", "b"], train=(x, y))
 """
@@ -55,7 +58,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a problem of one's own."""
     (tmp_path / "toys.py").write_text(PROBLEM)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "toys", raising=False)
+    (tmp_path / "broken.py").write_text("from toys import pm, nn; problem = pm.Problem(nn.Identity, min, [1, 2])")
+    for name in ("toys", "broken"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     return tmp_path
 
 
@@ -181,7 +186,20 @@ def test_defaults_are_the_librarys(here: Path) -> None:
         (["show", "nowhere"], "'path' must be the folder of a front"),
         (["compare", "toys:make", "--epochs", "1", "--seeds", "0"], "'--seeds' must be at least 1"),
         (["select", "nowhere", "--knee"], "'path' must be the folder of a front"),
-        (["run", "toys:make", "--epochs", "1", "--set", "epsilon=abc"], "'--set' must fit the options of 'pareto-mtl'"),
+        (
+            ["run", "toys:make", "--epochs", "1", "--set", "epsilon=abc"],
+            "'epsilon' must be at least 0 and under 1. Got",
+        ),
+        (
+            ["run", "toys:make", "--epochs", "1", "--set", "rescale=false"],
+            "'rescale' must be True or False. Got 'false'",
+        ),
+        (
+            ["run", "toys:make", "--epochs", "1", "--method", "torchjd:UPGrad", "--set", "options=a"],
+            "'--set' must fit the options of 'torchjd:UPGrad'. Got options=a: 'options' must be a dictionary",
+        ),
+        (["run", "toys:needs"], "'PROBLEM' must be a Problem, or a function that makes one from what --with sets. Got"),
+        (["run", "broken:problem"], "'tasks' must be names. Got 1 instead. This came of importing 'broken'."),
         (["run", "toys:make", "--epochs", "1", "--device", "foo"], "'device' must be one that is there. Got 'foo'"),
         (["run", "toys:make", "--epochs", "1", "--learning-rate", "-1"], "'--learning-rate' must not be negative"),
         (["compare", "toys:make", "--epochs", "1", "--methods", "linear,typo"], "'method' must be one of"),

@@ -96,7 +96,8 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
             frames = traceback.extract_tb(error.__traceback__)
             if not isinstance(error, OSError) and not _is_ours(frames[-1].filename):
                 raise
-            said = Text.assemble(("Error:", "red"), f" {escaped(str(error), lines=False)}")
+            told = [escaped(text, lines=False) for text in (str(error), *getattr(error, "__notes__", []))]
+            said = Text.assemble(("Error:", "red"), " " + "\n".join(told))
             text_console(stderr=True).print(said, highlight=False, soft_wrap=True)
             raise typer.Exit(BAD_INPUT) from None
 
@@ -177,8 +178,8 @@ def find_method(name: str, settings: Sequence[str], problem: Problem) -> Method:
     changes = _parsed("--set", settings, known, name)
     try:
         return dataclasses.replace(method, **changes) if changes else method  # type: ignore[type-var]
-    except TypeError:
-        raise ValueError(f"'--set' must fit the options of '{name}'. Got {', '.join(settings)} instead.") from None
+    except TypeError as error:
+        raise ValueError(f"'--set' must fit the options of '{name}'. Got {', '.join(settings)}: {error}") from None
 
 
 def find_optimizer(

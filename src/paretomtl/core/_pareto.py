@@ -19,6 +19,7 @@ def dominates(a: Tensor, b: Tensor) -> Tensor:
         >>> dominates(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
         tensor(True)
     """
+    check_trailing("a", a, "m")
     check_trailing("b", b, a.shape[-1])
     broken_a, broken_b = a.isnan().any(-1), b.isnan().any(-1)
     better = (a <= b).all(-1) & (a < b).any(-1)

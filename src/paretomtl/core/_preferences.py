@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_count, check_tasks
+from paretomtl.core._shapes import as_rows, as_whole, check_count, check_tasks, is_number
 
 _DUPLICATE = 1e-4  # vectors closer than this share a region up to rounding
 
@@ -73,6 +73,9 @@ def random(count: int, tasks: int, *, seed: int = 0) -> Tensor:
     """
     check_count("count", count)
     check_tasks("tasks", tasks)
+    seed = as_whole(seed)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise ValueError(f"'seed' must be a whole number. Got {seed!r} instead.")
     generator = torch.Generator().manual_seed(seed)
     return _unit(torch.randn(count, tasks, generator=generator, dtype=torch.float64).abs())
 
@@ -87,9 +90,9 @@ def biased(count: int, direction: Tensor | Sequence[float], *, concentration: fl
         >>> biased(3, [1.0, 1.0], concentration=0.5)[0]  # half way between the axis and the diagonal: 22.5 degrees
         tensor([0.9239, 0.3827], dtype=torch.float64)
     """
-    target = validate(torch.as_tensor(direction, dtype=torch.float64)[None], name="direction")[0]
-    if not 0.0 <= concentration < 1.0:
-        raise ValueError(f"'concentration' must be at least 0 and under 1. Got {concentration} instead.")
+    target = validate(as_rows("direction", direction)[None], name="direction")[0]
+    if not is_number(concentration) or not 0.0 <= concentration < 1.0:
+        raise ValueError(f"'concentration' must be at least 0 and under 1. Got {concentration!r} instead.")
     start = even(count, target.shape[0])
     angle = (start @ target).clamp(-1.0, 1.0).acos()[:, None]
     share = torch.where(angle > 1e-9, ((1 - concentration) * angle).sin() / angle.sin(), 1 - concentration)
@@ -116,9 +119,9 @@ def around(direction: Tensor | Sequence[float], count: int, *, angle: float) -> 
                 [0.6428, 0.7660]], dtype=torch.float64)
     """
     check_count("count", count)
-    target = validate(torch.as_tensor(direction, dtype=torch.float64)[None], name="direction")[0]
-    if not 0.0 < angle <= 90.0:
-        raise ValueError(f"'angle' must be over 0 and at most 90 degrees. Got {angle} instead.")
+    target = validate(as_rows("direction", direction)[None], name="direction")[0]
+    if not is_number(angle) or not 0.0 < angle <= 90.0:
+        raise ValueError(f"'angle' must be over 0 and at most 90 degrees. Got {angle!r} instead.")
     if count == 1:
         return target[None]
     if len(target) == 2:
@@ -145,7 +148,7 @@ def validate(
         tensor([[0.6000, 0.8000],
                 [1.0000, 0.0000]], dtype=torch.float64)
     """
-    rows = torch.as_tensor(vectors, dtype=torch.float64).detach().cpu()
+    rows = as_rows(name, vectors)
     if rows.ndim != 2 or rows.shape[0] == 0:
         raise ValueError(f"'{name}' must have shape [K, m] with K >= 1. Got {list(rows.shape)} instead.")
     check_tasks(f"{name}.shape[1]", rows.shape[1])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,14 +32,65 @@ def check_tasks(name: str, tasks: int) -> None:
         raise ValueError(f"'{name}' must be at least 2: a trade-off needs two tasks. Got {tasks!r} instead.")
 
 
+def check_flag(name: str, value: bool) -> None:
+    """Refuse what is neither True nor False: the text "false" would count as true."""
+    if not isinstance(value, bool):
+        raise ValueError(f"'{name}' must be True or False. Got {value!r} instead.")
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is one real number; text, tensors, True and False are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def check_positive(name: str, value: float) -> None:
+    """Refuse what is not a positive, finite number."""
+    if not is_number(value) or not 0 < value < math.inf:
+        raise ValueError(f"'{name}' must be positive. Got {value!r} instead.")
+
+
+def as_whole(value: Any) -> Any:
+    """A whole number of numpy or torch as one of Python, which can be stored; everything else as it is."""
+    if isinstance(value, Tensor) and value.ndim == 0 and not value.is_complex():
+        value = value.item()
+    return int(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else value
+
+
+def as_numbers(values: Any) -> list[float] | None:
+    """A list, an array or a tensor of real numbers as a list; None for anything else."""
+    values = values.tolist() if hasattr(values, "tolist") else values
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return None
+    found = [value.item() if isinstance(value, Tensor) and value.ndim == 0 else value for value in values]
+    return [float(value) for value in found] if all(is_number(value) for value in found) else None
+
+
+def as_rows(name: str, rows: Any) -> Tensor:
+    """Numbers as a float64 tensor; an error that names them where they are none, or differ in length."""
+    try:
+        if isinstance(rows, Tensor) and rows.is_complex():
+            raise TypeError
+        return torch.as_tensor(rows, dtype=torch.float64).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"'{name}' must be real numbers, as many in each row. Got {rows!r} instead.") from None
+
+
+def check_tensor(name: str, tensor: Tensor) -> None:
+    """Refuse lists and arrays of numpy."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"'{name}' must be a tensor. Got {type(tensor).__name__} instead.")
+
+
 def check_floating(name: str, tensor: Tensor) -> None:
     """Refuse integer, bool and complex tensors."""
+    check_tensor(name, tensor)
     if not tensor.is_floating_point():
         raise TypeError(f"'{name}' must be a floating-point tensor. Got {tensor.dtype} instead.")
 
 
 def check_trailing(name: str, tensor: Tensor, *expected: int | str) -> None:
     """Refuse a tensor whose last dimensions differ from ``expected``; a string there is a free size."""
+    check_tensor(name, tensor)
     found = tensor.shape[-len(expected) :]
     fits = len(found) == len(expected)
     if not fits or any(isinstance(size, int) and size != f for size, f in zip(expected, found, strict=True)):

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from paretomtl.core._shapes import check_positive, is_number
 from paretomtl.methods._method import Method, Reading, Seen, State, uniform
 
 
@@ -42,8 +44,9 @@ class GradNorm(Method):
     reading: ClassVar[Reading] = "start"
 
     def __post_init__(self) -> None:
-        if not self.learning_rate > 0:
-            raise ValueError(f"'learning_rate' must be positive. Got {self.learning_rate} instead.")
+        if not is_number(self.asymmetry) or not math.isfinite(self.asymmetry):
+            raise ValueError(f"'asymmetry' must be a finite number. Got {self.asymmetry!r} instead.")
+        check_positive("learning_rate", self.learning_rate)
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return uniform(count, tasks)

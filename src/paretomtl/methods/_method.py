@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -11,6 +11,8 @@ from torch import Tensor
 
 from paretomtl._cuda import may_launch
 from paretomtl.core._shapes import (
+    as_rows,
+    as_whole,
     check_count,
     check_floating,
     check_not_negative,
@@ -183,7 +185,7 @@ class Method(ABC):
             index: which of them.
             total: how many optimizer steps are planned; 0 when that is not known.
         """
-        return Weigher(self, torch.as_tensor(preferences, dtype=torch.float64), index, total)
+        return Weigher(self, as_rows("preferences", preferences), index, total)
 
 
 def in_words(method: Method) -> str:
@@ -209,9 +211,14 @@ class Weigher:
 
     def __init__(self, method: Method, preferences: Tensor, index: int, total: int = 0) -> None:
         check_not_negative("total", total)
-        self.preferences = torch.as_tensor(preferences, dtype=torch.float64).detach().cpu()
-        if not 0 <= index < len(self.preferences):
-            raise IndexError(f"'index' must be a row of the {len(self.preferences)} preferences. Got {index} instead.")
+        self.preferences = as_rows("preferences", preferences)
+        if self.preferences.ndim != 2:
+            raise ValueError(f"'preferences' must have shape [K, m]. Got {list(self.preferences.shape)} instead.")
+        index = as_whole(index)
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(self.preferences):
+            raise IndexError(
+                f"'index' must be a row of the {len(self.preferences)} preferences. Got {index!r} instead."
+            )
         self.method = method
         self.index = index
         self.tasks = self.preferences.shape[-1]
@@ -262,6 +269,8 @@ class Weigher:
     def load_state_dict(self, saved: State) -> None:
         """Go on from what :meth:`state_dict` returned for the same method, preferences and index."""
         expected = self.state_dict()
+        if not isinstance(saved, Mapping) or not all(isinstance(each, Tensor) for each in saved.values()):
+            raise TypeError(f"'saved' must be what state_dict() returned: tensors by name. Got {type(saved).__name__}.")
         shapes = [{name: tuple(tensor.shape) for name, tensor in each.items()} for each in (expected, saved)]
         if shapes[0] != shapes[1]:
             raise ValueError(f"'saved' must hold tensors shaped {shapes[0]}, as this weigher's are. Got {shapes[1]}.")

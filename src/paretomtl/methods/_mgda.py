@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.core import Solve, released_direction
+from paretomtl.core._shapes import check_flag
 from paretomtl.methods._method import Method, Reading, Seen, State, uniform
 
 
@@ -34,6 +35,9 @@ class MGDA(Method):
     name: ClassVar[str] = "mgda"
     needs_gramian: ClassVar[bool] = True
     reading: ClassVar[Reading] = "start"
+
+    def __post_init__(self) -> None:
+        check_flag("rescale", self.rescale)
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return uniform(count, tasks)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
 from paretomtl.core import _preferences as vectors
-from paretomtl.core._shapes import check_count, check_not_negative
+from paretomtl.core._shapes import check_count, check_flag, check_not_negative, is_number
 from paretomtl.methods._balance import BALANCING, balance, first_factors, init_balance
 from paretomtl.methods._method import Method, Reading, Seen, State, Step
 from paretomtl.methods._pareto_mtl_kernel import weigh_by_kernel
@@ -96,8 +96,10 @@ class ParetoMTL(Method):
         if self.initial_steps is not None:
             check_not_negative("initial_steps", self.initial_steps)
         check_not_negative("release_steps", self.release_steps)
-        if not 0.0 <= self.epsilon < 1.0:
-            raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {self.epsilon} instead.")
+        check_flag("rescale", self.rescale)
+        check_flag("unit_rows", self.unit_rows)
+        if not is_number(self.epsilon) or not 0.0 <= self.epsilon < 1.0:
+            raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {self.epsilon!r} instead.")
         object.__setattr__(self, "scale", as_scale(self.scale))
         if self.scale_steps is not None:
             check_count("scale_steps", self.scale_steps)

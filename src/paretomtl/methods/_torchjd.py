@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from paretomtl._extras import require
 from paretomtl.core import _preferences as vectors
+from paretomtl.core._shapes import check_positive
 from paretomtl.methods._linear import Linear, importances
 from paretomtl.methods._method import Method, Reading, Seen, State, uniform
 
@@ -86,6 +87,10 @@ class TorchJD(Method):
     learning_rate: float = 0.025
 
     def __post_init__(self) -> None:
+        check_positive("learning_rate", self.learning_rate)
+        if not isinstance(self.options, Mapping):
+            found = type(self.options).__name__
+            raise TypeError(f"'options' must be a dictionary of arguments of {self.source}. Got {found} instead.")
         if self.source in _NEEDS_MORE:
             raise ValueError(
                 f"'source' must work from losses and Gramian alone; {self.source} needs "

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from paretomtl.core._shapes import check_flag, check_positive
 from paretomtl.methods._method import Method, Reading, Seen, State, uniform
 
 Kind = Literal["classification", "regression"]
@@ -43,12 +44,12 @@ class Uncertainty(Method):
     reading: ClassVar[Reading] = "start"
 
     def __post_init__(self) -> None:
-        kinds = (self.kinds,) if isinstance(self.kinds, str) else self.kinds
+        kinds = self.kinds if isinstance(self.kinds, (tuple, list)) else (self.kinds,)
         for kind in kinds:
             if kind not in ("classification", "regression"):
                 raise ValueError(f'\'kinds\' must be "classification" or "regression". Got {kind!r} instead.')
-        if not self.learning_rate > 0:
-            raise ValueError(f"'learning_rate' must be positive. Got {self.learning_rate} instead.")
+        check_positive("learning_rate", self.learning_rate)
+        check_flag("normalize", self.normalize)
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return uniform(count, tasks)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from paretomtl._signatures import check_takes
 from paretomtl.problems._problem import Problem
 
 
@@ -50,6 +51,9 @@ class NamedProblem:
                 f"'PROBLEM' must name a module that can be imported. Got {module_name!r}: {error}. It must be "
                 "installed, or on PYTHONPATH, wherever the problem is trained."
             ) from None
+        except (TypeError, ValueError) as error:
+            error.add_note(f"This came of importing '{module_name}'.")
+            raise
         if not hasattr(module, attribute):
             raise ValueError(
                 f"'PROBLEM' must name an attribute of '{module_name}'. Got {attribute!r}, which it has not."
@@ -61,6 +65,8 @@ class NamedProblem:
         found = self.found()
         if not isinstance(found, Problem) and callable(found):
             check_factory(self.name, found)
+            rule = "be a Problem, or a function that makes one from what --with sets"
+            check_takes("PROBLEM", found, rule, **self.arguments)
             found = found(**self.arguments)
         if not isinstance(found, Problem):
             raise TypeError(f"'PROBLEM' must be a Problem or make one. '{self.name}' is a {type(found).__name__}.")

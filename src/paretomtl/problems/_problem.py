@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from paretomtl.core._shapes import check_count, check_tasks
+from paretomtl._signatures import check_factories, check_takes
+from paretomtl.core._shapes import as_numbers, check_count, check_tasks
 from paretomtl.methods import Method
 from paretomtl.problems._truth import Truth
 
@@ -39,6 +40,7 @@ class Metric:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise TypeError(f"'function' must be callable. Got {type(self.function).__name__} instead.")
+        check_takes("function", self.function, "take (outputs, targets), or (model, batches)", "outputs", "targets")
         if self.better not in ("higher", "lower"):
             raise ValueError(f'\'better\' must be "higher" or "lower". Got {self.better!r} instead.')
 
@@ -63,6 +65,17 @@ class Recipe:
     scheduler: PlannedSchedulerFactory | None = None
     schedule: Literal["epoch", "step"] = "epoch"
     methods: Mapping[str, Method] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_count("batch_size", self.batch_size)
+        check_factories(self.optimizer, self.scheduler, "optimizer", "total")
+        if self.schedule not in ("epoch", "step"):
+            raise ValueError(f'\'schedule\' must be "epoch" or "step". Got {self.schedule!r} instead.')
+        given = self.methods if isinstance(self.methods, Mapping) else {"": self.methods}
+        for method in given.values():
+            if not isinstance(method, Method):
+                found = type(method).__name__
+                raise TypeError(f"'methods' must be configured methods by name. Got {found} instead.")
 
 
 @dataclass(frozen=True)
@@ -125,17 +138,30 @@ class Problem:
             raise TypeError(
                 f"'model' must be a function or class that makes a module. Got {type(self.model).__name__} instead."
             )
+        check_takes("model", self.model, "need no arguments, such as lambda: Network(3, 2)")
         if not callable(self.losses):
             raise TypeError(f"'losses' must be a function. Got {type(self.losses).__name__} instead.")
         if isinstance(self.tasks, str):
             raise TypeError(f"'tasks' must be a list of names. Got the string {self.tasks!r} instead.")
         if self.counts is not None and not callable(self.counts):
             raise TypeError(f"'counts' must be a function of a batch. Got {type(self.counts).__name__} instead.")
+        # A set has an order of its own in every process, and losses are told apart by theirs.
+        if isinstance(self.tasks, (set, frozenset)) or not isinstance(self.tasks, Iterable):
+            raise TypeError(f"'tasks' must be a list of names. Got {type(self.tasks).__name__} instead.")
         object.__setattr__(self, "tasks", tuple(self.tasks))
+        for task in self.tasks:
+            if not isinstance(task, str):
+                raise TypeError(f"'tasks' must be names. Got {task!r} instead.")
+        if not isinstance(self.name, str):
+            raise TypeError(f"'name' must be a string. Got {self.name!r} instead.")
         check_tasks("len(tasks)", len(self.tasks))
         if len(set(self.tasks)) < len(self.tasks):
             raise ValueError(f"'tasks' must be distinct names. Got {list(self.tasks)} instead.")
+        if self.metrics and not isinstance(self.metrics, Mapping):
+            raise TypeError(f"'metrics' must be Metric objects by name. Got {type(self.metrics).__name__} instead.")
         for name, metric in (self.metrics or {}).items():
+            if not isinstance(name, str):
+                raise TypeError(f"'metrics' must have names. Got {name!r} instead.")
             if not isinstance(metric, Metric):
                 raise TypeError(f"'metrics' must be Metric objects. Got {type(metric).__name__} for {name!r} instead.")
             if name in self.tasks:
@@ -145,14 +171,28 @@ class Problem:
             raise ValueError("'val' and 'test' must come with 'train'. Got None for 'train'.")
         if self.train is None and self.metrics:
             raise ValueError(f"'metrics' must come with data: 'train' is None. Got {list(self.metrics)}.")
+        if self.train is None and not self.takes_model:
+            check_takes("losses", self.losses, "take (outputs) where 'train' is None", "outputs")
+        else:
+            check_takes("losses", self.losses, "take (outputs, targets), or (model, batch)", "outputs", "targets")
         if self.shared is not None and self.representation is not None:
             raise ValueError("'shared' and 'representation' must not both be given: each says where the heads begin.")
         if isinstance(self.shared, str):
             object.__setattr__(self, "shared", (self.shared,))
+        if self.shared is not None and not callable(self.shared):
+            some = list(self.shared) if isinstance(self.shared, Iterable) else [self.shared]
+            strangers = [type(prefix).__name__ for prefix in some if not isinstance(prefix, str)]
+            if strangers:
+                rule = "names of parameters or their beginnings, or a function of a name"
+                raise TypeError(f"'shared' must be {rule}. Got {strangers[0]} instead.")
         if self.reference is not None:
-            object.__setattr__(self, "reference", tuple(float(value) for value in self.reference))
-            if len(self.reference) != len(self.tasks) or not all(map(math.isfinite, self.reference)):
-                raise ValueError(f"'reference' must be {len(self.tasks)} finite numbers. Got {self.reference} instead.")
+            point = as_numbers(self.reference)
+            if point is None or len(point) != len(self.tasks) or not all(map(math.isfinite, point)):
+                found = self.reference if point is None else tuple(point)
+                raise ValueError(f"'reference' must be {len(self.tasks)} finite numbers. Got {found!r} instead.")
+            object.__setattr__(self, "reference", tuple(point))
+        if not isinstance(self.recipe, Recipe):
+            raise TypeError(f"'recipe' must be a Recipe. Got {type(self.recipe).__name__} instead.")
         if self.recipe.epochs is not None:
             check_count("recipe.epochs", self.recipe.epochs)
 
@@ -193,7 +233,11 @@ class Problem:
         """How many samples of a batch have a label for each task, ``[m]``, where ``counts`` knows."""
         if self.counts is None or batch is None:
             return None
-        found = torch.as_tensor(self.counts(batch))
+        counted = self.counts(batch)
+        try:
+            found = torch.as_tensor(counted)
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(f"'counts' must return one number per task. Got {_describe(counted)} instead.") from None
         if found.shape != (len(self.tasks),):
             raise ValueError(
                 f"'counts' must return shape [{len(self.tasks)}], one number per task. Got {list(found.shape)} instead."

@@ -121,6 +121,35 @@ def stumble(report: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: FRONT.model("0"), "'k' must be one of the subproblems trained, [0, 1]. Got '0' instead."),  # type: ignore[arg-type]
+        (lambda: FRONT.state_dict(True), "'k' must be one of the subproblems trained, [0, 1]. Got True instead."),
+        (lambda: FRONT.around(0, angle="5"), "'angle' must be over 0 and at most 90 degrees. Got '5' instead."),  # type: ignore[arg-type]
+        (lambda: FRONT.hypervolume(1.0), "'reference' must have one finite number per task (2). Got 1.0 instead."),  # type: ignore[arg-type]
+        (lambda: FRONT.spread(["train"]), "'split' must be one of ['train']. Got ['train'] instead."),  # type: ignore[arg-type]
+        (
+            lambda: FRONT.igd_plus([[1, 2], [1]]),
+            "'points' must be real numbers, as many in each row. Got [[1, 2], [1]]",
+        ),  # type: ignore[arg-type]
+        (lambda: FRONT.igd_plus(torch.full((1, 2), torch.nan)), "'points' must be finite. Got [nan, nan] in row 0"),
+        (lambda: FRONT.plot(3), "'path' must be a path that is not empty. Got 3 instead."),  # type: ignore[arg-type]
+        (lambda: FRONT.save(""), "'path' must be a path that is not empty. Got '' instead."),
+        (lambda: FRONT.save(__file__), "'path' must be a folder. Got the file '"),
+        (lambda: pm.Front.load(None), "'path' must be a path that is not empty. Got None instead."),  # type: ignore[arg-type]
+        (lambda: pm.Front.load("x", "multi-digits"), "'problem' must be a Problem. Got str instead."),  # type: ignore[arg-type]
+        (lambda: FRONT.select(direction=3), "'direction' must be 2 numbers, not negative and not all zero. Got 3"),  # type: ignore[arg-type]
+        (lambda: FRONT.select(importance=["a", "b"]), "'importance' must be 2 numbers, not negative and not all zero."),  # type: ignore[list-item]
+        (lambda: FRONT.select(at_most=0.3, best="a"), "'at_most' must be a dictionary of numbers by name. Got 0.3"),  # type: ignore[arg-type]
+        (lambda: FRONT.select(best=0), "bounds and 'best' must have names of tasks or metrics. Got 0 instead."),  # type: ignore[arg-type]
+        (lambda: FRONT.select(knee=True, split=""), "'split' must be one of ['train']. Got '' instead."),
+    ],
+)
+def test_fronts_name_what_is_wrong(call: Callable[[], Any], message: str) -> None:
+    refused(call, message)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
         (lambda: pm.preferences.random(3, 2, seed=None), "'seed' must be a whole number. Got None instead."),  # type: ignore[arg-type]
         (lambda: pm.preferences.biased(3, "left"), "'direction' must be real numbers, as many in each row. Got 'left'"),  # type: ignore[arg-type]
         (lambda: pm.preferences.biased(3, [1, 1], concentration="1"), "'concentration' must be at least 0 and under 1"),  # type: ignore[arg-type]

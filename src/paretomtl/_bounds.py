@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._selection import Choice, Table
+from paretomtl.core._shapes import is_number
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,10 @@ def bounds_of(
     """All bounds in one list; those of ``bounds`` are read by whether higher or lower is better."""
     found = []
     for argument, given in (("bounds", bounds), ("at_least", at_least), ("at_most", at_most)):
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(f"'{argument}' must be a dictionary of numbers by name. Got {given!r} instead.")
         for name, limit in (given or {}).items():
-            if not isinstance(limit, (int, float)):
+            if not is_number(limit):
                 raise TypeError(f"'{argument}' must be numbers. Got {limit!r} for {name!r} instead.")
             if not math.isfinite(limit):
                 raise ValueError(f"'{argument}' must be finite numbers. Got {limit} for {name!r} instead.")

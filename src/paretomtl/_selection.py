@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.core import nondominated
+from paretomtl.core._shapes import as_numbers
 
 if TYPE_CHECKING:
     from paretomtl.front import Front
@@ -106,6 +107,8 @@ class Table:
         That of a task, for its loss, or of a metric, as it is; else ``loss:TASK`` is the loss of that task, and
         ``WHAT:TASK`` the metric that is called ``TASK WHAT``.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"bounds and 'best' must have names of tasks or metrics. Got {name!r} instead.")
         if name in self.tasks or name in self.metrics:
             return name
         what, _, task = name.partition(":")
@@ -135,8 +138,8 @@ class Table:
 
 def table_of(front: Front, split: str | None) -> Table:
     """What there is to choose from: on validation by default, on training where there is none."""
-    split = split or ("val" if "val" in front.losses else "train")
-    if split not in front.losses:
+    split = ("val" if "val" in front.losses else "train") if split is None else split
+    if not isinstance(split, str) or split not in front.losses:
         raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
     losses = front.losses[split].double()
     return Table(
@@ -261,11 +264,11 @@ def _row_of(name: str, row: Wish, tasks: Sequence[str]) -> Tensor:
         if strangers:
             raise ValueError(f"'{name}' must name tasks of {list(tasks)}. Got {strangers[0]!r} instead.")
         row = [row.get(task, 0.0) for task in tasks]
-    values = [float(value) for value in row]
-    if len(values) != len(tasks) or not all(math.isfinite(v) and v >= 0 for v in values) or not any(values):
-        raise ValueError(
-            f"'{name}' must be {len(tasks)} numbers, not negative and not all zero. Got {list(row)} instead."
-        )
+    values = as_numbers(row)
+    fits = values is not None and len(values) == len(tasks) and all(math.isfinite(v) and v >= 0 for v in values)
+    if not fits or not values or not any(values):
+        shown = row if values is None else values
+        raise ValueError(f"'{name}' must be {len(tasks)} numbers, not negative and not all zero. Got {shown} instead.")
     return torch.tensor(values, dtype=torch.float64)
 
 

@@ -15,11 +15,13 @@ from paretomtl import _bounds, _selection
 from paretomtl._extras import require
 from paretomtl._files import load_tensors
 from paretomtl._front_file import read_front, write_front
+from paretomtl._paths import as_path
 from paretomtl._random import isolated_randomness, model_seed, seed_everything
 from paretomtl._selection import Choice, Wish
 from paretomtl._terminal import escaped
 from paretomtl.core import _preferences as vectors
 from paretomtl.core import in_region, nondominated
+from paretomtl.core._shapes import as_numbers, as_rows, as_whole
 
 if TYPE_CHECKING:
     from paretomtl.problems import Problem
@@ -101,7 +103,7 @@ class Front:
 
     def model(self, k: int) -> nn.Module:
         """The trained model of subproblem k, in eval mode, on the CPU."""
-        state = self.state_dict(k)
+        state, k = self.state_dict(k), self.subproblems[self._row(k)]
         if self.model_factory is None:
             raise ValueError(
                 "'problem' must be given to Front.load for models to be made. Got None; state_dict(k) has the weights."
@@ -143,13 +145,13 @@ class Front:
                 loss of the untrained models on the first batch. Hypervolumes compare only for the same reference.
             split: whose losses.
         """
-        reference = self.reference if reference is None else tuple(reference)
-        if reference is None:
+        asked = self.reference if reference is None else reference
+        if asked is None:
             raise ValueError("'reference' must be given: this front has no default. Got None instead.")
-        if len(reference) != len(self.tasks) or not all(math.isfinite(value) for value in reference):
-            raise ValueError(
-                f"'reference' must have one finite number per task ({len(self.tasks)}). Got {list(reference)} instead."
-            )
+        reference = as_numbers(asked)
+        if reference is None or len(reference) != len(self.tasks) or not all(map(math.isfinite, reference)):
+            rule = f"one finite number per task ({len(self.tasks)})"
+            raise ValueError(f"'reference' must have {rule}. Got {asked} instead.")
         losses = self._finite(split)
         if not bool((losses < torch.tensor(reference, dtype=torch.float64)).all(-1).any()):
             raise ValueError(
@@ -167,9 +169,12 @@ class Front:
             points: ``[n, m]``, of the true front (``problem.truth.front(1000)``) or the best that is known.
             split: whose losses.
         """
-        points = torch.as_tensor(points).double()
+        points = as_rows("points", points)
         if points.ndim != 2 or points.shape[1] != len(self.tasks) or not len(points):
             raise ValueError(f"'points' must have shape [n, {len(self.tasks)}]. Got {list(points.shape)} instead.")
+        if not bool(points.isfinite().all()):
+            row = int((~points.isfinite().all(-1)).nonzero()[0])
+            raise ValueError(f"'points' must be finite. Got {points[row].tolist()} in row {row} instead.")
         return float(require("moocore", "indicators").igd_plus(self._finite(split).numpy(), ref=points.numpy()))
 
     def spread(self, split: str = "train") -> float:
@@ -295,7 +300,7 @@ class Front:
         if self.reading == "importance":
             places = self.preferences[list(self.subproblems)]
         else:
-            places = self._scaled(split or ("val" if "val" in self.losses else "train"))
+            places = self._scaled(("val" if "val" in self.losses else "train") if split is None else split)
         if not bool(places[row].isfinite().all()) or not bool((places[row] > 0).any()):
             raise ValueError(f"'k' must be a solution with finite losses that are not all zero. Got {k}.")
         others = [i for i in range(len(places)) if i != row and bool(places[i].isfinite().all())]
@@ -307,7 +312,10 @@ class Front:
 
     def save(self, path: str | Path) -> None:
         """Write the front into a folder: ``front.json`` and a file of tensors. A crash leaves the old one, or this."""
-        write_front(self, Path(path))
+        folder = as_path("path", path)
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"'path' must be a folder. Got the file '{folder}' instead.")
+        write_front(self, folder)
 
     @classmethod
     def load(cls, path: str | Path, problem: Problem | None = None) -> Front:
@@ -317,7 +325,9 @@ class Front:
             path: the folder.
             problem: whose models :meth:`model` makes; without it the weights are still there.
         """
-        fields = read_front(Path(path), None if problem is None else tuple(problem.tasks))
+        if problem is not None and not (hasattr(problem, "tasks") and hasattr(problem, "model")):
+            raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
+        fields = read_front(as_path("path", path), None if problem is None else tuple(problem.tasks))
         return cls._made(fields, None if problem is None else problem.model)
 
     @classmethod
@@ -326,12 +336,14 @@ class Front:
         return cls(**fields, model_factory=factory, snapshot=None if inner is None else cls._made(inner, factory))
 
     def _row(self, k: int) -> int:
-        if k not in self.subproblems:
-            raise IndexError(f"'k' must be one of the subproblems trained, {list(self.subproblems)}. Got {k} instead.")
+        k = as_whole(k)
+        if not isinstance(k, int) or isinstance(k, bool) or k not in self.subproblems:
+            known = list(self.subproblems)
+            raise IndexError(f"'k' must be one of the subproblems trained, {known}. Got {k!r} instead.")
         return self.subproblems.index(k)
 
     def _losses(self, split: str) -> Tensor:
-        if split not in self.losses:
+        if not isinstance(split, str) or split not in self.losses:
             raise ValueError(f"'split' must be one of {list(self.losses)}. Got {split!r} instead.")
         return self.losses[split]
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._extras import require
+from paretomtl._paths import as_path
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.report._panels import label_of
@@ -43,8 +44,9 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
             figure with a path is closed.
         split: whose losses: test, validation or training, the first that there is, by default.
     """
-    split = split or front.shown_split
-    if split not in front.losses:
+    path = None if path is None else as_path("path", path)
+    split = front.shown_split if split is None else split
+    if not isinstance(split, str) or split not in front.losses:
         raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
     losses = front.losses[split].double()
     finite = [row for row, fine in enumerate(losses.isfinite().all(-1).tolist()) if fine]
@@ -66,7 +68,7 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
         axis.set_title(title, loc="left", pad=22 if tasks > 3 else None)
         if path is not None:
             try:
-                _save(figure, Path(path))
+                _save(figure, path)
             finally:
                 pyplot.close(figure)
     return figure  # type: ignore[no-any-return]

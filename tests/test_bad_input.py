@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,71 @@ def test_settings_are_refused_where_they_are_made(make: Callable[[], Any], messa
     refused(make, message)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"given": "multi-digits"},
+            "'problem' must be a Problem, such as paretomtl.problems.synthetic(). Got 'multi-dig",
+        ),
+        ({"given": pm.problems.synthetic}, "Got the function synthetic instead."),
+        ({"clip_norm": "1"}, "'clip_norm' must be positive. Got '1' instead."),
+        ({"checkpoint_seconds": "30"}, "'checkpoint_seconds' must not be negative. Got '30' instead."),
+        ({"preferences": 2.5}, "'preferences' must be a whole number of at least 1. Got 2.5 instead."),
+        ({"preferences": [[1j, 1.0]]}, "'preferences' must be a number or rows of numbers. Got [[1j, 1.0]] instead."),
+        ({"only": 1}, "'only' must be distinct subproblems from 0 to 2. Got 1 instead."),
+        ({"only": [True]}, "'only' must be distinct subproblems from 0 to 2. Got [True] instead."),
+        ({"optimizer": Rated}, "'optimizer' must be a function of (parameters), such as a lambda that sets all else."),
+        ({"optimizer": lambda p: sgd(nn.Linear(1, 1).parameters())}, "Got one of others, which would train nothing."),
+        ({"scheduler": torch.optim.lr_scheduler.StepLR}, "'scheduler' must be a function of (optimizer), such as"),
+        ({"scheduler": lambda o: None}, "'scheduler' must make a learning rate scheduler of torch.optim. Got NoneType"),
+        (
+            {"optimizer": sgd, "scheduler": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, 3), "epochs": 4},
+            "'scheduler' must have room for the 4 times that it is going to step. Got OneCycleLR with total_steps=3",
+        ),
+        ({"device": ["cpu"]}, "'device' must be one that is there. Got ['cpu']: "),
+        ({"device": "meta"}, "'device' must be one that is there. Got 'meta': tensors have no values there."),
+        ({"compile": "default"}, "'compile' must be True, False or a dictionary. Got 'default' instead."),
+        ({"compile": {"modes": 1}}, "'compile' must be arguments of torch.compile: ["),
+        ({"executor": "ray"}, "'executor' must be one, such as RayExecutor(). Got 'ray' instead."),
+        ({"out": ""}, "'out' must be a path that is not empty. Got '' instead."),
+        ({"out": 3}, "'out' must be a path that is not empty. Got 3 instead."),
+        ({"resume": "runs/first"}, "'resume' must be True or False. Got 'runs/first' instead."),
+        ({"callbacks": print}, "'callbacks' must be a list of functions of a report. Got <built-in"),
+        ({"callbacks": [pm.TensorBoard]}, "'callbacks' must be functions of a report. Got the class TensorBoard"),
+        ({"callbacks": [lambda: None]}, "'callbacks' must be functions of a report. Got <lambda>() instead"),
+    ],
+)
+def test_fit_refuses_before_it_trains(changes: dict[str, Any], message: str) -> None:
+    refused(lambda: fit(**changes, **({} if "callbacks" in changes else {"callbacks": [_trained]})), message)
+
+
 def _trained(report: Any) -> None:
     raise AssertionError("an epoch was trained")
+
+
+def test_a_device_of_number_zero_is_not_taken_for_none() -> None:
+    if torch.accelerator.is_available():
+        pytest.skip("there is a device of this number")
+    refused(lambda: fit(device=0), "'device' must be one that is there. Got 0: ")
+
+
+@pytest.mark.parametrize("seeds", [3, 1.5])
+def test_seeds_are_more_than_a_number(seeds: Any) -> None:
+    message = f"'seeds' must be one or more numbers, such as range(3). Got {seeds} instead."
+    refused(lambda: pm.fit_seeds(problem(), seeds=seeds, epochs=1), message)
+
+
+def test_numbers_of_numpy_and_torch_are_whole_numbers(tmp_path: Path) -> None:
+    """They can be stored as well: a configuration is JSON."""
+    one, three = np.int64(1), torch.tensor(3)
+    changes = {"epochs": one, "batch_size": three, "seed": one, "preferences": three, "clip_norm": np.float32(1)}
+    plain = fit(epochs=1, batch_size=3, seed=1, preferences=3, clip_norm=1.0, only=[1, 2])
+    found = fit(**changes, only=np.arange(1, 3), out=tmp_path)
+    assert torch.equal(found.losses["train"], plain.losses["train"])
+    assert found.subproblems == (1, 2)
+    assert torch.equal(found.model(one).weight, plain.model(1).weight)  # type: ignore[arg-type]
+    assert [front.seed for front in pm.fit_seeds(problem(), seeds=np.arange(2), epochs=1, device="cpu")] == [0, 1]  # type: ignore[arg-type]
 
 
 class Broken(torch.utils.data.Dataset[Any]):
@@ -116,6 +180,37 @@ def frozen_aside(parameters: Any) -> torch.optim.Optimizer:
 
 def stumble(report: Any) -> None:
     raise KeyError("accuracy")
+
+
+@pytest.mark.parametrize(
+    ("made", "changes", "note"),
+    [
+        ({"losses": lambda net, batch: net(batch)}, {}, "its first parameter must be called 'model'."),
+        ({"train": (X.long(), Y)}, {}, "Its tensors: [8, 1] torch.int64, [8, 2] torch.float32."),
+        ({"train": Broken()}, {}, "This came of reading the first batch of 'train'."),
+        ({"val": Broken()}, {}, "This came of reading the first batch of 'val'."),
+        ({}, {"optimizer": frozen_aside}, "This came of 'optimizer', which gets named parameters: pairs of a name and"),
+        ({}, {"callbacks": [stumble]}, "This came of a callback at the end of epoch 1."),
+    ],
+)
+def test_errors_of_a_users_code_say_what_called_it(made: dict[str, Any], changes: dict[str, Any], note: str) -> None:
+    """They stay what they are: a debugger stops where they were raised."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        fit(problem(**made), **changes)
+    assert note in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (torch.ones(2), "metric 'a' raised ValueError: it must return one number. Got shape [2] instead. Its value is"),
+        (None, "metric 'a' raised TypeError: it must return one number. Got None instead. Its value is NaN."),
+    ],
+)
+def test_metrics_that_are_no_number_say_what_they_are(returned: Any, message: str) -> None:
+    made = problem(metrics={"a": pm.Metric(lambda outputs, targets: returned)})
+    with pytest.warns(UserWarning, match=re.escape(message)):
+        fit(made)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,14 @@ import contextlib
 import copy
 import hashlib
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness
+from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, map_tensors
 from paretomtl.training._gradients import before_stack, task_gradients
 from paretomtl.training._hidden_state import check_hidden_state
@@ -30,12 +32,16 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     precision: Any = contextlib.nullcontext()
     if settings.autocast is not None:
         precision = torch.autocast(settings.device.type, dtype=settings.autocast)
-    with precision:
-        check_hidden_state(problem, module, batch)
-    with isolated_randomness():
-        models = Single(problem, copy.deepcopy(module))
+    try:
         with precision:
-            losses = models.losses(batch)
+            check_hidden_state(problem, module, batch)
+        with isolated_randomness():
+            models = Single(problem, copy.deepcopy(module))
+            with precision:
+                losses = models.losses(batch)
+    except Exception as error:
+        error.add_note(_how_called(problem, batch))
+        raise
     if not losses.requires_grad:
         raise ValueError("'losses' must depend on the model's parameters. Got losses attached to none of them.")
     apart = before_stack(losses) is not None
@@ -59,6 +65,26 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     return problem.train is None or apart
 
 
+def _how_called(problem: Problem, batch: Any) -> str:
+    """For a user whose model or losses raised: what they were called with."""
+    if problem.train is None and not problem.takes_model:
+        return "This came of losses(model()): without 'train', model() takes no argument, and losses(outputs) one."
+    form = "losses(model, batch)" if problem.takes_model else "losses(model(inputs), targets)"
+    kinds: list[str] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        kinds.append(f"{list(tensor.shape)} {tensor.dtype}")
+        return tensor
+
+    map_tensors(note, batch)
+    other = "" if problem.takes_model else " For losses(model, batch), its first parameter must be called 'model'."
+    tensors = ", ".join(kinds[:6]) or "none"
+    return (
+        f"This came of {form} on the first batch of 'train', which is tried out before training. Its tensors: "
+        f"{tensors}.{other}"
+    )
+
+
 def check_apart(ranks: Ranks, train: Batches, batch: Any) -> None:
     """Find DataLoaders that hand the same samples to every process that shares a run."""
     if not ranks.several or train.resumes_inside:  # tensors and Datasets are shared out here
@@ -77,10 +103,19 @@ def check_apart(ranks: Ranks, train: Batches, batch: Any) -> None:
         )
 
 
-def check_split(settings: Settings, name: str, module: nn.Module, batch: Any, *, empty: bool) -> None:
+def first_batch(name: str, batches: Iterable[Any]) -> Any:
+    """The first batch of a split; where it cannot be read, the error says of which split."""
+    try:
+        for batch in batches:
+            return batch
+    except Exception as error:
+        error.add_note(f"This came of reading the first batch of '{name}'.")
+        raise
+    raise ValueError(f"'{name}' must hold at least one batch. Got an empty one.")
+
+
+def check_split(settings: Settings, name: str, module: nn.Module, batch: Any) -> None:
     """Find a validation or test split that cannot be measured before the training that it would spoil."""
-    if empty:
-        raise ValueError(f"'{name}' must hold at least one batch. Got an empty one.")
     with isolated_randomness(), torch.no_grad():
         try:
             settings.problem.run(copy.deepcopy(module).eval(), batch)

@@ -24,12 +24,12 @@ from paretomtl._version import made_by
 from paretomtl.front import Front
 from paretomtl.methods import slice_state
 from paretomtl.training._batches import Batches, Resident, first_part, make_batches
-from paretomtl.training._checks import check_apart, check_losses, check_split
+from paretomtl.training._checks import check_apart, check_losses, check_split, first_batch
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._identity import differing_start, measure_start
 from paretomtl.training._models import make_modules, named_tensors
 from paretomtl.training._outcome import Best, Stage, by_group, front_of, scale_now, volume
-from paretomtl.training._progress import Callback, Report, close
+from paretomtl.training._progress import Callback, Report, close, tell
 from paretomtl.training._remarks import remarks
 from paretomtl.training._run import CONFIG, RunFolder, taking_up
 from paretomtl.training._runners import Graphed, Launched, Runner
@@ -74,14 +74,11 @@ class Course:
         seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
         modules = make_modules(problem, seeds, settings.device, settings.dtype)
         self._ranks.follow_first([tensor.detach() for module in modules for tensor in named_tensors(module).values()])
-        first = next(self._train.epoch(settings.seeds[0], 0), _NOTHING)
-        if first is _NOTHING:
-            raise ValueError("'train' must hold at least one batch. Got an empty one.")
+        first = first_batch("train", self._train.epoch(settings.seeds[0], 0))
         check_apart(self._ranks, self._train, first_part(first))
         self._stacked = check_losses(settings, modules[0], first_part(first))
         for name in self._splits.keys() - {"train"}:
-            sample = next(iter(self._splits[name].in_order()), _NOTHING)
-            check_split(settings, name, modules[0], sample, empty=sample is _NOTHING)
+            check_split(settings, name, modules[0], first_batch(name, self._splits[name].in_order()))
 
         self.total = 0 if self._train.steps is None else self._train.steps * settings.epochs
         self.epoch = self.step = self.number = 0
@@ -397,8 +394,7 @@ class Course:
         )
         if self._folder is not None:
             self._folder.log("epoch", **report.numbers())
-        for listener in self._listeners:
-            listener(report)
+        tell(self._listeners, report)
 
     def _elapsed(self) -> float:
         return self._seconds + time.monotonic() - self._began

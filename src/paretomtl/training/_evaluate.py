@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ class _Tally:
         for k in range(count if found else 0):
             for name, metric in self._problem.metrics.items():
                 try:
-                    found[name][k] = float(metric.function(*self._seen_by_metrics(k, rest)))
+                    found[name][k] = _one_number(metric.function(*self._seen_by_metrics(k, rest)))
                 except Exception as error:  # the models are worth more than a metric
                     said = f"metric '{name}' raised {type(error).__name__}: {error}. Its value is NaN."
                     warnings.warn(said, stacklevel=2)
@@ -148,3 +149,14 @@ def _concatenate(parts: Sequence[Any]) -> Any:
     if isinstance(first, (tuple, list)):
         return tuple(_concatenate(list(column)) for column in zip(*parts, strict=True))
     return list(parts)
+
+
+def _one_number(found: Any) -> float:
+    """What a metric returned, where it is one number."""
+    shape = list(getattr(found, "shape", ()))
+    if math.prod(shape) != 1:
+        raise ValueError(f"it must return one number. Got shape {shape} instead")
+    try:
+        return float(found)
+    except (TypeError, ValueError):
+        raise TypeError(f"it must return one number. Got {found!r} instead") from None

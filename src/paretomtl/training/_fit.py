@@ -8,13 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl._paths import as_path
 from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl.core._shapes import check_flag, is_number
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._course import Course
 from paretomtl.training._executors import Executor, SerialExecutor
-from paretomtl.training._progress import Callback, ProgressStyle, close, make_progress
+from paretomtl.training._progress import Callback, ProgressStyle, check_callbacks, close, make_progress
 from paretomtl.training._ranks import Processes
 from paretomtl.training._run import RunFolder
 from paretomtl.training._settings import Settings, make_settings, own_modes
@@ -129,15 +131,16 @@ def fit(
         device if executor is None else "cpu", precision, clip_norm, compile, keep, only, weigh_every, workers,
         accumulate, distributed,
     )  # fmt: skip
+    check_flag("resume", resume)
     if resume and out is None:
         raise ValueError("'resume' must come with 'out', the folder of the run. Got None for 'out'.")
-    if not checkpoint_seconds >= 0:
-        raise ValueError(f"'checkpoint_seconds' must not be negative. Got {checkpoint_seconds} instead.")
-    for callback in callbacks:
-        if not callable(callback):
-            raise TypeError(f"'callbacks' must be functions of a report. Got {type(callback).__name__} instead.")
+    if not is_number(checkpoint_seconds) or not checkpoint_seconds >= 0:
+        raise ValueError(f"'checkpoint_seconds' must not be negative. Got {checkpoint_seconds!r} instead.")
+    check_callbacks(callbacks)
+    if executor is not None and not isinstance(executor, Executor):
+        raise TypeError(f"'executor' must be one, such as RayExecutor(). Got {executor!r} instead.")
     listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.leads else []
-    folder = None if out is None else Path(out)
+    folder = None if out is None else as_path("out", out)
     if executor is None and folder is not None and is_sharded(folder):
         executor = SerialExecutor()
     if executor is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, TypeAlias
 from torch import Tensor
 
 from paretomtl._extras import require
+from paretomtl._signatures import check_takes
 from paretomtl._terminal import escaped, text_console
 
 ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]
@@ -98,6 +99,28 @@ Callback: TypeAlias = Callable[[Report], None]
 One that has ``tick(share, seconds)`` is called about once a second besides, with the share of the steps that are done
 and how long they took; one that has ``close()`` is closed at the end of the run.
 """
+
+
+def check_callbacks(callbacks: Sequence[Callback]) -> None:
+    """Refuse what cannot be called with a report at the end of the first epoch."""
+    if not isinstance(callbacks, Iterable) or isinstance(callbacks, str):
+        raise TypeError(f"'callbacks' must be a list of functions of a report. Got {callbacks!r} instead.")
+    for callback in callbacks:
+        if isinstance(callback, type):
+            raise TypeError(f"'callbacks' must be functions of a report. Got the class {callback.__name__} instead.")
+        if not callable(callback):
+            raise TypeError(f"'callbacks' must be functions of a report. Got {type(callback).__name__} instead.")
+        check_takes("callbacks", callback, "be functions of a report", "report")
+
+
+def tell(listeners: Sequence[Callback], report: Report) -> None:
+    """Call all with a report; where one raises, the error says when."""
+    for listener in listeners:
+        try:
+            listener(report)
+        except Exception as error:
+            error.add_note(f"This came of a callback at the end of epoch {report.epoch}.")
+            raise
 
 
 def close(listeners: Sequence[Callback]) -> None:

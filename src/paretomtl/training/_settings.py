@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,9 @@ from torch import Tensor, nn
 
 from paretomtl._extras import version_of
 from paretomtl._front_fields import MOST
+from paretomtl._signatures import check_factories
 from paretomtl.core import _preferences as vector_sets
-from paretomtl.core._shapes import check_count, check_not_negative
+from paretomtl.core._shapes import as_whole, check_count, check_not_negative, check_positive
 from paretomtl.methods import Method, in_words, resolve_method
 from paretomtl.problems import OptimizerFactory, PlannedSchedulerFactory, Problem, SchedulerFactory
 from paretomtl.training._batches import Batches, Shares
@@ -70,7 +72,7 @@ class Settings:
                 "'scheduler' must be given for data without a length: the recipe's asks how many steps are planned. "
                 "Got None instead."
             )
-        return None if make is None else lambda optimizer: make(optimizer, total)
+        return None if make is None else lambda optimizer: _checked_scheduler(make(optimizer, total), total)
 
     def config(self, module: nn.Module, group: Group, splits: Mapping[str, Batches], steps: int) -> dict[str, Any]:
         """What must be the same for a run to be resumed, as JSON.
@@ -149,6 +151,7 @@ def make_settings(
     distributed: Processes,
 ) -> Settings:
     """What the user asked for, checked, with the problem's recipe where nothing was said."""
+    check_problem(problem)
     recipe = problem.recipe
     if isinstance(method, str) and method in recipe.methods:
         method = recipe.methods[method]
@@ -156,18 +159,24 @@ def make_settings(
     epochs = recipe.epochs if epochs is None else epochs
     if epochs is None:
         raise ValueError("'epochs' must be given: this problem has no recipe that says it. Got None instead.")
+    epochs = as_whole(epochs)
     check_count("epochs", epochs)
-    batch_size = recipe.batch_size if batch_size is None else batch_size
+    batch_size = as_whole(recipe.batch_size if batch_size is None else batch_size)
     check_count("batch_size", batch_size)
+    if not isinstance(seeds, Iterable):
+        raise TypeError(f"'seeds' must be one or more numbers, such as range(3). Got {seeds!r} instead.")
+    seeds = [as_whole(seed) for seed in (seeds.tolist() if hasattr(seeds, "tolist") else seeds)]
     if not seeds:
         raise ValueError("'seeds' must be one or more numbers. Got none.")
     for seed in seeds:
         check_not_negative("seed", seed)
         if seed >= 2**38:
             raise ValueError(f"'seed' must be under 2**38. Got {seed} instead.")
+    weigh_every, workers, accumulate = as_whole(weigh_every), as_whole(workers), as_whole(accumulate)
     check_count("weigh_every", weigh_every)
-    if clip_norm is not None and not clip_norm > 0:
-        raise ValueError(f"'clip_norm' must be positive. Got {clip_norm} instead.")
+    if clip_norm is not None:
+        check_positive("clip_norm", clip_norm)
+        clip_norm = float(clip_norm)
     if precision == "float16":
         raise ValueError(
             '\'precision\' must not be "float16", whose gradients overflow: take "bfloat16", or a loop of your own '
@@ -194,9 +203,8 @@ def make_settings(
         raise ValueError("'keep' must be \"last\" for a problem without a validation split. Got 'best' instead.")
     if compile and problem.representation is not None:
         raise ValueError("'compile' must be off for a problem with a 'representation', which is taken out in mid-pass.")
-    for name, factory in (("optimizer", optimizer), ("scheduler", scheduler)):
-        if factory is not None and (not callable(factory) or isinstance(factory, torch.optim.Optimizer)):
-            raise TypeError(f"'{name}' must be a function that makes one. Got {type(factory).__name__} instead.")
+    compiler = _compiler(compile)
+    check_factories(optimizer, scheduler, "optimizer")
     vectors = _vectors(method, preferences, len(problem.tasks), seeds)
     dtype, autocast = _PRECISIONS[precision]
     return Settings(
@@ -204,7 +212,7 @@ def make_settings(
         method=method,
         vectors=vectors,
         subproblems=_chosen(only, len(vectors[0])),
-        seeds=list(seeds),
+        seeds=seeds,
         epochs=epochs,
         batch_size=batch_size,
         optimizer=optimizer or recipe.optimizer,
@@ -216,7 +224,7 @@ def make_settings(
         dtype=dtype,
         autocast=autocast,
         clip_norm=clip_norm,
-        compiler=None if compile is False else {} if compile is True else dict(compile),
+        compiler=compiler,
         keep=keep,
         weigh_every=weigh_every,
         workers=workers,
@@ -235,6 +243,40 @@ def _check_shares(shares: Shares, batch_size: int, strategy: str, workers: int |
         raise ValueError(f"'workers' must be 1 where several processes share a run. Got {workers} instead.")
     if not shares.whole and strategy == "graphed":
         raise ValueError("'strategy' must not be \"graphed\" for batches that are cut into parts. Got 'graphed'.")
+
+
+def check_problem(problem: Problem) -> None:
+    """Refuse what only stands for a problem: its name, or the function that makes it."""
+    if not isinstance(problem, Problem):
+        found = f"the function {problem.__name__}" if hasattr(problem, "__name__") else repr(problem)
+        raise TypeError(f"'problem' must be a Problem, such as paretomtl.problems.synthetic(). Got {found} instead.")
+
+
+def _compiler(compile: bool | Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The arguments of ``torch.compile``; None where models are not compiled."""
+    if isinstance(compile, bool):
+        return {} if compile else None
+    if not isinstance(compile, Mapping):
+        raise TypeError(f"'compile' must be True, False or a dictionary. Got {compile!r} instead.")
+    known = [name for name in inspect.signature(torch.compile).parameters if name != "model"]
+    strangers = [name for name in compile if name not in known]
+    if strangers:
+        raise ValueError(f"'compile' must be arguments of torch.compile: {known}. Got {strangers[0]!r} instead.")
+    return dict(compile)
+
+
+def _checked_scheduler(made: Any, total: int) -> Any:
+    """What a factory made, if it can schedule the whole run: a run that breaks off in its midst is lost."""
+    if not hasattr(made, "step") or not hasattr(made, "state_dict"):
+        found = type(made).__name__
+        raise TypeError(f"'scheduler' must make a learning rate scheduler of torch.optim. Got {found} instead.")
+    room = made.total_steps if isinstance(made, torch.optim.lr_scheduler.OneCycleLR) else total
+    if room < total:
+        raise ValueError(
+            f"'scheduler' must have room for the {total} times that it is going to step. Got OneCycleLR with "
+            f"total_steps={room} instead."
+        )
+    return made
 
 
 def _unplanned(make: SchedulerFactory) -> PlannedSchedulerFactory:
@@ -271,12 +313,16 @@ def _vectors(
     """For each seed the rows ``[K, m]`` that the user gave or asked for."""
     if preferences is None:
         preferences = method.usual_count(tasks)
-    if isinstance(preferences, int):
+    preferences = as_whole(preferences)
+    if isinstance(preferences, (int, float)):
         check_count("preferences", preferences)
         _check_most(preferences)
         return [method.spread(preferences, tasks, seed=seed) for seed in seeds]
     try:
-        rows = torch.as_tensor(preferences).detach().double().cpu()
+        rows = torch.as_tensor(preferences).detach()
+        if rows.is_complex():
+            raise TypeError
+        rows = rows.double().cpu()
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"'preferences' must be a number or rows of numbers. Got {preferences!r} instead.") from None
     count = len(seeds)
@@ -295,21 +341,27 @@ def _check_most(count: int) -> None:
 
 
 def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
-    chosen = list(range(count)) if only is None else list(only)
-    whole = all(isinstance(k, int) for k in chosen)
+    if only is None:
+        return list(range(count))
+    given = only.tolist() if hasattr(only, "tolist") else only
+    chosen = [as_whole(k) for k in given] if isinstance(given, Iterable) else []
+    whole = all(isinstance(k, int) and not isinstance(k, bool) for k in chosen)
     if not chosen or not whole or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
-        raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {chosen} instead.")
+        found = list(only) if isinstance(only, Iterable) else only
+        raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {found} instead.")
     return chosen
 
 
 def find_device(device: torch.device | str | None, ranks: Ranks) -> torch.device:
     """The device of this name, or the GPU if there is one; an error where it is not there."""
     try:
-        found = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        found = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
         if ranks.several and found.type == "cuda" and found.index is None:
             found = local_device()
         torch.zeros((), device=found)
-    except (RuntimeError, AssertionError) as error:
+        if found.type == "meta":
+            raise RuntimeError("tensors have no values there.")
+    except (RuntimeError, AssertionError, TypeError) as error:
         raise ValueError(f"'device' must be one that is there. Got {device!r}: {str(error).splitlines()[0]}") from None
     return found
 

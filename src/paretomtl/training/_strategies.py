@@ -99,10 +99,26 @@ class Plan:
         return _fixed(groups)
 
     def _group(self, models: Models, state: State) -> Group:
-        optimizer = (self.optimizer or torch.optim.Adam)(list(models.trained.items()))
+        try:
+            optimizer = (self.optimizer or torch.optim.Adam)(list(models.trained.items()))
+        except Exception as error:
+            if self.optimizer is None:
+                raise
+            error.add_note(
+                "This came of 'optimizer', which gets named parameters: pairs of a name and a tensor, as "
+                "model.named_parameters() has them."
+            )
+            raise
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise TypeError(
                 f"'optimizer' must make an optimizer of torch.optim. Got {type(optimizer).__name__} instead."
+            )
+        own = {id(parameter) for parameter in models.trained.values()}
+        held = [parameter for part in optimizer.param_groups for parameter in part["params"]]
+        if any(id(parameter) not in own for parameter in held):
+            raise ValueError(
+                "'optimizer' must make an optimizer of the parameters that it is given, such as "
+                "lambda parameters: torch.optim.SGD(parameters, lr=0.1). Got one of others, which would train nothing."
             )
         if "closure" in [p.name for p in inspect.signature(optimizer.step).parameters.values() if p.default is p.empty]:
             raise ValueError(

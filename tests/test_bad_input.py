@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from fronts import front_of
+from paretomtl.experiments import compare
 
 X = torch.linspace(-1, 1, 8)[:, None]
 Y = torch.cat([X.sin(), X.cos()], 1)
@@ -260,3 +261,29 @@ def test_fronts_name_what_is_wrong(call: Callable[[], Any], message: str) -> Non
 )
 def test_vectors_and_weighers_name_what_is_wrong(call: Callable[[], Any], message: str) -> None:
     refused(call, message)
+
+
+@pytest.mark.parametrize("method", [pm.MGDA(), pm.Linear()])
+def test_backward_names_what_is_wrong(method: pm.methods.Method) -> None:
+    model, weigher = nn.Linear(1, 1), method.bind(VECTORS, 1)
+    found = losses(model(X), Y)
+    for changes, message in (
+        ({"samples": "8"}, "'samples' must be a number, or one for each task. Got '8' instead."),
+        ({"scaler": 2.0}, "'scaler' must be a torch.amp.GradScaler. Got float instead."),
+    ):
+        refused(lambda changes=changes: pm.backward(found, weigher, model.parameters(), **changes), message)
+    pm.backward(found, weigher, model.parameters())
+    refused(lambda: pm.backward(found, weigher, model.parameters()), "'losses' must come of a new forward pass: each")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([], 2), {}, "'methods' must be a list of names. Got [] instead."),
+        (("linear", 2), {}, "'methods' must be a list of names. Got 'linear' instead."),
+        ((["linear"], "2"), {}, "'seeds' must be a whole number of at least 1. Got '2' instead."),
+        ((["linear"], 1), {"epoch": 1}, "'options' must be arguments of fit. Got 'epoch' instead."),
+    ],
+)
+def test_comparisons_name_what_is_wrong(arguments: Any, options: Any, message: str) -> None:
+    refused(lambda: compare(problem(), *arguments, **options), message)

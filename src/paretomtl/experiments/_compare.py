@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import statistics
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Any
 
 from paretomtl._extras import require
 from paretomtl._files import check_writable
+from paretomtl._paths import as_path
 from paretomtl._significance import reach_of
+from paretomtl.core._shapes import check_count
 from paretomtl.experiments._indicators import finite_points, volume
 from paretomtl.experiments._store import Row, environment, load_rows, numbers, update_rows
 from paretomtl.front import Front
@@ -22,8 +25,11 @@ from paretomtl.methods import resolve_method
 from paretomtl.problems import NamedProblem, Problem
 from paretomtl.training import Executor, Jobs, Link, SerialExecutor, fit
 from paretomtl.training._identity import differing_start, identify_problem
+from paretomtl.training._settings import check_problem
 
 RESULTS = "compare.json"
+
+_OPTIONS = frozenset(inspect.signature(fit).parameters)
 
 
 def compare(
@@ -59,8 +65,16 @@ def compare(
     Returns:
         One row per method and seed, and the fronts of the first seed that were trained now.
     """
+    check_problem(problem)
+    check_count("seeds", seeds)
+    if isinstance(methods, str) or not isinstance(methods, Iterable) or not methods:
+        raise TypeError(f"'methods' must be a list of names. Got {methods!r} instead.")
     for name in methods:
         resolve_method(name)
+    strangers = [name for name in options if name not in _OPTIONS]
+    if strangers:
+        raise TypeError(f"'options' must be arguments of fit. Got {strangers[0]!r} instead.")
+    folder = None if folder is None else as_path("folder", folder)
     require("moocore", "indicators")
     if folder is not None:
         check_writable("out", folder)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -82,6 +83,8 @@ def backward(
     ranks = joined(distributed)
     scale = torch.ones((), device=losses.device)
     if scaler is not None:
+        if not hasattr(scaler, "scale"):
+            raise TypeError(f"'scaler' must be a torch.amp.GradScaler. Got {type(scaler).__name__} instead.")
         scale = scaler.scale(scale)
     values, present = losses.detach(), ~losses.detach().isnan()
     given = _samples(samples, values)
@@ -94,13 +97,16 @@ def backward(
         seen, present = (values, present) if plain else (sums.means().to(values.dtype), sums.counts > 0)
         weights, state = weigher.peek(seen, None, present)
         share = scale if plain else scale * torch.where(present, counts / sums.counts, 0.0)
-        updates = ranks.sums(one_backward(losses, weights, trained, in_trunk, share), trained)
+        with _graph_at_hand():
+            found = one_backward(losses, weights, trained, in_trunk, share)
+        updates = ranks.sums(found, trained)
         if all(update is None for update in updates):
             raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
         usable = torch.where(present, seen, 0.0).isfinite().all() & present.any() & (sums.broken == 0)
     else:
         apart = _kept_apart(losses, present)
-        gradients = task_gradients(losses, trained, scale)
+        with _graph_at_hand():
+            gradients = task_gradients(losses, trained, scale)
         _check_attached(present, gradients)
         broken = ~(present.any() & apart) & (given > 0).any()
         if isinstance(samples, Tensor):  # then a loss without labels is known to be one
@@ -170,9 +176,26 @@ class _Pending:
         return replace(self.sums, losses=self.sums.losses * self.calls, gradients=rows)
 
 
+@contextlib.contextmanager
+def _graph_at_hand() -> Iterator[None]:
+    """Say what torch means by a graph that is gone: its own advice, retain_graph, is nothing to set here."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "backward through the graph a second time" not in str(error):
+            raise
+        raise ValueError(
+            "'losses' must come of a new forward pass: each call frees the graph, as loss.backward() does. Got losses "
+            "whose graph is gone."
+        ) from None
+
+
 def _samples(samples: int | Tensor | None, like: Tensor) -> Tensor:
     """For how many samples each loss counts, ``[m]`` in float64."""
-    given = torch.as_tensor(1 if samples is None else samples, dtype=torch.float64, device=like.device)
+    try:
+        given = torch.as_tensor(1 if samples is None else samples, dtype=torch.float64, device=like.device)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"'samples' must be a number, or one for each task. Got {samples!r} instead.") from None
     if given.shape not in ((), like.shape):
         raise ValueError(
             f"'samples' must be a number, or have shape {list(like.shape)}. Got shape {list(given.shape)} instead."

@@ -23,7 +23,7 @@ class Solve(IntEnum):
     """How the search for a min-norm point ended, one code per problem."""
 
     SOLVED = 0
-    """The min-norm point was found and is not the origin: no step along it raises an allowed point, up to the gap."""
+    """The min-norm point was found and is not the origin. No step along it raises an allowed point, up to the gap."""
     ZERO = 1
     """The origin lies in the hull, as far as the precision of the Gramian can tell."""
     FAILED = 2
@@ -44,7 +44,7 @@ class MinNorm(NamedTuple):
         squared_norm: ``αᵀ C α [...]``.
         gap: by how much ``⟨p_j, x⟩ ≥ |x|²`` fails, relative to ``|p_j| |x|``, at the worst of the allowed points:
             ``[...]``. Zero is optimal. The length of each point counts, not that of the longest. Where the status is
-            ZERO, and |x| is rounding, ``Σ_j s_j Σ_i |a_ji| |g_i|``, the terms that cancelled in x, stands for it.
+            ZERO, and ``|x|`` is rounding, ``Σ_j s_j Σ_i |a_ji| |g_i|``, the terms that cancelled in x, stands for it.
         status: codes of :class:`Solve`, ``[...]``, int64.
     """
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -59,7 +61,9 @@ def test_a_model_made_in_another_thread_does_not_change_a_run() -> None:
     assert torch.equal(alone.losses["train"], beside.losses["train"])
 
 
-def test_a_thread_that_waits_says_so() -> None:
+@contextmanager
+def turn_taken() -> Iterator[threading.Event]:
+    """Another thread has isolated randomness, until the event is set, or the block ends."""
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -70,10 +74,18 @@ def test_a_thread_that_waits_says_so() -> None:
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait()
-    threading.Timer(0.05, done.set).start()
-    with pytest.warns(UserWarning, match="another thread of this process trains"), isolated_randomness():
-        pass
-    thread.join()
+    try:
+        yield done
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_thread_that_waits_says_so() -> None:
+    with turn_taken() as done:
+        threading.Timer(0.05, done.set).start()
+        with pytest.warns(UserWarning, match="another thread of this process trains"), isolated_randomness():
+            pass
 
 
 def test_a_fit_inside_of_a_fit_needs_no_turn() -> None:
@@ -90,23 +102,11 @@ def _draw(queue: Any) -> None:
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes are not forked here")
 def test_a_child_process_does_not_wait_for_threads_of_its_parent() -> None:
-    held, done = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with isolated_randomness():
-            held.set()
-            done.wait()
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait()
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
-    with warnings.catch_warnings():
+    with turn_taken(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Python, about forks beside threads
         child = context.Process(target=_draw, args=(queue,))
         child.start()
-    child.join(60)
-    done.set()
-    thread.join()
+        child.join(60)
     assert child.exitcode == 0

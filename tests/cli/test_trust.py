@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a module that leaves a trace of whoever imports it or calls its function, and a run."""
+    """A folder with a module that leaves a trace when it is imported or its function is called, and a run."""
     shutil.copytree(made, tmp_path / "run")
     (tmp_path / "trap.py").write_text(TRAP)
     monkeypatch.chdir(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -322,6 +323,31 @@ def count_samples(batch: Any) -> int:
 
     map_tensors(note, batch)
     return found[0] if found else 1
+
+
+@contextlib.contextmanager
+def unchanged(batch: Any) -> Iterator[None]:
+    """Refuse operations within that write to the tensors of a batch, which other models are still to see."""
+    before = _versions(batch)
+    yield
+    if _versions(batch) != before:
+        raise ValueError(
+            "'model' and 'losses' must not change a batch in place: all models of a front see the same one, and "
+            "measurements do. Got a batch that a forward pass wrote to: write x = x / 255 for x /= 255, and clone "
+            "what an indexed assignment is to change."
+        )
+
+
+def _versions(batch: Any) -> list[int]:
+    """How often each tensor of a batch was written to; what was made in inference mode does not count it."""
+    found: list[int] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        found.append(0 if tensor.is_inference() else tensor._version)
+        return tensor
+
+    map_tensors(note, batch)
+    return found
 
 
 def _may_be_missing(labels: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness
 from paretomtl.problems import Problem
-from paretomtl.training._batches import Batches, map_tensors
+from paretomtl.training._batches import Batches, map_tensors, unchanged
 from paretomtl.training._gradients import before_stack, task_gradients
 from paretomtl.training._hidden_state import check_hidden_state
 from paretomtl.training._models import Single
@@ -33,7 +33,7 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     if settings.autocast is not None:
         precision = torch.autocast(settings.device.type, dtype=settings.autocast)
     try:
-        with precision:
+        with precision, unchanged(batch):
             check_hidden_state(problem, module, batch)
         with isolated_randomness():
             models = Single(problem, copy.deepcopy(module))
@@ -118,7 +118,8 @@ def check_split(settings: Settings, name: str, module: nn.Module, batch: Any) ->
     """Find a validation or test split that cannot be measured before the training that it would spoil."""
     with isolated_randomness(), torch.no_grad():
         try:
-            settings.problem.run(copy.deepcopy(module).eval(), batch)
+            with unchanged(batch):
+                settings.problem.run(copy.deepcopy(module).eval(), batch)
         except Exception as error:
             error.add_note(f"This came of the first batch of '{name}', which is tried out before training.")
             raise

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
-from paretomtl.training._batches import map_tensors
+from paretomtl.training._batches import map_tensors, unchanged
 from paretomtl.training._blocks import Block, Kept, in_blocks
 from paretomtl.training._gradients import launches_cost
 from paretomtl.training._layers import StackedLayers
@@ -164,7 +164,8 @@ class Single(Models):
         self._forward = self._runner if compiler is None else torch.compile(self._runner, **compiler)
 
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
-        losses, outputs = self._forward(batch)
+        with unchanged(batch):
+            losses, outputs = self._forward(batch)
         return losses, outputs
 
     def tensors(self) -> dict[str, Tensor]:
@@ -208,7 +209,7 @@ class Stack(Models):
         self._compiled = None if compiler is None else torch.compile(self._vmapped, **compiler)
 
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
-        with self._kernels():
+        with self._kernels(), unchanged(batch):
             losses, outputs = (self._compiled or self._vmapped)(self.parameters, self.buffers, batch)
         return losses, outputs
 

@@ -36,7 +36,7 @@ def evaluate(
     """Every model in eval mode on every sample once.
 
     The loss of a task is the mean over the batches in which it has labels, each counted by its samples; NaN if there is
-    none. ``at_once`` takes more samples at a time than training does, where data lie on a GPU. Several processes take
+    none, and for a model that has no loss in a batch in which the task has labels. ``at_once`` takes more samples at a time than training does, where data lie on a GPU. Several processes take
     a share of the samples each, and have the scores of all.
     """
     ranks = ranks or Ranks()
@@ -47,8 +47,10 @@ def evaluate(
             modes.enter_context(group.models.evaluating())
         models = max(group.models.count for group in groups) if at_once else 2**62
         for batch in batches.in_order(models, shared=True):
-            for tally in tallies:
-                tally.add(batch)
+            found = [tally.forward(batch) for tally in tallies]
+            labels = _labels(problem, batch, found)
+            for tally, losses in zip(tallies, found, strict=True):
+                tally.add(losses, labels)
             if tallies[0].collects:
                 targets.append(problem.split_batch(batch)[1])
         rest = list(batches.in_order()) if problem.metrics and problem.takes_model else targets
@@ -76,16 +78,18 @@ class _Tally:
         self._counts = self._sums.clone()
         self._outputs: list[Any] = []
 
-    def add(self, batch: Any) -> None:
+    def forward(self, batch: Any) -> Tensor:
+        """The losses ``[K, m]`` of a batch, whose outputs are kept for metrics."""
         with self._group.precision():
             losses, outputs = self._models.forward(batch)
-        losses = losses.detach().double().reshape(self._models.count, -1)
-        labels = self._problem.labels_in(batch)
-        here = losses.isnan().logical_not() * (count_samples(batch) if labels is None else labels.to(losses.device))
-        self._sums = self._sums + torch.where(here > 0, losses * here, 0.0)
-        self._counts = self._counts + here
         if self.collects:
             self._outputs.append(map_tensors(Tensor.detach, outputs))
+        return losses.detach().double().reshape(self._models.count, -1)
+
+    def add(self, losses: Tensor, labels: Tensor) -> None:
+        """Count losses ``[K, m]`` for so many samples each, ``[m]``."""
+        self._sums = self._sums + torch.where(labels > 0, losses * labels, 0.0)
+        self._counts = self._counts + labels
 
     def put_together(self, ranks: Ranks) -> None:
         """Add up what all processes have."""
@@ -116,6 +120,14 @@ class _Tally:
             return _one_of(self._models, k), rest
         outputs = [_one_output(self._models, part, k) for part in self._outputs]
         return _concatenate(outputs), _concatenate(rest)
+
+
+def _labels(problem: Problem, batch: Any, found: Sequence[Tensor]) -> Tensor:
+    """How many samples of a batch have a label for each task, ``[m]``: all, or none where no model has a loss."""
+    labels = problem.labels_in(batch)
+    if labels is not None:
+        return labels.to(found[0].device, torch.float64)
+    return torch.cat([losses.isnan().logical_not() for losses in found]).any(0).double() * count_samples(batch)
 
 
 def _gathered(ranks: Ranks, parts: list[Any], device: torch.device) -> list[Any]:

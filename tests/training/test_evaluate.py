@@ -1,0 +1,69 @@
+"""Losses on a whole split are those of the model on all samples at once; what cannot be measured is NaN, or said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+import paretomtl as pm
+
+
+def squares(outputs: Tensor, targets: Tensor) -> Tensor:
+    return torch.stack([(outputs[:, i] - targets[:, i]).square().mean() for i in range(2)])
+
+
+def numbers(count: int = 37) -> tuple[Tensor, Tensor]:
+    g = torch.Generator().manual_seed(0)
+    return torch.randn(count, 4, generator=g), torch.randn(count, 2, generator=g)
+
+
+def fit(problem: pm.Problem, preferences: Any = 6, **options: Any) -> pm.Front:
+    options = {"epochs": 1, "batch_size": 8, "device": "cpu", "progress": "quiet", **options}
+    return pm.fit(problem, "linear", preferences, **options)
+
+
+class Brittle(nn.Module):
+    """Fails on a sample of the validation split where its output there is positive, as half of all models are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.line(x)
+        return torch.where((x[:, :1] > 1e6) & (y[:, :1] > 0), torch.nan, y * (x[:, :1] < 1e6))
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+@pytest.mark.parametrize("counted", [False, True], ids=["", "counts"])
+def test_a_model_that_fails_on_one_batch_has_no_loss(strategy: Any, counted: bool) -> None:
+    """It must not be measured on the other batches alone, which would make it the best."""
+    x, y = numbers()
+    worst = x.clone()
+    worst[-1] = 1e7
+    counts = (lambda batch: torch.tensor([len(batch[0])] * 2)) if counted else None
+    front = fit(
+        pm.Problem(Brittle, squares, ["a", "b"], train=(x, y), val=(worst, y), counts=counts), strategy=strategy
+    )
+    expected = torch.stack([squares(front.model(k)(worst), y) for k in range(6)]).detach()
+    broken = expected.isnan().any(-1)
+    assert 0 < int(broken.sum()) < 6
+    assert torch.equal(front.losses["val"].isnan(), expected.isnan())
+    torch.testing.assert_close(front.losses["val"][~broken], expected[~broken])
+    assert front.losses["train"].isfinite().all()
+
+
+def test_a_task_without_labels_in_a_batch_is_measured_on_the_others() -> None:
+    x, y = numbers(32)
+    y[8:16, 1] = torch.nan
+    front = fit(pm.Problem(lambda: nn.Linear(4, 2), squares, ["a", "b"], train=(x, y), val=(x, y)), 2)
+    labelled = ~y[:, 1].isnan()
+    for k in range(2):
+        outputs = front.model(k)(x).detach()
+        expected = [(outputs[:, 0] - y[:, 0]).square().mean(), (outputs - y)[labelled, 1].square().mean()]
+        torch.testing.assert_close(front.losses["val"][k], torch.stack(expected))

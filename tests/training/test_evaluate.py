@@ -67,3 +67,43 @@ def test_a_task_without_labels_in_a_batch_is_measured_on_the_others() -> None:
         outputs = front.model(k)(x).detach()
         expected = [(outputs[:, 0] - y[:, 0]).square().mean(), (outputs - y)[labelled, 1].square().mean()]
         torch.testing.assert_close(front.losses["val"][k], torch.stack(expected))
+
+
+@dataclass
+class Pair:
+    """A batch that no structure of torch is in."""
+
+    x: Tensor
+    y: Tensor
+
+
+def in_object(samples: Any) -> Any:
+    return Pair(torch.stack([x for x, _ in samples]), torch.stack([y for _, y in samples]))
+
+
+def features_first(samples: Any) -> Any:
+    return {"x": torch.stack([x for x, _ in samples], 1), "y": torch.stack([y for _, y in samples])}
+
+
+def of_batches(model: nn.Module, batch: Any) -> Tensor:
+    if isinstance(batch, Pair):
+        return squares(model(batch.x), batch.y)
+    return squares(model(batch["x"].T), batch["y"])
+
+
+def labels_of(batch: Any) -> Tensor:
+    return torch.tensor([len(batch.y if isinstance(batch, Pair) else batch["y"])] * 2)
+
+
+@pytest.mark.parametrize("collate", [in_object, features_first])
+def test_batches_of_unknown_size_are_said_to_be(collate: Any) -> None:
+    """Batches of 12, 12, 12 and 1: how many samples each has cannot be seen, and they would all count alike."""
+    x, y = numbers()
+    train = DataLoader(list(zip(x, y, strict=True)), batch_size=12, collate_fn=collate)  # type: ignore[arg-type]
+    problem = pm.Problem(lambda: nn.Linear(4, 2), of_batches, ["a", "b"], train=train)
+    with pytest.warns(UserWarning, match="'counts' should say how many samples"):
+        fit(problem, 2)
+    known = pm.Problem(lambda: nn.Linear(4, 2), of_batches, ["a", "b"], train=train, counts=labels_of)
+    front = fit(known, 2)
+    expected = torch.stack([squares(front.model(k)(x), y) for k in range(2)]).detach()
+    torch.testing.assert_close(front.losses["train"], expected)

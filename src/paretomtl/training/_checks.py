@@ -6,7 +6,7 @@ import contextlib
 import copy
 import hashlib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,12 +14,34 @@ from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness
 from paretomtl.problems import Problem
-from paretomtl.training._batches import Batches, map_tensors, unchanged
+from paretomtl.training._batches import Batches, count_samples, map_tensors, unchanged
 from paretomtl.training._gradients import before_stack, task_gradients
 from paretomtl.training._hidden_state import check_hidden_state
 from paretomtl.training._models import Single
 from paretomtl.training._ranks import Ranks
 from paretomtl.training._settings import Settings
+
+
+def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapping[str, Batches], batch: Any) -> bool:
+    """Find what would spoil the training or its measurements.
+
+    Args:
+        settings: what the user asked for.
+        modules: the models, which are left as they are.
+        splits: the data.
+        batch: the first one of training.
+
+    Returns:
+        What :func:`check_losses` returns.
+    """
+    check_apart(settings.shares.ranks, splits["train"], batch)
+    stacked = check_losses(settings, modules[0], batch)
+    check_counted(settings.problem, "train", splits["train"], batch)
+    for name in splits.keys() - {"train"}:
+        sample = first_batch(name, splits[name].in_order())
+        check_split(settings, name, modules[0], sample)
+        check_counted(settings.problem, name, splits[name], sample)
+    return stacked
 
 
 def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
@@ -55,7 +77,7 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
         warnings.warn(
             f"losses are negative at the start ({losses.min().item():.3g}): preferences are directions of non-negative "
             "losses. Add a constant, or subtract each loss's lower bound.",
-            stacklevel=5,
+            stacklevel=6,
         )
     if problem.shared is not None and not any(problem.is_shared(name) for name in models.trained):
         names = list(models.trained)[:6]
@@ -112,6 +134,28 @@ def first_batch(name: str, batches: Iterable[Any]) -> Any:
         error.add_note(f"This came of reading the first batch of '{name}'.")
         raise
     raise ValueError(f"'{name}' must hold at least one batch. Got an empty one.")
+
+
+def check_counted(problem: Problem, name: str, batches: Batches, batch: Any) -> None:
+    """Say so where nobody can tell how many samples a batch of a DataLoader has, and means depend on it."""
+    if problem.counts is not None or batches.resumes_inside or batches.steps == 1:
+        return
+    sizes: set[int] = set()
+
+    def note(tensor: Tensor) -> Tensor:
+        sizes.update(tensor.shape[:1])
+        return tensor
+
+    map_tensors(note, batch)
+    if len(sizes) == 1:
+        return
+    found = f"tensors whose first dimensions are {sorted(sizes)}" if sizes else f"a {type(batch).__name__}"
+    taken = f"the first one's, {count_samples(batch)}, is taken" if sizes else "all count alike"
+    warnings.warn(
+        f"'counts' should say how many samples the batches of '{name}' have, since losses are means over samples and "
+        f"batches may differ in size. Got {found}: {taken}. See Problem.",
+        stacklevel=6,
+    )
 
 
 def check_split(settings: Settings, name: str, module: nn.Module, batch: Any) -> None:

@@ -24,7 +24,7 @@ from paretomtl._version import made_by
 from paretomtl.front import Front
 from paretomtl.methods import slice_state
 from paretomtl.training._batches import Batches, Resident, first_part, make_batches
-from paretomtl.training._checks import check_apart, check_losses, check_split, first_batch
+from paretomtl.training._checks import check_problem, first_batch
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._identity import differing_start, measure_start
 from paretomtl.training._models import make_modules, named_tensors
@@ -75,10 +75,7 @@ class Course:
         modules = make_modules(problem, seeds, settings.device, settings.dtype)
         self._ranks.follow_first([tensor.detach() for module in modules for tensor in named_tensors(module).values()])
         first = first_batch("train", self._train.epoch(settings.seeds[0], 0))
-        check_apart(self._ranks, self._train, first_part(first))
-        self._stacked = check_losses(settings, modules[0], first_part(first))
-        for name in self._splits.keys() - {"train"}:
-            check_split(settings, name, modules[0], first_batch(name, self._splits[name].in_order()))
+        self._stacked = check_problem(settings, modules, self._splits, first_part(first))
 
         self.total = 0 if self._train.steps is None else self._train.steps * settings.epochs
         self.epoch = self.step = self.number = 0

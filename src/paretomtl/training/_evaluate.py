@@ -36,8 +36,9 @@ def evaluate(
     """Every model in eval mode on every sample once.
 
     The loss of a task is the mean over the batches in which it has labels, each counted by its samples; NaN if there is
-    none, and for a model that has no loss in a batch in which the task has labels. ``at_once`` takes more samples at a time than training does, where data lie on a GPU. Several processes take
-    a share of the samples each, and have the scores of all.
+    none, and for a model that has no loss in a batch in which the task has labels. ``at_once`` takes more samples at a
+    time than training does, where data lie on a GPU. Several processes take a share of the samples each, and have the
+    scores of all.
     """
     ranks = ranks or Ranks()
     tallies = [_Tally(problem, group) for group in groups]

@@ -64,6 +64,12 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     except Exception as error:
         error.add_note(_how_called(problem, batch))
         raise
+    replaced = [key for key, p in models.module.named_parameters() if models.trained.get(key, p) is not p]
+    if replaced:
+        raise ValueError(
+            f"'model' must keep its parameters: the optimizer trains those that it was given. Got {replaced[:3]}, "
+            "which a forward pass replaced by new ones: change them in place, under torch.no_grad()."
+        )
     if not losses.requires_grad:
         raise ValueError("'losses' must depend on the model's parameters. Got losses attached to none of them.")
     apart = before_stack(losses) is not None

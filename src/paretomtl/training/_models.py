@@ -160,7 +160,8 @@ class Single(Models):
                 tensors[name].data = view[0]
         self._own_buffers = list(module.buffers())
         self.trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
-        self._parameters = {name: p.detach()[None] for name, p in module.named_parameters()}
+        self._own = dict(module.named_parameters())
+        self._parameters = {name: p.detach()[None] for name, p in self._own.items()}
         self._forward = self._runner if compiler is None else torch.compile(self._runner, **compiler)
 
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
@@ -170,12 +171,21 @@ class Single(Models):
 
     def tensors(self) -> dict[str, Tensor]:
         buffers = {name: buffer.detach()[None] for name, buffer in self.module.named_buffers()}
+        self._follow()
         return {**self._parameters, **buffers}
 
     def blocks(self) -> list[Block]:
+    def _follow(self) -> None:
+        """Look where the parameters are: a forward pass may have put another tensor there (``weight.data = ...``)."""
+        for name, parameter in self._own.items():
+            if parameter.data_ptr() != self._parameters[name].data_ptr():
+                self._parameters[name] = parameter.detach()[None]
+                self._blocks = []
+
         if not self._blocks:
             return []
         buffers = list(self.module.buffers())
+        self._follow()
         same = len(buffers) == len(self._own_buffers) and all(map(operator.is_, buffers, self._own_buffers))
         return self._blocks if same else []  # a buffer that was replaced lies elsewhere
 

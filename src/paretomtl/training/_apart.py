@@ -16,6 +16,7 @@ from paretomtl.training._agreement import copies
 from paretomtl.training._batches import Batches
 from paretomtl.training._layers import CHANNELS
 from paretomtl.training._models import named_tensors
+from paretomtl.training._modules import has_hooks
 from paretomtl.training._step import train_step
 from paretomtl.training._trials import obstacle, quiet, try_capture
 
@@ -59,6 +60,8 @@ def try_apart(plan: Plan, modules: Sequence[nn.Module], state: State, train: Bat
     Each stream has activations of its own: where they do not fit into the memory, there are fewer streams.
     """
     why = obstacle(train)
+    if why is None and any(has_hooks(module.parameters()) for module in modules):
+        why = "parameters have hooks, which may do something else at each step"
     if why is not None:
         return Apart(why)
     workers = count = min(_MOST, len(modules))

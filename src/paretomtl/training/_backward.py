@@ -18,6 +18,7 @@ from paretomtl.training._gradients import (
     task_gradients,
     weigh_rows,
 )
+from paretomtl.training._modules import check_hooks
 from paretomtl.training._ranks import Processes, check_processes, is_sharded, joined
 from paretomtl.training._sums import Sums, scale_rows, sum_rows
 
@@ -225,6 +226,7 @@ def _trained(name: str, parameters: Iterable[Tensor]) -> list[Tensor]:
             found[id(parameter)] = parameter
     if not found:
         raise ValueError(f"'{name}' must hold at least one tensor that requires a gradient. Got none.")
+    check_hooks(name, ((f"a tensor of shape {list(p.shape)}", p) for p in found.values()))
     return list(found.values())
 
 

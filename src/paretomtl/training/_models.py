@@ -22,6 +22,7 @@ from paretomtl.training._batches import map_tensors, unchanged
 from paretomtl.training._blocks import Block, Kept, in_blocks
 from paretomtl.training._gradients import launches_cost
 from paretomtl.training._layers import StackedLayers
+from paretomtl.training._modules import check_hooks, settle_modes, warn_of_modes
 from paretomtl.training._ranks import check_unwrapped
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
@@ -170,11 +171,10 @@ class Single(Models):
         return losses, outputs
 
     def tensors(self) -> dict[str, Tensor]:
-        buffers = {name: buffer.detach()[None] for name, buffer in self.module.named_buffers()}
         self._follow()
+        buffers = {name: buffer.detach()[None] for name, buffer in self.module.named_buffers()}
         return {**self._parameters, **buffers}
 
-    def blocks(self) -> list[Block]:
     def _follow(self) -> None:
         """Look where the parameters are: a forward pass may have put another tensor there (``weight.data = ...``)."""
         for name, parameter in self._own.items():
@@ -182,10 +182,11 @@ class Single(Models):
                 self._parameters[name] = parameter.detach()[None]
                 self._blocks = []
 
+    def blocks(self) -> list[Block]:
         if not self._blocks:
             return []
-        buffers = list(self.module.buffers())
         self._follow()
+        buffers = list(self.module.buffers())
         same = len(buffers) == len(self._own_buffers) and all(map(operator.is_, buffers, self._own_buffers))
         return self._blocks if same else []  # a buffer that was replaced lies elsewhere
 
@@ -341,7 +342,10 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
                     f"'model' must have real parameters and buffers. Got complex ones, {complex_ones[:5]}: keep real "
                     "and imaginary parts (torch.view_as_real) instead."
                 )
+            check_hooks("model", module.named_parameters())
+            settle_modes(module)
             modules.append(module.to(device=device, dtype=dtype))
+    warn_of_modes(modules[0])
     if not any(p.requires_grad for p in modules[0].parameters()):
         raise ValueError("'model' must have parameters to train. Got none.")
     shapes = [{name: tuple(tensor.shape) for name, tensor in named_tensors(module).items()} for module in modules]

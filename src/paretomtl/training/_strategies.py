@@ -21,6 +21,7 @@ from paretomtl.training._agreement import COMPARED, copies, disagreement
 from paretomtl.training._apart import has_wide_convolutions, try_apart
 from paretomtl.training._batches import Batches, Shares, first_part
 from paretomtl.training._models import Models, Single, Stack
+from paretomtl.training._modules import has_hooks
 from paretomtl.training._runners import CAPTURABLE, make_capturable
 from paretomtl.training._step import Group, train_step
 from paretomtl.training._trials import Captured, first_line, fitting, try_capture
@@ -120,6 +121,8 @@ class Plan:
                 "'optimizer' must make an optimizer of the parameters that it is given, such as "
                 "lambda parameters: torch.optim.SGD(parameters, lr=0.1). Got one of others, which would train nothing."
             )
+        moving = {id(parameter) for parameter in held}  # others are as good as frozen: no task is weighed by them
+        models.trained = {name: parameter for name, parameter in models.trained.items() if id(parameter) in moving}
         if "closure" in [p.name for p in inspect.signature(optimizer.step).parameters.values() if p.default is p.empty]:
             raise ValueError(
                 f"'optimizer' must step without a closure. Got {type(optimizer).__name__}, which needs one."
@@ -303,6 +306,8 @@ def _stackable(
         return plan.batched(copies(modules[:count]), _first(state, count))[0]
 
     most, why = len(modules), ""
+    if any(has_hooks(module.parameters()) for module in modules):
+        return most, why, "parameters have hooks, which a stack of them would not have"
     try:
         if not on_cpu:
             most, why = fitting(stack_of, most, batch, total)

@@ -1,0 +1,57 @@
+"""What a factory made: the mode of each part of a module, and hooks of its parameters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+
+def settle_modes(module: nn.Module) -> None:
+    """Put a module in the modes that its training is to have, as ``train()`` would.
+
+    Parts that override ``train``, such as to keep normalisation in eval mode, are asked. Parts that the factory put in
+    eval mode stay so; a module that is in eval mode as a whole is refused.
+    """
+    for part in module.modules():
+        if type(part).train is not nn.Module.train:
+            part.train(part.training)
+    if not module.training:
+        raise ValueError(
+            "'model' must make a module in train mode. Got one in eval mode, as functions that load pretrained "
+            "networks return them: dropout would be off, and normalisation would keep its statistics. Let 'model' call "
+            "train() on it, and eval() on the parts that are to stay so."
+        )
+
+
+def warn_of_modes(module: nn.Module) -> None:
+    """Say so where dropout is off in a part that is trained."""
+    outer = ""
+    for name, part in module.named_modules():
+        if part.training or (outer and name.startswith(outer)):
+            continue
+        outer = f"{name}."
+        off = any(isinstance(inner, _DropoutNd) and inner.p > 0 and not inner.training for inner in part.modules())
+        if off and any(p.requires_grad for p in part.parameters()):
+            warnings.warn(
+                f"dropout of {name!r} is off: 'model' makes it in eval mode, as functions that load pretrained "
+                "networks do. Let 'model' call train() on it; a part without gradients may stay so.",
+                stacklevel=7,
+            )
+
+
+def has_hooks(parameters: Iterable[Tensor]) -> bool:
+    """Whether gradients of some of the parameters go through hooks, which copies and stacks of them do not have."""
+    return any(bool(parameter._backward_hooks) for parameter in parameters)
+
+
+def check_hooks(name: str, parameters: Iterable[tuple[str, Tensor]]) -> None:
+    """Refuse hooks that wait for gradients to be accumulated."""
+    found = [each for each, parameter in parameters if getattr(parameter, "_post_accumulate_grad_hooks", None)]
+    if found:
+        raise ValueError(
+            f"'{name}' must have no register_post_accumulate_grad_hook: gradients are taken task by task, and hooks "
+            f"that wait for the sum never run. Got {', '.join(map(repr, found[:3]))}: let the optimizer do it."
+        )

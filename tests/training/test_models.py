@@ -85,6 +85,34 @@ def test_hooks_of_parameters_run_under_every_strategy() -> None:
         fit(problem(Masked), "linear", strategy="batched")
 
 
+class Clamping(MLP):
+    """Clamps what flows back, which the first step need not show: by a hook of an activation, or of a module."""
+
+    of_module = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        if self.of_module:
+            self.heads[0].register_full_backward_hook(lambda part, to_inputs, to_outputs: (to_inputs[0].clamp(-1, 1),))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        hidden = self.trunk(x)
+        if hidden.requires_grad and not self.of_module:
+            hidden.register_hook(lambda gradient: gradient.clamp(-1.0, 1.0))
+        return tuple(head(hidden) for head in self.heads)
+
+
+class ClampingModule(Clamping):
+    of_module = True
+
+
+@pytest.mark.parametrize("model", [Clamping, ClampingModule])
+def test_hooks_of_activations_and_modules_are_no_part_of_a_stack(model: type[Clamping]) -> None:
+    front = fit(problem(model), "linear", epochs=1)
+    assert front.strategy.startswith("sequential")
+    assert "hooks" in front.strategy
+
+
 class After(MLP):
     """A hook that waits for a gradient to be accumulated."""
 

@@ -60,8 +60,8 @@ def try_apart(plan: Plan, modules: Sequence[nn.Module], state: State, train: Bat
     Each stream has activations of its own: where they do not fit into the memory, there are fewer streams.
     """
     why = obstacle(train)
-    if why is None and any(has_hooks(module.parameters()) for module in modules):
-        why = "parameters have hooks, which may do something else at each step"
+    if why is None and any(has_hooks(module) for module in modules):
+        why = "gradients go through hooks, which may do something else at each step"
     if why is not None:
         return Apart(why)
     workers = count = min(_MOST, len(modules))

@@ -292,7 +292,10 @@ class _Capture(torch.autograd.Function):
 
 
 class NoDropout(TorchFunctionMode):
-    """Dropout lets everything pass within, in layers, functions and attention."""
+    """Dropout lets everything pass within, in layers, functions and attention.
+
+    A hook of an activation is refused: vmap would never run it, which the gradients of one step need not show.
+    """
 
     _DROPOUTS = (
         torch.nn.functional.dropout,
@@ -308,6 +311,8 @@ class NoDropout(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = dict(kwargs or {})
+        if func is Tensor.register_hook:
+            raise RuntimeError("gradients go through hooks of activations, which a stack would not run")
         if func in self._DROPOUTS:
             return args[0] if args else kwargs["input"]
         if func is torch.nn.functional.scaled_dot_product_attention:

@@ -42,9 +42,11 @@ def warn_of_modes(module: nn.Module) -> None:
             )
 
 
-def has_hooks(parameters: Iterable[Tensor]) -> bool:
-    """Whether gradients of some of the parameters go through hooks, which copies and stacks of them do not have."""
-    return any(bool(parameter._backward_hooks) for parameter in parameters)
+def has_hooks(module: nn.Module) -> bool:
+    """Whether gradients go through hooks of parameters or modules, which stacks do not run, and some copies lack."""
+    return any(p._backward_hooks for p in module.parameters()) or any(
+        part._backward_hooks or part._backward_pre_hooks for part in module.modules()
+    )
 
 
 def check_hooks(name: str, parameters: Iterable[tuple[str, Tensor]]) -> None:

@@ -306,8 +306,8 @@ def _stackable(
         return plan.batched(copies(modules[:count]), _first(state, count))[0]
 
     most, why = len(modules), ""
-    if any(has_hooks(module.parameters()) for module in modules):
-        return most, why, "parameters have hooks, which a stack of them would not have"
+    if any(has_hooks(module) for module in modules):
+        return most, why, "gradients go through hooks, which a stack would not run"
     try:
         if not on_cpu:
             most, why = fitting(stack_of, most, batch, total)

@@ -12,13 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import isolated_randomness
+from paretomtl._random import isolated_randomness, model_seed
 from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, count_samples, map_tensors, unchanged
 from paretomtl.training._gradients import before_stack, task_gradients
 from paretomtl.training._hidden_state import check_hidden_state
-from paretomtl.training._models import Single
+from paretomtl.training._models import Single, make_modules
+from paretomtl.training._modules import warn_of_modes
 from paretomtl.training._ranks import Ranks
+from paretomtl.training._repeats import check_factory, differ_in_attributes, find_sums
 from paretomtl.training._settings import Settings
 
 
@@ -34,13 +36,27 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
     Returns:
         What :func:`check_losses` returns.
     """
+    problem = settings.problem
     check_apart(settings.shares.ranks, splits["train"], batch)
+    warn_of_modes(modules[0])
     stacked = check_losses(settings, modules[0], batch)
-    check_counted(settings.problem, "train", splits["train"], batch)
+    if len(modules) == 1 or differ_in_attributes(modules[0], modules[1]):
+        seed = model_seed(settings.seeds[0], settings.subproblems[0])
+        check_factory(
+            problem, modules[0], seed, lambda s: make_modules(problem, [s], settings.device, settings.dtype)[0], batch
+        )
+    sums = [] if batch is None else find_sums(problem, modules[0], batch)
+    if sums:
+        warnings.warn(
+            f"losses of tasks {sums} are sums over samples, and not means: those of a split are means over its "
+            "batches, and would depend on 'batch_size'. Divide them by the number of samples.",
+            stacklevel=5,
+        )
+    check_counted(problem, "train", splits["train"], batch)
     for name in splits.keys() - {"train"}:
         sample = first_batch(name, splits[name].in_order())
         check_split(settings, name, modules[0], sample)
-        check_counted(settings.problem, name, splits[name], sample)
+        check_counted(problem, name, splits[name], sample)
     return stacked
 
 

@@ -49,13 +49,13 @@ def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
     try:
         used = copy_module(module)
         _pass(problem, used, batch)
-        fresh = _attributes(module) | start
-        changed = _changes(fresh, _attributes(used) | own)
+        fresh = attributes_of(module) | start
+        changed = changes(fresh, attributes_of(used) | own)
         if changed:
             _check_accumulation(problem, module, used, batch, own, changed)
             _check_effect(problem, used, batch, fresh, own, changed)
     finally:  # lists and the like may be held by others, and stay as they are
-        _put_back(own, start, [(a, b) for a, b in _changes(start, own) if isinstance(start[a].get(b), _NUMBERS)])
+        _put_back(own, start, [(a, b) for a, b in changes(start, own) if isinstance(start[a].get(b), _NUMBERS)])
 
 
 def _check_accumulation(
@@ -67,18 +67,18 @@ def _check_accumulation(
         for buffer, first in zip(again.buffers(), module.buffers(), strict=False):
             if buffer.shape == first.shape:
                 buffer.copy_(first)
-    once = _attributes(used) | {label: _copied(space) for label, space in own.items()}
+    once = attributes_of(used) | {label: _copied(space) for label, space in own.items()}
     _pass(problem, again, batch)
-    twice = _attributes(again) | own
+    twice = attributes_of(again) | own
     growing = [
         (label, name)
-        for label, name in _changes(once, twice)
+        for label, name in changes(once, twice)
         if (label, name) in changed and isinstance(twice[label].get(name), _NUMBERS)
     ]
     _put_back(own, once, changed)
     if growing:
         raise ValueError(
-            f"'model' and 'losses' must not count or accumulate in attributes. Got {_named(growing)}, which every "
+            f"'model' and 'losses' must not count or accumulate in attributes. Got {in_words(growing)}, which every "
             f"forward pass changes: {_REMEDY}."
         )
 
@@ -94,19 +94,19 @@ def _check_effect(
     """Refuse changed attributes if putting them back changes the losses of other samples."""
     after = {label: _copied(space) for label, space in own.items()}
     renewed = copy.deepcopy(used)
-    _put_back(_attributes(renewed), fresh, changed)
+    _put_back(attributes_of(renewed), fresh, changed)
     for training in (True, False):
         for samples in (_first_half(batch), batch):
-            found = _try_pass(problem, copy.deepcopy(used), samples, training=training)
+            found = try_pass(problem, copy.deepcopy(used), samples, training=training)
             _put_back(own, fresh, changed)
-            expected = _try_pass(problem, copy.deepcopy(renewed), samples, training=training)
+            expected = try_pass(problem, copy.deepcopy(renewed), samples, training=training)
             _put_back(own, after, changed)
             if found is not None or expected is not None:
                 break  # neither takes half of a batch: the whole one is what is left
         if found is None or expected is None or not torch.equal(found.nan_to_num(), expected.nan_to_num()):
             raise ValueError(
                 f"'model' and 'losses' must keep what changes from step to step in parameters and buffers. Got "
-                f"{_named(changed)}, which one forward pass changes and the next one depends on: {_REMEDY}."
+                f"{in_words(changed)}, which one forward pass changes and the next one depends on: {_REMEDY}."
             )
 
 
@@ -115,19 +115,20 @@ def _pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool = Tr
     with isolated_randomness():
         seed_everything(0)
         losses: Tensor = ModelWithLosses(problem, model.train() if training else model.eval())(batch)[0].detach()
-    for space in _attributes(model).values():  # graphs cannot be copied
+    for space in attributes_of(model).values():  # graphs cannot be copied
         space.update({name: map_tensors(Tensor.detach, value) for name, value in space.items() if _is_attached(value)})
     return losses
 
 
-def _try_pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool) -> Tensor | None:
+def try_pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool) -> Tensor | None:
+    """The losses of a forward pass; None where it fails."""
     try:
         return _pass(problem, model, batch, training=training)
     except Exception:  # such as states of another batch size
         return None
 
 
-def _changes(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[_Place]:
+def changes(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[_Place]:
     """The attributes that differ, each by the name of what it belongs to and its own."""
     return [
         (label, name)
@@ -137,7 +138,7 @@ def _changes(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[
     ]
 
 
-def _attributes(module: nn.Module) -> _Spaces:
+def attributes_of(module: nn.Module) -> _Spaces:
     """What each submodule keeps beside its parameters and buffers, by the submodule's name."""
     return {name: _Attributes(part) for name, part in module.named_modules()}
 
@@ -199,7 +200,7 @@ def _loss_spaces(problem: Problem) -> _Spaces:
     losses: Any = problem.losses
     owner = getattr(losses, "__self__", None if hasattr(losses, "__code__") else losses)
     if isinstance(owner, nn.Module):
-        return {f"losses().{name}".rstrip("."): space for name, space in _attributes(owner).items()}
+        return {f"losses().{name}".rstrip("."): space for name, space in attributes_of(owner).items()}
     if hasattr(owner, "__dict__") and not isinstance(owner, type):
         return {"losses()": vars(owner)}
     return {"losses()": _Cells(losses)} if hasattr(losses, "__code__") else {}
@@ -283,5 +284,6 @@ def _first_half(batch: Any) -> Any:
     return map_tensors(lambda tensor: tensor[:half] if tensor.ndim and len(tensor) == count else tensor, batch)
 
 
-def _named(changed: Sequence[tuple[str, str]]) -> str:
+def in_words(changed: Sequence[tuple[str, str]]) -> str:
+    """The names of some attributes."""
     return ", ".join(repr(f"{label}.{name}" if label else name) for label, name in changed[:3])

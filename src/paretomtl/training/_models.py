@@ -22,7 +22,7 @@ from paretomtl.training._batches import map_tensors, unchanged
 from paretomtl.training._blocks import Block, Kept, in_blocks
 from paretomtl.training._gradients import launches_cost
 from paretomtl.training._layers import StackedLayers
-from paretomtl.training._modules import check_hooks, settle_modes, warn_of_modes
+from paretomtl.training._modules import check_hooks, settle_modes
 from paretomtl.training._ranks import check_unwrapped
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
@@ -350,7 +350,6 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
             check_hooks("model", module.named_parameters())
             settle_modes(module)
             modules.append(module.to(device=device, dtype=dtype))
-    warn_of_modes(modules[0])
     if not any(p.requires_grad for p in modules[0].parameters()):
         raise ValueError("'model' must have parameters to train. Got none.")
     shapes = [{name: tuple(tensor.shape) for name, tensor in named_tensors(module).items()} for module in modules]

@@ -1,0 +1,67 @@
+"""What is made or seen twice must come to the same: models of a factory, and means over samples."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._files import load_tensors
+from paretomtl.problems import Problem
+from paretomtl.training._batches import count_samples, map_tensors
+from paretomtl.training._hidden_state import attributes_of, changes, in_words, try_pass
+
+_FEW = 8  # samples that are enough to tell sums from means
+
+
+def check_factory(problem: Problem, module: nn.Module, seed: int, make: Callable[[int], nn.Module], batch: Any) -> None:
+    """Refuse a factory that makes another model from the same random state, in attributes that no front stores.
+
+    Args:
+        problem: whose losses are computed.
+        module: a model that was made.
+        seed: of the random state that it was made from.
+        make: makes one from a random state.
+        batch: the first one.
+    """
+    again = make(seed)
+    mine, theirs = attributes_of(module), attributes_of(again)
+    differing = changes(mine, theirs) if mine.keys() == theirs.keys() else []
+    if not differing:
+        return
+    load_tensors(again, {**dict(module.named_parameters()), **dict(module.named_buffers())})
+    found = try_pass(problem, again, batch, training=False)
+    expected = try_pass(problem, copy.deepcopy(module), batch, training=False)
+    if found is None or expected is None or torch.allclose(found, expected, rtol=1e-4, equal_nan=True):
+        return
+    raise ValueError(
+        f"'model' must make the same model again from the same random state, up to parameters and buffers, as "
+        f"Front.model(k) does. Got another {in_words(differing)}: draw it from torch, numpy.random or random, or keep "
+        "it in a buffer (register_buffer)."
+    )
+
+
+def differ_in_attributes(module: nn.Module, other: nn.Module) -> bool:
+    """Whether two models differ in what they keep beside their parameters and buffers."""
+    mine, theirs = attributes_of(module), attributes_of(other)
+    return mine.keys() != theirs.keys() or bool(changes(mine, theirs))
+
+
+def find_sums(problem: Problem, module: nn.Module, batch: Any) -> list[str]:
+    """The tasks whose losses double where every sample comes twice: sums over samples, and not means."""
+    count = count_samples(batch)
+
+    def cut(times: int) -> Any:
+        def part(tensor: Tensor) -> Tensor:
+            return torch.cat([tensor[:_FEW]] * times) if tensor.ndim and len(tensor) == count else tensor
+
+        return map_tensors(part, batch)
+
+    once, twice = (try_pass(problem, copy.deepcopy(module), cut(times), training=False) for times in (1, 2))
+    if once is None or twice is None:
+        return []
+    doubled = once.isfinite() & (once != 0) & ((twice - 2.0 * once).abs() <= 1e-4 * twice.abs())
+    return [task for task, found in zip(problem.tasks, doubled.tolist(), strict=True) if found]

@@ -107,3 +107,71 @@ def test_batches_of_unknown_size_are_said_to_be(collate: Any) -> None:
     front = fit(known, 2)
     expected = torch.stack([squares(front.model(k)(x), y) for k in range(2)]).detach()
     torch.testing.assert_close(front.losses["train"], expected)
+
+
+# Metrics.
+
+
+class Noisy(nn.Module):
+    """Its two modes differ."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 2))
+
+    def forward(self, x: Tensor) -> Any:
+        return self.layers(x)
+
+
+def of_pairs(model: nn.Module, batch: Any) -> Tensor:
+    return squares(model(batch[0]), batch[1])
+
+
+def in_train_mode(model: nn.Module, batches: Any) -> float:
+    """Dropout at the time of prediction, in the way that is usual."""
+    model.train()
+    return float(sum(model(x).mean() for x, _ in batches))
+
+
+def trained_further(model: nn.Module, batches: Any) -> float:
+    for parameter in model.parameters():
+        parameter.mul_(2.0)
+    return in_train_mode(model, batches)
+
+
+def writing(model: nn.Module, batches: Any) -> float:
+    return float(sum(model(x.mul_(2.0)).mean() for x, _ in batches))
+
+
+def average(model: nn.Module, batches: Any) -> Tensor:
+    return torch.cat([model(x) for x, _ in batches]).mean()
+
+
+def with_metrics(strategy: Any, **functions: Any) -> pm.Front:
+    x, y = numbers()
+    metrics = {name: pm.Metric(function) for name, function in functions.items()}
+    return fit(
+        pm.Problem(Noisy, of_pairs, ["a", "b"], train=(x, y), val=(x, y), metrics=metrics),
+        3,
+        epochs=3,
+        strategy=strategy,
+    )
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+@pytest.mark.parametrize("function", [in_train_mode, trained_further])
+def test_what_a_metric_does_to_a_model_reaches_nobody(strategy: Any, function: Any) -> None:
+    alone = with_metrics(strategy, average=average)
+    front = with_metrics(strategy, other=function, average=average)
+    for split in ("train", "val"):
+        assert torch.equal(front.metrics[split]["average"], alone.metrics[split]["average"])
+        assert torch.equal(front.losses[split], alone.losses[split])
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+def test_a_metric_that_writes_to_batches_is_none(strategy: Any) -> None:
+    alone = with_metrics(strategy, average=average)
+    with pytest.warns(UserWarning, match="metric 'other' raised ChangedBatchError: 'metrics' must not change"):
+        front = with_metrics(strategy, other=writing, average=average)
+    assert front.metrics["val"]["other"].isnan().all()
+    assert torch.equal(front.metrics["val"]["average"], alone.metrics["val"]["average"])

@@ -325,16 +325,19 @@ def count_samples(batch: Any) -> int:
     return found[0] if found else 1
 
 
+class ChangedBatchError(ValueError):
+    """A batch was written to."""
+
+
 @contextlib.contextmanager
-def unchanged(batch: Any) -> Iterator[None]:
+def unchanged(batch: Any, who: str = "model' and 'losses") -> Iterator[None]:
     """Refuse operations within that write to the tensors of a batch, which other models are still to see."""
     before = _versions(batch)
     yield
     if _versions(batch) != before:
-        raise ValueError(
-            "'model' and 'losses' must not change a batch in place: all models of a front see the same one, and "
-            "measurements do. Got a batch that a forward pass wrote to: write x = x / 255 for x /= 255, and clone "
-            "what an indexed assignment is to change."
+        raise ChangedBatchError(
+            f"'{who}' must not change a batch in place: all models of a front see the same one. Got a batch that was "
+            "written to: write x = x / 255 for x /= 255, and clone what an indexed assignment is to change."
         )
 
 

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from paretomtl._files import load_tensors
 from paretomtl.problems import Problem
-from paretomtl.training._batches import Batches, count_samples, map_tensors
+from paretomtl.training._batches import Batches, ChangedBatchError, count_samples, map_tensors, unchanged
 from paretomtl.training._models import Models, Single
 from paretomtl.training._ranks import Ranks
 from paretomtl.training._step import Group
@@ -59,7 +59,7 @@ def evaluate(
             rest = _gathered(ranks, rest, groups[0].alive.device)
         for tally in tallies:
             tally.put_together(ranks)
-        metrics = [tally.metrics(rest) for tally in tallies]
+        metrics = [tally.metrics(rest, lambda: list(batches.in_order())) for tally in tallies]
     return Scores(
         torch.cat([tally.losses() for tally in tallies]),
         {name: torch.cat([found[name] for found in metrics]) for name in problem.metrics},
@@ -103,18 +103,39 @@ class _Tally:
     def losses(self) -> Tensor:
         return (self._sums / self._counts).to("cpu", next(iter(self._models.trained.values())).dtype)
 
-    def metrics(self, rest: list[Any]) -> dict[str, Tensor]:
+    def metrics(self, rest: list[Any], read_again: Callable[[], list[Any]]) -> dict[str, Tensor]:
         """All metrics of all models; ``rest`` are the batches, or their targets."""
         count = self._models.count
         found = {name: torch.full((count,), torch.nan, dtype=torch.float64) for name in self._problem.metrics}
         for k in range(count if found else 0):
             for name, metric in self._problem.metrics.items():
                 try:
-                    found[name][k] = _one_number(metric.function(*self._seen_by_metrics(k, rest)))
+                    with self._left_alone(), unchanged(rest, "metrics"):
+                        value = _one_number(metric.function(*self._seen_by_metrics(k, rest)))
+                    found[name][k] = value
                 except Exception as error:  # the models are worth more than a metric
-                    said = f"metric '{name}' raised {type(error).__name__}: {error}. Its value is NaN."
+                    if isinstance(error, ChangedBatchError) and self._problem.takes_model:
+                        rest[:] = read_again()
+                    said = f"metric '{name}' raised {type(error).__name__}: {str(error).rstrip('.')}. Its value is NaN."
                     warnings.warn(said, stacklevel=2)
         return found
+
+    @contextlib.contextmanager
+    def _left_alone(self) -> Iterator[None]:
+        """Undo what a metric does to a module that is trained, such as to change its mode; stacks hand out copies."""
+        if not (self._problem.takes_model and isinstance(self._models, Single)):
+            yield
+            return
+        tensors = [*self._models.module.parameters(), *self._models.module.buffers()]
+        modes = {module: module.training for module in self._models.module.modules()}
+        before, kept = [tensor._version for tensor in tensors], self._models.copy()
+        try:
+            yield
+        finally:
+            if [tensor._version for tensor in tensors] != before:
+                self._models.restore(torch.ones_like(self._group.alive), kept)
+            for module, mode in modes.items():
+                module.training = mode
 
     def _seen_by_metrics(self, k: int, rest: list[Any]) -> tuple[Any, Any]:
         if self._problem.takes_model:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
+from paretomtl._random import model_seed
 from paretomtl.problems import cross_entropies
 from training.networks import MLP, classes, fit, problem
 
@@ -91,3 +92,29 @@ def test_losses_that_are_sums_over_samples_are_said_to_be() -> None:
             epochs=1,
             optimizer=lambda p: torch.optim.SGD(p, lr=1e-3),
         )
+
+
+def test_a_factory_that_counts_is_refused_wherever_it_makes_another_model() -> None:
+    """The model that Front.model(0) makes would be like the last ones."""
+    numbers = itertools.count()
+
+    def make() -> nn.Module:
+        return Features(torch.eye(6) * (1.0 if next(numbers) < 4 else 3.0))
+
+    with pytest.raises(ValueError, match="'model' must make the same model again"):
+        fit(problem(make), "linear", 6)
+
+
+def test_the_one_model_that_differs_is_compared_with_its_stack() -> None:
+    """A stack runs all models through the attributes of the first; only some of many are tried alone."""
+
+    def make() -> nn.Module:
+        return Features(torch.eye(6) * (1.0 + 2.0 * (torch.initial_seed() == seeds[5])))
+
+    seeds = [model_seed(0, k) for k in range(12)]
+    front = fit(problem(make), "linear", 12, epochs=1)
+    assert front.strategy.startswith("sequential: losses of a stacked model differ")
+    x, y = classes()
+    torch.testing.assert_close(front.losses["train"][5], cross_entropies(front.model(5)(x), y).detach())
+    with pytest.raises(ValueError, match="losses of a stacked model differ"):
+        fit(problem(make), "linear", 12, strategy="batched")

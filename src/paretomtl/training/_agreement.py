@@ -17,6 +17,7 @@ from paretomtl.methods import State, slice_state
 from paretomtl.training._batches import map_tensors
 from paretomtl.training._gradients import task_gradients
 from paretomtl.training._models import NoDropout, Stack
+from paretomtl.training._repeats import others_than_first
 from paretomtl.training._step import Group
 from paretomtl.training._trials import first_line
 
@@ -101,7 +102,8 @@ def _compare(
     plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, tolerance: float | None = None
 ) -> _Difference | str | None:
     """The first difference between a step of the stack and those of some of its models alone; None without one."""
-    rows = sorted({round(i * (len(modules) - 1) / (COMPARED - 1)) for i in range(COMPARED)})
+    evenly = {round(i * (len(modules) - 1) / (COMPARED - 1)) for i in range(COMPARED)}
+    rows = sorted(evenly | set(others_than_first(modules)[:COMPARED]))
     (stacked,) = plan.batched(copies(modules), state)
     stack = stacked.models
     assert isinstance(stack, Stack)

@@ -20,7 +20,7 @@ from paretomtl.training._hidden_state import check_hidden_state
 from paretomtl.training._models import Single, make_modules
 from paretomtl.training._modules import warn_of_modes
 from paretomtl.training._ranks import Ranks
-from paretomtl.training._repeats import check_factory, differ_in_attributes, find_sums
+from paretomtl.training._repeats import check_factory, find_sums, others_than_first
 from paretomtl.training._settings import Settings
 
 
@@ -40,11 +40,7 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
     check_apart(settings.shares.ranks, splits["train"], batch)
     warn_of_modes(modules[0])
     stacked = check_losses(settings, modules[0], batch)
-    if len(modules) == 1 or differ_in_attributes(modules[0], modules[1]):
-        seed = model_seed(settings.seeds[0], settings.subproblems[0])
-        check_factory(
-            problem, modules[0], seed, lambda s: make_modules(problem, [s], settings.device, settings.dtype)[0], batch
-        )
+    _check_factory(settings, modules, batch)
     sums = [] if batch is None else find_sums(problem, modules[0], batch)
     if sums:
         warnings.warn(
@@ -127,6 +123,18 @@ def _how_called(problem: Problem, batch: Any) -> str:
         f"This came of {form} on the first batch of 'train', which is tried out before training. Its tensors: "
         f"{tensors}.{other}"
     )
+
+
+def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any) -> None:
+    """Make models again, where others might come of it: attributes differ, or there is one model alone."""
+
+    def make(seed: int) -> nn.Module:
+        return make_modules(settings.problem, [seed], settings.device, settings.dtype)[0]
+
+    seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
+    others = others_than_first(modules)
+    for k in (0, *others[:1]) if others or len(modules) == 1 else ():
+        check_factory(settings.problem, modules[k], seeds[k], make, batch)
 
 
 def check_apart(ranks: Ranks, train: Batches, batch: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -44,10 +44,14 @@ def check_factory(problem: Problem, module: nn.Module, seed: int, make: Callable
     )
 
 
-def differ_in_attributes(module: nn.Module, other: nn.Module) -> bool:
-    """Whether two models differ in what they keep beside their parameters and buffers."""
-    mine, theirs = attributes_of(module), attributes_of(other)
-    return mine.keys() != theirs.keys() or bool(changes(mine, theirs))
+def others_than_first(modules: Sequence[nn.Module]) -> list[int]:
+    """The models that differ from the first in what they keep beside parameters and buffers."""
+    first = attributes_of(modules[0])
+    return [k for k, module in enumerate(modules) if k and _differ(first, attributes_of(module))]
+
+
+def _differ(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> bool:
+    return one.keys() != other.keys() or bool(changes(one, other))
 
 
 def find_sums(problem: Problem, module: nn.Module, batch: Any) -> list[str]:

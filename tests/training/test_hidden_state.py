@@ -242,3 +242,52 @@ def test_models_of_a_front_do_not_depend_on_the_callers_modes() -> None:
     with torch.inference_mode():
         model = front.model(0)
     assert all(p.requires_grad and not p.is_inference() for p in model.parameters())
+
+
+# Global variables.
+
+STEPS = 0
+SETTINGS: dict[str, Any] = {"steps": 0, "margin": 0.1}
+LAST: list[float] = [0.0]
+
+
+def counting_in_a_global(outputs: Any, targets: Tensor) -> Tensor:
+    global STEPS
+    STEPS += 1
+    return cross_entropies(outputs, targets) / (1.0 + 0.01 * STEPS)
+
+
+def counting_in_a_dictionary(outputs: Any, targets: Tensor) -> Tensor:
+    SETTINGS["steps"] += 1
+    return cross_entropies(outputs, targets) / (1.0 + 0.01 * SETTINGS["steps"])
+
+
+class CountingForward(MLP):
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        SETTINGS["steps"] += self.training
+        return tuple(y / (1.0 + 0.01 * SETTINGS["steps"]) for y in super().forward(x))
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"losses": counting_in_a_global}, "STEPS"),
+        ({"losses": counting_in_a_dictionary}, "SETTINGS"),
+        ({"model": CountingForward}, "SETTINGS"),
+    ],
+)
+def test_global_variables_that_count_are_refused(options: dict[str, Any], name: str) -> None:
+    """All models would count in the same one, and a run that is resumed would begin at zero."""
+    before = STEPS, dict(SETTINGS)
+    with pytest.raises(ValueError, match=f"must not count or accumulate.*{name}"):
+        fit(problem(**options), "linear")
+    assert before == (STEPS, SETTINGS)
+
+
+def test_global_variables_that_are_only_read_or_only_written_are_fine() -> None:
+    def losses(outputs: Any, targets: Tensor) -> Tensor:
+        found = cross_entropies(outputs, targets) * (1.0 + SETTINGS["margin"])
+        LAST[0] = float(found.detach().sum())  # for a look
+        return found
+
+    fit(problem(losses=losses), "linear", epochs=1, strategy="sequential")

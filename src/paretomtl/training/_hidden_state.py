@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
 from paretomtl.training._batches import count_samples, map_tensors
+from paretomtl.training._global_state import global_numbers
 from paretomtl.training._models import ModelWithLosses, copy_module
 
 _OF_TORCH = frozenset(vars(nn.Module()))
@@ -44,7 +45,7 @@ def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
         batch: the first one.
     """
     _check_losses_have_no_parameters(problem)
-    own = _loss_spaces(problem)
+    own = _loss_spaces(problem) | {"global variables": global_numbers(problem.losses, module)}
     start = {label: _copied(space) for label, space in own.items()}
     try:
         used = copy_module(module)
@@ -78,8 +79,8 @@ def _check_accumulation(
     _put_back(own, once, changed)
     if growing:
         raise ValueError(
-            f"'model' and 'losses' must not count or accumulate in attributes. Got {in_words(growing)}, which every "
-            f"forward pass changes: {_REMEDY}."
+            "'model' and 'losses' must not count or accumulate in attributes or global variables. Got "
+            f"{in_words(growing)}, which every forward pass changes: {_REMEDY}."
         )
 
 

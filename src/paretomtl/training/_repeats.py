@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from paretomtl._files import load_tensors
 from paretomtl.problems import Problem
 from paretomtl.training._batches import count_samples, map_tensors
 from paretomtl.training._hidden_state import attributes_of, changes, in_words, try_pass
+from paretomtl.training._models import copy_module
 
 _FEW = 8  # samples that are enough to tell sums from means
 
@@ -34,7 +34,7 @@ def check_factory(problem: Problem, module: nn.Module, seed: int, make: Callable
         return
     load_tensors(again, {**dict(module.named_parameters()), **dict(module.named_buffers())})
     found = try_pass(problem, again, batch, training=False)
-    expected = try_pass(problem, copy.deepcopy(module), batch, training=False)
+    expected = try_pass(problem, copy_module(module), batch, training=False)
     if found is None or expected is None or torch.allclose(found, expected, rtol=1e-4, equal_nan=True):
         return
     raise ValueError(
@@ -64,7 +64,7 @@ def find_sums(problem: Problem, module: nn.Module, batch: Any) -> list[str]:
 
         return map_tensors(part, batch)
 
-    once, twice = (try_pass(problem, copy.deepcopy(module), cut(times), training=False) for times in (1, 2))
+    once, twice = (try_pass(problem, copy_module(module), cut(times), training=False) for times in (1, 2))
     if once is None or twice is None:
         return []
     doubled = once.isfinite() & (once != 0) & ((twice - 2.0 * once).abs() <= 1e-4 * twice.abs())

@@ -1,0 +1,72 @@
+"""Numbers in global variables that losses and forward passes know by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+from torch import Tensor, nn
+
+_MOST = 100  # entries of a container that are looked at
+_LARGEST = 1 << 10  # numbers of a tensor
+_PLAIN = (bool, int, float, complex)
+
+
+class GlobalNumbers(MutableMapping[str, Any]):
+    """Global numbers and small tensors by name, and those in dictionaries and lists by name and key.
+
+    What is set is set in place, so that whoever else holds a dictionary or a list sees it.
+
+    Args:
+        functions: whose names are looked up; what they call is not looked into.
+    """
+
+    def __init__(self, functions: list[Callable[..., Any]]) -> None:
+        self._places: dict[str, tuple[Any, Any]] = {}
+        for function in functions:
+            known = getattr(function, "__globals__", {})
+            code = getattr(function, "__code__", None)
+            for name in () if code is None else code.co_names:
+                if name in known:
+                    self._add(name, known, name)
+
+    def __getitem__(self, name: str) -> Any:
+        holder, key = self._places[name]
+        return holder[key]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        holder, key = self._places[name]
+        holder[key] = value
+
+    def __delitem__(self, name: str) -> None:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, (holder, key) in self._places.items() if _has(holder, key)])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def _add(self, name: str, holder: Any, key: Any) -> None:
+        value = holder[key]
+        if _is_number(value):
+            self._places[name] = (holder, key)
+        elif type(value) in (dict, list) and len(value) <= _MOST:
+            for inner in value if isinstance(value, dict) else range(len(value)):
+                if _is_number(value[inner]):
+                    self._places[f"{name}[{inner!r}]"] = (value, inner)
+
+
+def global_numbers(losses: Any, module: nn.Module) -> GlobalNumbers:
+    """Those that the losses and the forward passes of a module's parts know, torch's own aside."""
+    kinds = dict.fromkeys(type(part) for part in module.modules() if not type(part).__module__.startswith("torch."))
+    functions = [getattr(losses, "__func__", losses), *(kind.forward for kind in kinds)]
+    return GlobalNumbers(functions)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, _PLAIN) or (isinstance(value, Tensor) and value.numel() <= _LARGEST)
+
+
+def _has(holder: Any, key: Any) -> bool:
+    return key in holder if isinstance(holder, dict) else key < len(holder)

@@ -175,3 +175,31 @@ def test_a_metric_that_writes_to_batches_is_none(strategy: Any) -> None:
         front = with_metrics(strategy, other=writing, average=average)
     assert front.metrics["val"]["other"].isnan().all()
     assert torch.equal(front.metrics["val"]["average"], alone.metrics["val"]["average"])
+
+
+class TimeFirst(nn.Module):
+    """Its outputs have samples in their second dimension, as recurrent networks may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.line(x).expand(3, -1, -1)
+
+
+@pytest.mark.parametrize("split", [{}, {"val": numbers(32)}], ids=["train", "val"])
+def test_outputs_that_cannot_be_put_together_are_said_to_be(split: dict[str, Any]) -> None:
+    """Batches are put together along the first dimension, and a metric would see the first batch alone."""
+
+    def error(outputs: Tensor, targets: Tensor) -> Tensor:
+        return (outputs[-1] - targets[: outputs.shape[1]]).abs().mean()
+
+    def losses(outputs: Tensor, targets: Tensor) -> Tensor:
+        return squares(outputs[-1], targets)
+
+    metrics = {"error": pm.Metric(error, "lower")}
+    problem = pm.Problem(TimeFirst, losses, ["a", "b"], train=numbers(32), metrics=metrics, **split)
+    with pytest.warns(UserWarning, match=r"outputs should have samples in their first dimension.*\[3, 8, 2\]"):
+        fit(problem, 2)
+    fit(problem, 2, batch_size=32)  # one batch is the whole split

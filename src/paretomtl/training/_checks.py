@@ -51,8 +51,10 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
     check_counted(problem, "train", splits["train"], batch)
     for name in splits.keys() - {"train"}:
         sample = first_batch(name, splits[name].in_order())
-        check_split(settings, name, modules[0], sample)
+        check_outputs(problem, splits[name], sample, check_split(settings, name, modules[0], sample))
         check_counted(problem, name, splits[name], sample)
+    if problem.metrics and len(splits) == 1:
+        check_outputs(problem, splits["train"], batch, check_split(settings, "train", modules[0], batch))
     return stacked
 
 
@@ -188,12 +190,37 @@ def check_counted(problem: Problem, name: str, batches: Batches, batch: Any) -> 
     )
 
 
-def check_split(settings: Settings, name: str, module: nn.Module, batch: Any) -> None:
-    """Find a validation or test split that cannot be measured before the training that it would spoil."""
+def check_outputs(problem: Problem, batches: Batches, batch: Any, outputs: Any) -> None:
+    """Say so where metrics would see the outputs of a split put together along a dimension that is not of samples."""
+    if not problem.metrics or problem.takes_model or batches.steps == 1:
+        return
+    samples, shapes = count_samples(batch), list[list[int]]()
+
+    def note(tensor: Tensor) -> Tensor:
+        if tensor.ndim and len(tensor) != samples:
+            shapes.append(list(tensor.shape))
+        return tensor
+
+    map_tensors(note, outputs)
+    if shapes:
+        warnings.warn(
+            f"outputs should have samples in their first dimension, along which metrics see batches put together. Got "
+            f"shape {shapes[0]} for a batch of {samples}: turn it, or write losses(model, batch) and metrics of the "
+            "form (model, batches).",
+            stacklevel=6,
+        )
+
+
+def check_split(settings: Settings, name: str, module: nn.Module, batch: Any) -> Any:
+    """Find a split that cannot be measured before the training that it would spoil.
+
+    Returns:
+        The outputs of its first batch.
+    """
     with isolated_randomness(), torch.no_grad():
         try:
             with unchanged(batch):
-                settings.problem.run(copy.deepcopy(module).eval(), batch)
+                return settings.problem.run(copy.deepcopy(module).eval(), batch)[1]
         except Exception as error:
             error.add_note(f"This came of the first batch of '{name}', which is tried out before training.")
             raise

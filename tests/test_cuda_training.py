@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from pathlib import Path
 from typing import Any
 
@@ -343,3 +344,42 @@ def test_kernels_of_stacked_layers_equal_torch(padding: int, monkeypatch: pytest
     assert "correlate" not in _cuda.why_not() or _cuda.why_not()["correlate"] == "PARETOMTL_KERNELS is 0"
     for mine, theirs in zip(*found, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=2e-3, atol=2e-5)
+
+
+class Skipping(Net):
+    """Leaves its inputs out now and then, as a generator of the host decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("skipped", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        if self.training and random.random() < 0.05:
+            self.skipped += 1
+            x = x * 0.0
+        return super().forward(x)
+
+
+def test_steps_that_draw_on_the_host_are_not_captured() -> None:
+    front = train(dataclasses.replace(images(), model=Skipping), "linear", epochs=50)
+    assert not front.strategy.startswith("graphed")
+    assert (front.parameters["skipped"] > 0).all()
+
+
+def test_numbers_that_callbacks_change_are_captured_again() -> None:
+    weight = [1.0]
+
+    def losses(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
+        first, second = pm.problems.cross_entropies(outputs, targets)
+        return torch.stack([first, second * weight[0]])
+
+    def raise_weight(report: Any) -> None:
+        weight[0] = 1.0 + report.epoch
+
+    found = []
+    for strategy in ("graphed", "sequential"):
+        weight[0] = 1.0
+        problem = dataclasses.replace(images(), losses=losses)
+        found.append(train(problem, "linear", strategy=strategy, callbacks=[raise_weight]).history["losses"])
+    torch.testing.assert_close(found[0], found[1], rtol=2e-2, atol=2e-2)
+    assert float(found[0][-1, 1, 1]) > 2.0

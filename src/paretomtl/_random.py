@@ -67,6 +67,13 @@ def seed_everything(seed: int) -> None:
     random.seed(seed)
 
 
+def host_randomness() -> tuple[bytes, ...]:
+    """Where the generators of torch, NumPy and Python on the host stand, to be compared."""
+    _, keys, position, *_ = np.random.get_state(legacy=True)
+    numbers = np.asarray(keys).tobytes() + str(position).encode()
+    return torch.get_rng_state().numpy().tobytes(), numbers, repr(random.getstate()).encode()
+
+
 def model_seed(seed: int, k: int) -> int:
     """The random state from which model k of a seed is made."""
     return seed * 2**20 + k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
@@ -62,6 +63,40 @@ def global_numbers(losses: Any, module: nn.Module) -> GlobalNumbers:
     kinds = dict.fromkeys(type(part) for part in module.modules() if not type(part).__module__.startswith("torch."))
     functions = [getattr(losses, "__func__", losses), *(kind.forward for kind in kinds)]
     return GlobalNumbers(functions)
+
+
+def numbers_outside(losses: Any, module: nn.Module) -> dict[str, Any]:
+    """Numbers that Python hands to a step and that a captured one would hold fast, as they are now.
+
+    Those of :func:`global_numbers`, of the closure of the losses, and of the object that they belong to. Of tensors on
+    a device, which a replay reads there, the place alone.
+    """
+    found: dict[str, Any] = {}
+
+    def note(name: str, value: Any) -> None:
+        if isinstance(value, Tensor):
+            found[name] = value.data_ptr() if value.is_cuda else value.tolist() if _is_number(value) else None
+        elif isinstance(value, _PLAIN):
+            found[name] = value
+        elif type(value) in (dict, list) and len(value) <= _MOST:
+            for key in value if isinstance(value, dict) else range(len(value)):
+                if _is_number(value[key]):
+                    note(f"{name}[{key!r}]", value[key])
+
+    for name, value in global_numbers(losses, module).items():
+        note(name, value)
+    function = getattr(losses, "__func__", losses)
+    for name, cell in zip(
+        getattr(getattr(function, "__code__", None), "co_freevars", ()),
+        getattr(function, "__closure__", None) or (),
+        strict=False,
+    ):
+        with contextlib.suppress(ValueError):  # not filled yet
+            note(f"closure {name}", cell.cell_contents)
+    owner = getattr(losses, "__self__", None if hasattr(losses, "__code__") else losses)
+    for name, value in getattr(owner, "__dict__", {}).items():
+        note(f"losses {name}", value)
+    return found
 
 
 def _is_number(value: Any) -> bool:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.training._batches import Batches, Resident
+from paretomtl.training._global_state import numbers_outside
 from paretomtl.training._look import alike
 from paretomtl.training._outcome import by_group
 from paretomtl.training._step import Group, Taken
@@ -134,12 +135,17 @@ class Graphed(Runner):
             for group in groups
         ]
         self._known = self._options()
+        self._outside = self._numbers_outside()
 
     def epoch(self, seed: int, epoch: int, start: int, number: int) -> Iterator[Any]:
         if self._labelled and not self.trace.complete():
             self._labelled = False  # from here on with m backward passes, which leave out a task alone
             self._graphs.clear()
             self._launched.clear()
+        outside = self._numbers_outside()
+        if outside != self._outside:  # such as a weight that a callback changes from epoch to epoch
+            self._outside = outside
+            self._graphs.clear()
         self._resident.shuffle(seed, epoch)
         self._begin.fill_(start * self._resident.batch_size)
         self._number.fill_(number)
@@ -183,6 +189,10 @@ class Graphed(Runner):
                 group.weights = weights
         self._begin += size
         self._number += 1
+
+    def _numbers_outside(self) -> dict[str, Any]:
+        models = self.groups[0].models
+        return numbers_outside(models.problem.losses, models.module)
 
     def _step_all(self, batch: Any, options: dict[str, Any]) -> list[Taken]:
         if not self._sides or not self._forked:

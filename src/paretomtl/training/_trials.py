@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._random import host_randomness, isolated_randomness, seed_everything
 from paretomtl.training._batches import Batches, NoData, Resident
 from paretomtl.training._models import NoDropout, Single
 from paretomtl.training._runners import CAPTURABLE, RATE_ON_DEVICE, Graphed, Launched, Runner
@@ -238,10 +238,13 @@ def quiet() -> Iterator[None]:
 
 
 def _check_waiting(runner: Runner) -> None:
-    """Raise where something in a step waits for the device: a capture would break there, and leave more behind."""
+    """Raise where a step waits for the device, so that a capture would break and leave more behind, or draws here."""
     assert isinstance(runner.train, Resident)
     batch, labelled = next(runner.epoch(0, 0, 0, 0)), runner.train.labelled()
+    before = host_randomness()
     runner.take(batch, 0, weigh=True, labelled=labelled)
+    if host_randomness() != before:
+        raise RuntimeError("a step draws random numbers on the host, which replays would not draw again")
     mode = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:

@@ -4,9 +4,10 @@ BIN := .venv/bin
 READY := .venv/ready
 READY_DEMO := .venv/ready-demo
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+QUICK := not study and not system
 # Where rounding decides: other instructions add in another order.
 NUMERICAL := tests/core tests/methods tests/problems tests/diagnosis tests/test_front.py tests/test_selection.py \
-	tests/experiments/test_synthetic.py $(addprefix tests/training/test_, apart.py backward.py blocks.py data.py fit.py \
+	tests/experiments/test_synthetic.py $(addprefix tests/training/test_, agreement.py apart.py backward.py blocks.py data.py fit.py \
 	gradients.py layers.py numerics.py problems.py resume.py runners.py shards.py strategies.py trials.py workers.py)
 .DEFAULT_GOAL := help
 
@@ -23,7 +24,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $(READY_DEMO) $@
 
-.PHONY: help demo test test-studies test-all test-isa test-avx2 test-plain stress lint docs bench clean
+.PHONY: help demo test test-studies test-system test-isa test-avx2 test-plain stress lint docs bench clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -38,22 +39,21 @@ demo: $(READY_DEMO)  ## a front on real digits beside the linear baseline, with 
 
 test: $(READY)  ## what must hold: lint, types, layers, docs, tests
 	$(MAKE) -j2 --output-sync lint docs
-	$(PYTEST) -m 'not study'
+	$(PYTEST) -m '$(QUICK)'
 
 test-studies: $(READY)  ## whole studies, though small, and whole data sets, which take longer than tests should
 	$(PYTEST) -m study
 
-test-all: $(READY)  ## both
-	$(MAKE) -j2 --output-sync lint docs
-	$(PYTEST)
+test-system: $(READY)  ## training on Ray, under torchrun, and in processes that are killed
+	$(PYTEST) -m system
 
 test-isa: test-avx2 test-plain  ## the numerical tests again, with the instructions of older CPUs
 
 test-avx2: $(READY)  # without AVX-512
-	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 $(PYTEST) $(NUMERICAL) -m 'not study'
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 $(PYTEST) $(NUMERICAL) -m '$(QUICK)'
 
 test-plain: $(READY)  # torch's kernels without vector instructions
-	ATEN_CPU_CAPABILITY=default $(PYTEST) $(NUMERICAL) -m 'not study'
+	ATEN_CPU_CAPABILITY=default $(PYTEST) $(NUMERICAL) -m '$(QUICK)'
 
 stress: $(READY)  ## what the tests sample, in full; counts are stored in stress/results
 	set -e; for script in stress/*.py; do PYTHONPATH=tests $(BIN)/python $$script; done

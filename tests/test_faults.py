@@ -16,6 +16,7 @@ from training.faults import Call, Disk, Fault, Watch
 WRITE = [Call("open", "a"), Call("write", "a", data=b"new"), Call("fsync", "a"), Call("rename", "a", "b")]
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(os, "fork") or not Path("/proc/self/fd").exists(), reason="needs fork and /proc")
 def test_no_run_is_lost_and_none_resumes_to_another_result(tmp_path: Path) -> None:
     script = Path(__file__).parent / "training" / "faulty_run.py"

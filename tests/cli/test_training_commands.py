@@ -290,6 +290,7 @@ def test_methods_come_from_the_recipe() -> None:
     assert find_method("gradnorm", [], problem) == pm.GradNorm()
 
 
+@pytest.mark.system
 def test_ctrl_c_leaves_a_checkpoint_and_exit_code_130(here: Path) -> None:
     arguments = [
         "run",
@@ -381,6 +382,7 @@ def test_bad_options_for_ray(here: Path, arguments: list[str], message: str) -> 
     assert message in " ".join(run(*arguments, code=2).split())
 
 
+@pytest.mark.system
 def test_run_and_compare_on_ray(here: Path) -> None:
     """On a Ray of its own, with a problem that only this folder has."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'paretomtl[ray]'")

@@ -51,6 +51,7 @@ def states(port: int) -> list[str]:
     return [news["state"] for news in data(port)["live"]["news"]]  # type: ignore[index]
 
 
+@pytest.mark.system
 def test_a_live_run_is_followed_through_its_crash(tmp_path: Path) -> None:
     """The watch begins before the run does, outlives it, and writes nothing."""
     with watching("run", "other", cwd=tmp_path) as (_, port):

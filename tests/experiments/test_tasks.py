@@ -60,6 +60,7 @@ def test_a_seed_that_is_added_is_what_it_would_have_been_with_the_others(tmp_pat
         assert (one["seed"], one["losses"], one["metrics"]) == (other["seed"], other["losses"], other["metrics"])
 
 
+@pytest.mark.system
 def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
     """By SIGKILL after the first of four cells, whose rows stay as they were."""
     path, only = tmp_path / "census.json", "uncertainty"

@@ -28,7 +28,7 @@ FIGURES = {
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
     """Of each study; where a smoke run is slow, rows of others with the fields changed."""
     folder = tmp_path_factory.mktemp("rows")
     trained = {
@@ -73,9 +73,9 @@ def test_every_study_has_its_figures() -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_drawn_from_rows_alone_and_reproducibly(
-    rows: dict[str, list[Row]], tmp_path: Path, name: str
+    smoke: dict[str, list[Row]], tmp_path: Path, name: str
 ) -> None:
-    shown = [row for row in rows[name] if row["part"] != STRONG]  # fewer panels: the same code, in less time
+    shown = [row for row in smoke[name] if row["part"] != STRONG]  # fewer panels: the same code, in less time
     first, second = (DRAWINGS[name](shown, tmp_path / folder) for folder in ("one", "two"))
     stems = [f"{name}-{figure}".rstrip("-") for figure in FIGURES[name]]
     assert [path.name for path in first] == [f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")]
@@ -91,18 +91,20 @@ def test_nothing_is_drawn_of_nothing(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_what_there_is_is_drawn(rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path, name: str) -> None:
+def test_what_there_is_is_drawn(
+    smoke: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path, name: str
+) -> None:
     """The rows of any one cell, of all but one, of one seed, of one stage; rows in another order."""
-    cells = sorted({(row["problem"], row["part"], row["method"], row["note"]) for row in rows[name]})
+    cells = sorted({(row["problem"], row["part"], row["method"], row["note"]) for row in smoke[name]})
 
     def cell(row: Row) -> tuple[str, ...]:
         return row["problem"], row["part"], row["method"], row["note"]
 
-    parts = [[row for row in rows[name] if cell(row) == each] for each in cells[::3]]
-    parts += [[row for row in rows[name] if cell(row) != each] for each in cells[:1]]
-    parts += [[row for row in rows[name] if row["seed"] == seed] for seed in (0, 1)]
-    parts += [[row for row in rows[name] if row["stage"] == "snapshot"]]
-    parts += [random.Random(0).sample(rows[name], len(rows[name]))]
+    parts = [[row for row in smoke[name] if cell(row) == each] for each in cells[::3]]
+    parts += [[row for row in smoke[name] if cell(row) != each] for each in cells[:1]]
+    parts += [[row for row in smoke[name] if row["seed"] == seed] for seed in (0, 1)]
+    parts += [[row for row in smoke[name] if row["stage"] == "snapshot"]]
+    parts += [random.Random(0).sample(smoke[name], len(smoke[name]))]
     for part in parts:
         drawn = DRAWINGS[name](part, tmp_path)
         assert bool(drawn) == bool(part)
@@ -112,14 +114,14 @@ def test_what_there_is_is_drawn(rows: dict[str, list[Row]], unsaved: dict[str, A
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_what_is_not_finite_is_left_out(
-    rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path, name: str
+    smoke: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path, name: str
 ) -> None:
-    broken = [_broken(row, model=row["seed"]) for row in rows[name]]
+    broken = [_broken(row, model=row["seed"]) for row in smoke[name]]
     assert DRAWINGS[name](broken, tmp_path)
     assert "images-lenet-hypervolume" not in unsaved, "None where moocore was not at hand"
     for figure in unsaved.values():
         figure.canvas.draw()
-    everything = [_broken(_broken(_broken(row, model=0), model=1), model=2) for row in rows[name]]
+    everything = [_broken(_broken(_broken(row, model=0), model=1), model=2) for row in smoke[name]]
     DRAWINGS[name](everything, tmp_path)
 
 
@@ -159,10 +161,10 @@ def test_rays_that_end_near_each_other_share_a_label(unsaved: dict[str, Any], tm
 
 
 def test_weights_are_those_of_the_vector_in_the_caption(
-    rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
+    smoke: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
 ) -> None:
-    DRAWINGS["weights"](rows["weights"], tmp_path)
-    first = next(row for row in rows["weights"] if row["method"] == "pareto-mtl" and row["seed"] == 0)
+    DRAWINGS["weights"](smoke["weights"], tmp_path)
+    first = next(row for row in smoke["weights"] if row["method"] == "pareto-mtl" and row["seed"] == 0)
     assert first["vectors"][0] == [1.0, 0.0]
     for axis, model in zip(unsaved["weights"].axes[:3], (0, 1, 2), strict=True):
         for line, task in zip(axis.lines[:2], (0, 1), strict=True):
@@ -188,11 +190,13 @@ def test_acceptance_says_how_far_both_are_apart(unsaved: dict[str, Any], tmp_pat
     assert texts[:2] == ["+0.0110", "−0.0200"]
 
 
-def test_arrows_join_what_belongs_together(rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path) -> None:
-    before, after = (_by_seed(rows["ablation-release"], stage) for stage in ("snapshot", "final"))
+def test_arrows_join_what_belongs_together(
+    smoke: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
+) -> None:
+    before, after = (_by_seed(smoke["ablation-release"], stage) for stage in ("snapshot", "final"))
     assert [(one["seed"], two["seed"]) for one, two in _more_images._by_seed(before, after)] == [(0, 0), (1, 1)]
     assert [one["seed"] for one, _ in _more_images._by_seed(before, after[1:])] == [1]
-    DRAWINGS["ablation-release"](rows["ablation-release"], tmp_path)
+    DRAWINGS["ablation-release"](smoke["ablation-release"], tmp_path)
     arrows = [text for text in unsaved["ablation-release"].axes[1].texts if text.get_text() == ""]
     ends = [(tuple(one), tuple(two)) for i in range(2) for one, two in zip(
         before[i]["losses"], after[i]["losses"], strict=True)]  # fmt: skip

@@ -299,6 +299,7 @@ def test_a_process_is_known_by_more_than_its_number() -> None:
     assert is_running({**me, "pid": 2**40}) is False
 
 
+@pytest.mark.system
 def test_a_run_is_followed_through_its_death_and_resurrection(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     run = LiveRun(folder, "run")

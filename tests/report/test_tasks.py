@@ -37,7 +37,7 @@ TRAINED = {
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
     """Of each study: those of a cell, and with made-up numbers those of all cells."""
     folder = tmp_path_factory.mktemp("rows")
     trained = {
@@ -61,9 +61,9 @@ def unsaved(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_drawn_from_rows_alone_and_reproducibly(
-    rows: dict[str, list[Row]], tmp_path: Path, name: str
+    smoke: dict[str, list[Row]], tmp_path: Path, name: str
 ) -> None:
-    shown = [row for row in rows[name] if row.get("part") != EXPERTS and row.get("note") not in _SCALED]
+    shown = [row for row in smoke[name] if row.get("part") != EXPERTS and row.get("note") not in _SCALED]
     first, second = (DRAWINGS[name](shown, tmp_path / folder) for folder in ("one", "two"))
     stems = [f"{name}-{figure}".rstrip("-") for figure in FIGURES[name]]
     assert [path.name for path in first] == [f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")]
@@ -73,10 +73,10 @@ def test_figures_are_drawn_from_rows_alone_and_reproducibly(
 
 
 def test_sets_of_vectors_are_drawn_to_one_scale(
-    rows: dict[str, list[Row]], tmp_path: Path, unsaved: dict[str, Any]
+    smoke: dict[str, list[Row]], tmp_path: Path, unsaved: dict[str, Any]
 ) -> None:
     """Few vectors beside many: a panel with limits of its own would make them look as spread."""
-    digits = rows["three-digits"]
+    digits = smoke["three-digits"]
     close = [{**row, "losses": [[0.5] * 3] * row["preferences"]} for row in digits if row["note"] == "5 even"]
     DRAWINGS["three-digits"]([*close, *(row for row in digits if row["note"] != "5 even")], tmp_path)
     limits = [(axis.get_xlim(), axis.get_ylim(), axis.get_zlim()) for axis in unsaved["three-digits-scatter"].axes]
@@ -91,14 +91,16 @@ def test_nothing_is_drawn_of_nothing(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_what_there_is_is_drawn(rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path, name: str) -> None:
+def test_what_there_is_is_drawn(
+    smoke: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path, name: str
+) -> None:
     """The rows of any one cell, of all but one, of one seed, of one stage; rows in another order."""
-    cells = list(dict.fromkeys(row["cell"] for row in rows[name]))
-    parts = [[row for row in rows[name] if row["cell"] == each] for each in cells[::2]]
-    parts += [[row for row in rows[name] if row["cell"] != each] for each in cells[:2]]
-    parts += [[row for row in rows[name] if row["seed"] == seed] for seed in (0, 1)]
-    parts += [[row for row in rows[name] if row["stage"] == "snapshot"]]
-    parts += [random.Random(0).sample(rows[name], len(rows[name]))]
+    cells = list(dict.fromkeys(row["cell"] for row in smoke[name]))
+    parts = [[row for row in smoke[name] if row["cell"] == each] for each in cells[::2]]
+    parts += [[row for row in smoke[name] if row["cell"] != each] for each in cells[:2]]
+    parts += [[row for row in smoke[name] if row["seed"] == seed] for seed in (0, 1)]
+    parts += [[row for row in smoke[name] if row["stage"] == "snapshot"]]
+    parts += [random.Random(0).sample(smoke[name], len(smoke[name]))]
     for part in parts:
         unsaved.clear()
         drawn = DRAWINGS[name](part, tmp_path)
@@ -109,12 +111,12 @@ def test_what_there_is_is_drawn(rows: dict[str, list[Row]], unsaved: dict[str, A
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_what_is_not_finite_is_left_out(
-    rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path, name: str
+    smoke: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path, name: str
 ) -> None:
-    broken = [_broken(row, lambda k, seed=row["seed"]: k == seed) for row in rows[name]]
+    broken = [_broken(row, lambda k, seed=row["seed"]: k == seed) for row in smoke[name]]
     assert DRAWINGS[name](broken, tmp_path)
     assert f"{name}-hypervolume" not in unsaved, "None where moocore was not at hand"
-    DRAWINGS[name]([_broken(row, lambda _: True) for row in rows[name]], tmp_path)
+    DRAWINGS[name]([_broken(row, lambda _: True) for row in smoke[name]], tmp_path)
     for figure in unsaved.values():
         figure.canvas.draw()
 
@@ -157,9 +159,9 @@ def test_parallel_coordinates_tell_the_task_that_a_preference_puts_last(
 
 
 def test_a_line_of_panels_in_space_has_the_same_limits(
-    rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
+    smoke: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
 ) -> None:
-    DRAWINGS["census"](rows["census"], tmp_path)
+    DRAWINGS["census"](smoke["census"], tmp_path)
     panels = unsaved["census-scatter"].axes
     assert len(panels) == 4
     for one, two in (panels[:2], panels[2:]):
@@ -167,9 +169,9 @@ def test_a_line_of_panels_in_space_has_the_same_limits(
 
 
 def test_faces_are_named_by_what_a_vector_favours_and_up_is_better(
-    rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
+    smoke: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
 ) -> None:
-    DRAWINGS["faces"](rows["faces"], tmp_path)
+    DRAWINGS["faces"](smoke["faces"], tmp_path)
     panels = unsaved["faces-parallel"].axes
     assert len(panels) == 6, "one for each way to scale the losses"
     lines = {line.get_label(): list(line.get_ydata()) for line in panels[0].lines[3:]}
@@ -177,23 +179,23 @@ def test_faces_are_named_by_what_a_vector_favours_and_up_is_better(
         f"Pareto MTL, {word}" for word in ("balanced", "favours gender", "favours race", "favours age")
     ]
     assert set(list(lines)[4:]) == {"Fixed weights", "MOO-MTL", "GradNorm", "Uncertainty", "Single task"}
-    mine = [row for row in rows["faces"] if row["method"] == "pareto-mtl" and row["note"] == ""]
+    mine = [row for row in smoke["faces"] if row["method"] == "pareto-mtl" and row["note"] == ""]
     for metric, place, sign in (("race accuracy", 1, 1), ("age error", 2, -1)):
         means = [sum(row["metrics"][metric][k] for row in mine) / len(mine) for k in range(4)]
         drawn = [height[place] for height in list(lines.values())[:4]]
         assert sorted(range(4), key=drawn.__getitem__) == sorted(range(4), key=lambda k: sign * means[k])
-    separate = [row for row in rows["faces"] if row["method"] == "single-task"]
-    changed = [_task_metrics(row, 7) if row in separate else row for row in rows["faces"]]
+    separate = [row for row in smoke["faces"] if row["method"] == "single-task"]
+    changed = [_task_metrics(row, 7) if row in separate else row for row in smoke["faces"]]
     DRAWINGS["faces"](changed, tmp_path)
     drawn = unsaved["faces-parallel"].axes[0].lines[-1]
     assert list(drawn.get_ydata()) == lines["Single task"], "each in its own task alone"
 
 
 def test_faces_in_space_and_in_pairs_are_mean_errors(
-    rows: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
+    smoke: dict[str, list[Row]], unsaved: dict[str, Any], tmp_path: Path
 ) -> None:
-    DRAWINGS["faces"](rows["faces"], tmp_path)
-    mine = [row for row in rows["faces"] if row["method"] == "mgda"]
+    DRAWINGS["faces"](smoke["faces"], tmp_path)
+    mine = [row for row in smoke["faces"] if row["method"] == "mgda"]
     gender, age = (
         sum(row["metrics"][metric][0] for row in mine) / len(mine) for metric in ("gender accuracy", "age error")
     )

@@ -65,6 +65,7 @@ def moved(page: Any) -> None:
     )
 
 
+@pytest.mark.system
 def test_a_front_is_seen_to_form(page: Any, errors: Errors, served: PageServer, tmp_path: Path) -> None:
     page.goto(served.url)
     assert "no run is there yet" in news(page, "waiting")

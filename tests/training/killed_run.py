@@ -69,7 +69,7 @@ def main() -> None:
             train(folder)
             os._exit(0)
         if done < kills:
-            time.sleep(chance.uniform(0.0, 0.4))
+            time.sleep(chance.uniform(0.0, 0.15))
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):

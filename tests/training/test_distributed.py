@@ -57,6 +57,7 @@ def torchrun(*words: str, cwd: Path | None = None) -> subprocess.CompletedProces
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd)
 
 
+@pytest.mark.system
 @needs_gloo
 def test_two_processes_are_one(tmp_path: Path) -> None:
     """Over twenty steps in float64, by every method, in `fit` and in a loop of one's own; and all around it."""
@@ -77,6 +78,7 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.system
 @needs_gloo
 def test_the_command_under_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One table, one run folder, and the losses of one process."""

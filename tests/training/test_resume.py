@@ -164,6 +164,7 @@ def test_a_problem_without_data_resumes(tmp_path: Path) -> None:
     assert_equal(resumed, whole)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("kills", [20])
 def test_killed_again_and_again(kills: int, tmp_path: Path) -> None:
     """SIGKILL at 20 random moments, each time taken up again: the same front to the bit, and no file is unreadable."""

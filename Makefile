@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 READY_DEMO := .venv/ready-demo
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+# One process more than cores: some tests wait for a browser or for other processes.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 QUICK := not study and not system
 # Where rounding decides: other instructions add in another order.
 NUMERICAL := tests/core tests/methods tests/problems tests/diagnosis tests/test_front.py tests/test_selection.py \
@@ -44,7 +45,7 @@ test: $(READY)  ## what must hold: lint, types, layers, docs, tests
 test-studies: $(READY)  ## whole studies, though small, and whole data sets, which take longer than tests should
 	$(PYTEST) -m study
 
-test-system: $(READY)  ## training on Ray, under torchrun, and in processes that are killed
+test-system: $(READY)  ## Ray, torchrun, processes that are killed, what takes a browser longest
 	$(PYTEST) -m system
 
 test-isa: test-avx2 test-plain  ## the numerical tests again, with the instructions of older CPUs

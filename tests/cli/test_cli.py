@@ -26,6 +26,7 @@ def test_reproduce_writes_results_and_figures_and_prints_the_claims(tmp_path: Pa
     assert all(len(line) <= 100 for line in found.output.splitlines() if "│" in line)
 
 
+@pytest.mark.study
 def test_a_study_goes_on_where_it_stopped_and_is_drawn_without_training(tmp_path: Path) -> None:
     """One cell at first; the rest by the same command; then nothing but the figures."""
     asked = ["reproduce", "ablation-init", "--smoke", "--out", str(tmp_path)]
@@ -46,6 +47,7 @@ def test_a_study_goes_on_where_it_stopped_and_is_drawn_without_training(tmp_path
     assert (facts["size"], facts["missing"], len(facts["claims"])) == ("smoke", [], 2)
 
 
+@pytest.mark.study
 def test_rows_of_other_settings_are_named_and_trained_anew_when_asked(tmp_path: Path) -> None:
     asked = ["reproduce", "ablation-init", "--smoke", "--out", str(tmp_path)]
     runner.invoke(app, asked)

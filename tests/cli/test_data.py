@@ -65,6 +65,7 @@ def test_without_figures_the_data_are_made_all_the_same(
     assert (tmp_path / "data" / "multi-mnist-seed1.npz").exists()
 
 
+@pytest.mark.study
 def test_what_was_prepared_is_trained_on_by_name(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ def test_arguments_of_a_problem_are_set_on_the_command_line(
     assert "must hold results of the same problem and options" in call("compare", "multi-mnist", *into, code=2)
 
 
+@pytest.mark.study
 def test_three_images_are_prepared_and_trained_on_by_name(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +186,7 @@ def test_help_explains() -> None:
     assert "--json" in text
 
 
+@pytest.mark.study
 def test_faces_are_prepared_and_trained_on_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETOMTL_DATA", str(tmp_path / "data"))
     write_faces(tmp_path / "faces", [(20 + i, i % 2, i % 5) for i in range(12)])

@@ -10,6 +10,7 @@ from pages import page_front
 from paretomtl.report.page import payload_of, view_of
 from screen import Opened, settled, two
 
+pytestmark = pytest.mark.system
 PLOTS = ("space", "pair0", "pair1", "pair2", "plane", "losses", "weights")
 SPY = """
 window.order = [];

@@ -12,6 +12,7 @@ from paretomtl.report import draw_sheet
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'paretomtl[figures]'")
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("name", MIXES)
 @pytest.mark.parametrize("count", [12, 240])
 def test_a_sheet_is_drawn_of_every_set(tmp_path: Path, name: str, count: int) -> None:

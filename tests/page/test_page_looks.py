@@ -16,6 +16,7 @@ from pages import page_front
 from paretomtl.report.page import page_text, payload_of, view_of
 from screen import Opened, marked, settled, sides, text, two
 
+pytestmark = pytest.mark.system
 HOSTILE = (
     "<script>window.hit=1</script>",
     "$y$ <img src=x onerror=window.hit=1> \"q\" 'q' & %{x}",

@@ -17,6 +17,9 @@ from report.runs import training
 from report.test_live import cut, fit
 
 
+pytestmark = pytest.mark.system
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with chromium() as found:
@@ -65,7 +68,6 @@ def moved(page: Any) -> None:
     )
 
 
-@pytest.mark.system
 def test_a_front_is_seen_to_form(page: Any, errors: Errors, served: PageServer, tmp_path: Path) -> None:
     page.goto(served.url)
     assert "no run is there yet" in news(page, "waiting")

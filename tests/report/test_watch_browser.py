@@ -16,7 +16,6 @@ from paretomtl.report.page import PageServer, Watched
 from report.runs import training
 from report.test_live import cut, fit
 
-
 pytestmark = pytest.mark.system
 
 

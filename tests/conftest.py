@@ -30,11 +30,13 @@ def device(request: pytest.FixtureRequest) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share a set-up of their module, such as a browser or a trained study, run in one process.
 
-    Those that look at all rows of a study, which the fixture ``smoke`` trains, are marked as such.
+    Those that look at all rows of a study, which the fixture ``smoke`` trains, are marked as such, and those on Ray.
     """
     for item in items:
         if "smoke" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.study)
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.system)
     if not config.pluginmanager.hasplugin("xdist"):
         return
     for item in items:

@@ -93,6 +93,7 @@ def test_the_installed_command_runs() -> None:
     assert found.stdout.startswith("paretomtl 0.")
 
 
+@pytest.mark.system
 def test_a_missing_extra_says_what_brings_it(tmp_path: Path) -> None:
     """With typer out of reach the command exits with two and a remedy; the library itself still trains."""
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')")

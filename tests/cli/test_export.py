@@ -105,6 +105,7 @@ def outputs(model: nn.Module) -> torch.Tensor:
     return found
 
 
+@pytest.mark.system
 def test_an_exported_model_gives_the_same_bits_in_a_fresh_process(here: Path) -> None:
     """With torch and safetensors alone, by the card's own lines, and as TorchScript."""
     front = train("exported:make")

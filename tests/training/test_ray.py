@@ -48,7 +48,6 @@ def resumed(folder: Path) -> list[int]:
     return [event["step"] for log in logs for event in log if event["event"] == "resume"]
 
 
-@pytest.mark.system
 @pytest.mark.usefixtures("cluster")
 def test_a_killed_worker_is_replaced_and_nothing_is_trained_twice(tmp_path: Path) -> None:
     executor = pm.RayExecutor(shard_size=2, retries=1)
@@ -69,7 +68,6 @@ def test_a_killed_worker_is_replaced_and_nothing_is_trained_twice(tmp_path: Path
     assert (states.count("lost"), states.count("finished")) == (2, 2)
 
 
-@pytest.mark.system
 @pytest.mark.usefixtures("cluster")
 def test_workers_that_do_not_see_the_folder_send_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paretomtl.training._shards.Order", lambda part, folder, word: Order(part, folder, "another"))
@@ -82,7 +80,6 @@ def test_workers_that_do_not_see_the_folder_send_their_files(tmp_path: Path, mon
         assert pm.Front.load(tmp_path / "run" / "shards" / name).complete
 
 
-@pytest.mark.system
 @pytest.mark.usefixtures("cluster")
 def test_a_signal_stops_all_shards_with_a_checkpoint(tmp_path: Path) -> None:
     sent: list[int] = []

@@ -16,7 +16,7 @@ _PLAIN = (bool, int, float, complex)
 class GlobalNumbers(MutableMapping[str, Any]):
     """Global numbers and small tensors by name, and those in dictionaries and lists by name and key.
 
-    What is set is set in place, so that whoever else holds a dictionary or a list sees it.
+    Values are set in place, so that other holders of a dictionary or a list see them.
 
     Args:
         functions: whose names are looked up; what they call is not looked into.

@@ -6,7 +6,7 @@ Checkpoints, fronts and stacks hold parameters and buffers. An attribute that a 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Mapping, MutableMapping, Sequence, Set
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -273,7 +273,7 @@ def _same(one: Any, other: Any, depth: int = _DEEPEST) -> bool:
         return len(one) == len(other) and all(_same(a, b, depth - 1) for a, b in zip(one, other, strict=True))
     if isinstance(one, Set):
         return len(one) == len(other)
-    if isinstance(one, (nn.Module, Callable)):  # type: ignore[arg-type]
+    if isinstance(one, nn.Module) or callable(one):
         return True
     return not hasattr(one, "__dict__") or _same(vars(one), vars(other), depth - 1)
 

@@ -12,7 +12,7 @@ import paretomtl as pm
 from paretomtl.cli._app import app
 from paretomtl.cli._common import find_problem
 from paretomtl.training import Report
-from paretomtl.training._progress import RichProgress, _panel
+from paretomtl.training._progress import RichProgress, report_panel
 
 HOSTILE = ["[red]x[/]", "[/]", "[bold", ":smile:", r"\[a]", "[link=a]b[/link]"]
 
@@ -84,6 +84,6 @@ def test_the_bar_prints_names_as_they_are(names: list[str]) -> None:
     pm.fit(problem, epochs=1, preferences=2, device="cpu", progress="quiet", callbacks=[reports.append])
     console = RichProgress()._live.console
     with console.capture() as captured:
-        console.print(_panel(reports[0], 0.5, 1.0))
+        console.print(report_panel(reports[0], 0.5, 1.0))
     assert names[0] in captured.get()
     assert names[1] in captured.get()

@@ -61,7 +61,7 @@ def test_reports_of_a_run() -> None:
 def test_plain_lines_come_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     fit(progress="plain")
     assert capsys.readouterr().err == "", "short runs say nothing"
-    monkeypatch.setattr(_progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(_progress, "PLAIN_SECONDS", 0.0)
     fit(progress="plain")
     assert len(capsys.readouterr().err.splitlines()) == 4
     fit(progress="auto")
@@ -81,7 +81,8 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "epoch 4/4" in text
     assert "left" in text
     panel = Console(file=(still := io.StringIO()), width=50)
-    panel.print(_progress._panel(report(subproblems=list(range(20)), losses=torch.ones(20, 2), frozen=[3]), 0.3, 6.0))
+    many = report(subproblems=list(range(20)), losses=torch.ones(20, 2), frozen=[3])
+    panel.print(_progress.report_panel(many, 0.3, 6.0))
     assert "and 8 more" in still.getvalue()
     assert "3 frozen" in still.getvalue()
     assert all(len(line) <= 50 for line in still.getvalue().splitlines())
@@ -122,7 +123,40 @@ def test_signs_of_life_inside_an_epoch(capsys: pytest.CaptureFixture[str], monke
     fit(callbacks=[watch])
     assert watch.shares == pytest.approx([n / 12 for n in range(1, 13)])
     assert watch.closed == 1
-    monkeypatch.setattr(_progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(_progress, "PLAIN_SECONDS", 0.0)
     plain = _progress.PlainProgress()
     plain.tick(0.25, 30.0)
     assert capsys.readouterr().err == "25.0% done, 0:30 gone, 1:30 left\n"
+
+
+def test_reports_of_several_seeds_have_a_row_for_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the first seed first; each is what a run of that seed alone reports."""
+    monkeypatch.setattr("paretomtl.training._course._REPORT_SECONDS", 0.0)
+    options: dict[str, Any] = {"epochs": 2, "device": "cpu", "strategy": "sequential", "progress": "quiet"}
+    seen: list[Report] = []
+    quadratic = pm.problems.quadratic()
+    pm.fit_seeds(quadratic, "random-search", 2, seeds=[4, 7], callbacks=[seen.append], **options)
+    alone: list[list[Report]] = [[], []]
+    for seed, reports in zip((4, 7), alone, strict=True):
+        pm.fit(quadratic, "random-search", 2, seed=seed, callbacks=[reports.append], **options)
+    assert [each.epoch for each in seen] == [1, 2]
+    for both, first, second in zip(seen, *alone, strict=True):
+        assert (list(both.subproblems), list(both.seeds)) == ([0, 1, 0, 1], [4, 4, 7, 7])
+        torch.testing.assert_close(both.losses, torch.cat([first.losses, second.losses]))
+        torch.testing.assert_close(both.weights, torch.cat([first.weights, second.weights]))
+        assert not first.seeds
+        means = (first.losses + second.losses) / 2
+        assert _progress._mean_rows(both) == [(k, pytest.approx(row)) for k, row in enumerate(means.tolist())]
+    assert "losses (means of 2 seeds) 0: " in _progress.describe(seen[0])
+    assert seen[0].numbers()["seeds"] == [4, 4, 7, 7]
+    assert "seeds" not in alone[0][0].numbers()
+
+
+def test_tensorboard_tells_seeds_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    names: list[str] = []
+    board = pm.TensorBoard(tmp_path)
+    monkeypatch.setattr(board, "_add", lambda name, value, epoch: names.append(name))
+    board(report(subproblems=[0, 0], seeds=[4, 7]))
+    board.close()
+    assert {"train/a/0/seed-4", "weight/b/0/seed-7"} <= set(names)

@@ -16,9 +16,14 @@ from paretomtl.diagnosis._diagnosis import Diagnosis
 from paretomtl.diagnosis._proposal import end_weights
 from paretomtl.diagnosis._rules import weight_factors
 from paretomtl.front import Front
+from paretomtl.methods import Method
 from paretomtl.methods._measure import Measure, Plain
 from paretomtl.problems import OptimizerFactory, Problem
-from paretomtl.training import Strategy, fit_seeds
+from paretomtl.training import Strategy
+from paretomtl.training._fit import fit_seeds_whole
+from paretomtl.training._progress import ProgressStyle
+from paretomtl.training._stopped import note_kept
+from paretomtl.training._study_progress import StudyProgress, Tally
 
 _STEPS = 1000  # for a problem without data, whose epochs are single steps
 _EPOCHS = 5  # for a problem without a recipe
@@ -36,6 +41,7 @@ def diagnose(
     device: torch.device | str | None = None,
     precision: str = "float32",
     tell: Callable[[str], None] | None = None,
+    progress: ProgressStyle = "auto",
 ) -> Diagnosis:
     """Measure in a short run whether a front is worth it, which preferences to try, and whether losses need scaling.
 
@@ -57,6 +63,10 @@ def diagnose(
         device: the GPU if there is one.
         precision: of parameters and data.
         tell: called with a line before each run.
+        progress: "rich", "plain" or "quiet", of all runs together, with the time left; "auto" as in
+            :func:`paretomtl.fit`. The time left includes models near the ends of a front, which may not be needed.
+
+    It stores nothing: stopped by Ctrl-C or SIGTERM, it raises KeyboardInterrupt and has to begin again.
 
     Example:
         >>> import paretomtl as pm
@@ -85,24 +95,45 @@ def diagnose(
         "device": device,
         "precision": precision,
     }
-    say = tell or (lambda text: None)
+    tasks = len(problem.tasks)
+    models = {"joint training": 1, "separate networks": tasks, "near the ends of the front": tasks}
     unit = "steps" if problem.train is None else "epochs"
+    names = [f"{name}: {len(options['seeds']) * each} models, {epochs} {unit}" for name, each in models.items()]
+    tally = Tally(names, ["joint", "separate", "separate"])
+    try:
+        with StudyProgress(tally, progress) as display:
+            return _diagnose(problem, split, options, tell or (lambda text: None), display)
+    except KeyboardInterrupt as error:
+        note_kept(error, "A diagnosis stores nothing: it begins again. Fewer epochs or seeds make it shorter.", "none")
+        raise
+
+
+def _diagnose(
+    problem: Problem, split: str, options: dict[str, Any], tell: Callable[[str], None], display: StudyProgress
+) -> Diagnosis:
+    """The short runs, and what they say."""
+
+    def train(i: int, method: Method, preferences: int | Tensor) -> list[Front]:
+        tell(display.tally.names[i])
+        display.begin(i)
+        fronts = fit_seeds_whole(problem, method, preferences, **options)
+        display.end(i)
+        return fronts
+
     tasks, began = len(problem.tasks), time.monotonic()
     with warnings.catch_warnings():
         # The verdict says both.
         warnings.filterwarnings("ignore", "tasks .* had no labels in any batch")
         warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")
-        say(f"joint training: {len(options['seeds'])} models, {epochs} {unit}")
-        joint = fit_seeds(problem, Measure(), 1, **options)
-        say(f"separate networks: {len(options['seeds']) * tasks} models, {epochs} {unit}")
-        alone = fit_seeds(problem, Plain(), torch.eye(tasks), **options)
+        joint = train(0, Measure(), 1)
+        alone = train(1, Plain(), torch.eye(tasks))
     measured = {name: torch.cat([front.measured[name] for front in joint]) for name in joint[0].measured}
     first = _over_seeds(measured["first"], measured["steps"].sum(1) > 0)
     fronts = [*joint, *alone]
     found = Diagnosis(
         problem=problem.name,
         tasks=tuple(problem.tasks),
-        epochs=epochs,
+        epochs=options["epochs"],
         seeds=tuple(options["seeds"]),
         split=split,
         cosines=measured["cosines"].sum(0) / measured["pairs"].sum(0),
@@ -122,11 +153,10 @@ def diagnose(
     )
     if found.verdict.word != "front":
         return found
-    say(f"near the ends of the front: {len(options['seeds']) * tasks} models, {epochs} {unit}")
     weights = end_weights(weight_factors(found))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")  # then none is found
-        near = fit_seeds(problem, Plain(), weights, **options)
+        near = train(2, Plain(), weights)
     ends = torch.stack([front.losses["train"].double() for front in near])
     return replace(found, ends=ends, seconds=time.monotonic() - began)
 

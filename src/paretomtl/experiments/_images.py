@@ -20,7 +20,8 @@ from paretomtl.problems import LeNet, Problem, Recipe, ResNet18
 from paretomtl.problems._image_recipes import IMAGE_RECIPES, ImageRecipe, configured
 from paretomtl.problems._multi_mnist import load_problem, problem_of
 from paretomtl.problems._prepared import PUBLISHED
-from paretomtl.training import Strategy, fit_seeds
+from paretomtl.training import Strategy
+from paretomtl.training._fit import fit_seeds_whole
 
 Network = Literal["LeNet", "ResNet-18"]
 _NETWORKS: dict[str, Any] = {"LeNet": LeNet, "ResNet-18": ResNet18}
@@ -115,7 +116,7 @@ class ImageCell:
 
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         problem = self._problem(data)
-        fronts = fit_seeds(
+        fronts = fit_seeds_whole(
             problem,
             self.method,
             self._vectors(),

@@ -17,7 +17,7 @@ from paretomtl.experiments._study import Claim, Size
 from paretomtl.front import Front
 from paretomtl.methods import ParetoMTL, in_words
 from paretomtl.problems import synthetic
-from paretomtl.training import fit_seeds
+from paretomtl.training._fit import fit_seeds_whole
 
 TASKS = (2, 3, 4, 6, 10)
 COUNTS = (5, 15, 25, 50, 100)
@@ -72,7 +72,7 @@ class ManyCell:
         """Two rows per seed: before and after the constraints are dropped. There are no ``data``."""
         require("moocore", "indicators")  # rather now than after training
         problem = synthetic(tasks=self.tasks)
-        fronts = fit_seeds(
+        fronts = fit_seeds_whole(
             problem,
             self.method,
             self.vectors,

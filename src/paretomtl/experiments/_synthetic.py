@@ -16,7 +16,7 @@ from paretomtl.experiments._study import Claim, Size, judge
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch, in_words
 from paretomtl.problems import Truth, synthetic
-from paretomtl.training import fit_seeds
+from paretomtl.training._fit import fit_seeds_whole
 
 PLATEAU = 0.95
 """Where all losses are above this, gradients have vanished: no step leads back."""
@@ -80,7 +80,7 @@ class SyntheticCell:
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         """One row per seed, and one more where a snapshot was taken before a release. There are no ``data``."""
         problem = synthetic(tasks=self.tasks, difficulties=[self.ratio] + [1.0] * (self.tasks - 1), half=self.half)
-        fronts = fit_seeds(
+        fronts = fit_seeds_whole(
             problem,
             self.method,
             self.preferences,

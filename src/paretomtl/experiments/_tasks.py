@@ -23,7 +23,8 @@ from paretomtl.problems._image_recipes import IMAGE_RECIPES
 from paretomtl.problems._localization import poses_of
 from paretomtl.problems._multi_mnist import problem_of
 from paretomtl.problems._utkface import faces_of
-from paretomtl.training import Strategy, fit_seeds
+from paretomtl.training import Strategy
+from paretomtl.training._fit import fit_seeds_whole
 
 RECIPE_VERSION = 1
 """Of the recipes that these problems come with: rows of another one are not those of these cells."""
@@ -117,7 +118,7 @@ class TaskCell:
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         problem = self._problem(data)
         method = self._method(problem)
-        fronts = fit_seeds(
+        fronts = fit_seeds_whole(
             problem,
             method,
             self._vectors(len(problem.tasks), seeds),

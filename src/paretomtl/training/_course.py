@@ -28,14 +28,16 @@ from paretomtl.training._checks import check_problem, first_batch
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._identity import differing_start, measure_start
 from paretomtl.training._models import make_modules, named_tensors
-from paretomtl.training._outcome import Best, Stage, by_group, front_of, scale_now, volume
-from paretomtl.training._progress import Callback, Report, close, tell
+from paretomtl.training._outcome import Best, Stage, by_group, front_of
+from paretomtl.training._progress import Callback, close, tell
 from paretomtl.training._remarks import remarks
+from paretomtl.training._reports import make_report
 from paretomtl.training._run import CONFIG, RunFolder, taking_up
 from paretomtl.training._runners import Graphed, Launched, Runner
 from paretomtl.training._settings import Settings
 from paretomtl.training._signals import Stopping
 from paretomtl.training._step import Group
+from paretomtl.training._stopped import note_run_kept
 from paretomtl.training._strategies import Choice, Plan, choose
 from paretomtl.training._trace import Trace
 
@@ -79,6 +81,7 @@ class Course:
 
         self.total = 0 if self._train.steps is None else self._train.steps * settings.epochs
         self.epoch = self.step = self.number = 0
+        self._stored_epoch = 0
         self._stop = Stopping()
         self.stopping = False
         self.finished: Front | None = None
@@ -209,6 +212,9 @@ class Course:
             alone = not self._ranks.several  # others may be elsewhere, and would wait for each other
             if error is not None and alone and self._whole and (self._train.resumes_inside or self.step == 0):
                 self._save()
+            if error is not None:
+                where = None if self._folder is None else self._folder.path
+                note_run_kept(error, self._settings, self.epoch, self._stored_epoch, where)
         finally:
             close(self._listeners)
 
@@ -253,6 +259,7 @@ class Course:
             state = self._state()
             if self._folder is not None:
                 self._folder.save_checkpoint(state)
+                self._stored_epoch = self.epoch
         except (OSError, RuntimeError) as error:  # a full disk, or a device that is gone
             first = (str(error).splitlines() or [""])[0]
             warnings.warn(f"no checkpoint could be stored: {first}. The last one is still there.", stacklevel=2)
@@ -275,6 +282,7 @@ class Course:
 
     def _load(self, state: dict[str, Any]) -> None:
         self.epoch, self.step, self.number = state["epoch"], state["step"], state["number"]
+        self._stored_epoch = self.epoch
         self._seconds = state["seconds"]
         for group, stored in zip(self.groups, state["groups"], strict=True):
             group.load(stored)
@@ -345,7 +353,8 @@ class Course:
             return
         labelled = self._trace.labelled().tolist()
         history = self._trace.part(slice(None), torch.float64)
-        for text in remarks(stage, self._settings, history, labelled, self.epoch, kept_apart=self._stacked):
+        where, stacked = None if self._folder is None else self._folder.path, self._stacked
+        for text in remarks(stage, self._settings, history, labelled, self.epoch, kept_apart=stacked, folder=where):
             warnings.warn(text, stacklevel=5)
 
     def _stage(self, epochs: list[int]) -> Stage:
@@ -368,27 +377,7 @@ class Course:
         if self._settings.problem.train is None and not last and time.monotonic() - self._reported < _REPORT_SECONDS:
             return
         self._reported = time.monotonic()
-        settings = self._settings
-        alive = torch.cat([group.alive for group in self.groups]).tolist()
-        frozen = [k for k, living in zip(settings.subproblems, alive, strict=True) if not living]
-        losses = self._trace.last("losses")
-        reference = self._trace.reference(settings.problem)
-        report = Report(
-            epoch=self.epoch,
-            epochs=settings.epochs,
-            step=self.number,
-            seconds=self._elapsed(),
-            tasks=settings.problem.tasks,
-            subproblems=settings.subproblems,
-            losses=losses,
-            weights=self._trace.last("weights"),
-            val_losses=None if scores is None else scores.losses,
-            val_metrics={} if scores is None else scores.metrics,
-            hypervolume=volume(losses if scores is None else scores.losses, reference),
-            reference=reference,
-            frozen=frozen,
-            scale=scale_now(settings.method, self.groups),
-        )
+        report = make_report(self._settings, self.groups, self._trace, scores, self.epoch, self.number, self._elapsed())
         if self._folder is not None:
             self._folder.log("epoch", **report.numbers())
         tell(self._listeners, report)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -170,19 +171,43 @@ def fit_seeds(
     workers: int | None = None,
     accumulate: int = 1,
     distributed: Processes = True,
+    progress: ProgressStyle = "auto",
+    callbacks: Sequence[Callback] = (),
 ) -> list[Front]:
     """:func:`fit` for several seeds at once, which makes one stack of all their models.
 
     The fronts are those of :func:`fit`, except that dropout and the order of the data are those of the first seed for
-    all. ``preferences`` may have shape ``[len(seeds), K, m]``: other rows for each seed.
+    all. ``preferences`` may have shape ``[len(seeds), K, m]``: other rows for each seed. ``progress`` and ``callbacks``
+    are as in :func:`fit`; a :class:`~paretomtl.training.Report` then has a row for every model of every seed, and the
+    display shows means over seeds.
+
+    Interrupting it (Ctrl-C, or SIGTERM) ends after the current step, with a warning and a front for each seed, whose
+    ``complete`` is False. It stores nothing: there is no checkpoint to resume from.
+
+    Example:
+        >>> import paretomtl as pm
+        >>> rows = []
+        >>> options = {"epochs": 1, "device": "cpu", "callbacks": [lambda report: rows.extend(report.seeds)]}
+        >>> fronts = pm.fit_seeds(pm.problems.quadratic(), preferences=2, seeds=[4, 7], **options)
+        >>> rows
+        [4, 4, 7, 7]
     """
     settings = make_settings(
         problem, method, preferences, epochs, batch_size, seeds, optimizer, scheduler, schedule, strategy, device,
         precision, clip_norm, compile, keep, only, weigh_every, workers, accumulate, distributed,
     )  # fmt: skip
-    fronts = _train(settings, None, False, 0.0, [])
-    if not fronts[0].complete:
-        raise KeyboardInterrupt  # there is no folder to go on from, and half a study is none
+    check_callbacks(callbacks)
+    listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.leads else []
+    return _train(settings, None, False, 0.0, listeners)
+
+
+def fit_seeds_whole(*arguments: Any, **options: Any) -> list[Front]:
+    """:func:`fit_seeds` for results that need the whole run: a KeyboardInterrupt where it was stopped."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "training was stopped")  # the interrupt says it
+        fronts = fit_seeds(*arguments, **options)
+    if not all(front.complete for front in fronts):
+        raise KeyboardInterrupt
     return fronts
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +21,8 @@ from paretomtl._terminal import escaped, text_console
 
 ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]
 STYLES = ("auto", "rich", "plain", "quiet")
-_PAUSE = 5.0  # seconds between plain lines
+PLAIN_SECONDS = 5.0
+"""The least time between plain lines."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,16 @@ class Report:
         val_losses: losses on the validation split, ``[K, m]``; None without one.
         val_metrics: metrics on the validation split, ``[K]`` each.
         hypervolume: of the losses on validation, or else of the training losses, against ``reference``; None without
-            moocore or a reference.
+            moocore or a reference, and where it would take long: for more than 100 solutions of five or six tasks, or
+            more than 20 of seven or more.
         reference: the point that it is measured against.
         frozen: the subproblems whose losses were not finite.
         scale: the factors ``[K, m]`` that the method multiplies the losses by; None for none.
         note: of a run in shards, where these stand. Its epoch is then the mean over all subproblems, and losses of
             those that have not begun are NaN.
+        seeds: of :func:`~paretomtl.fit_seeds`, the seed of each row. There is a row for every model: all subproblems of
+            the first seed, then those of the next one, so that K above is the number of seeds times that of
+            subproblems, ``subproblems`` repeats itself, and ``hypervolume`` is the mean over seeds. Empty for one seed.
     """
 
     epoch: int
@@ -61,6 +68,7 @@ class Report:
     frozen: Sequence[int]
     scale: Tensor | None = None
     note: str = ""
+    seeds: Sequence[int] = ()
 
     @property
     def remaining(self) -> float:
@@ -80,6 +88,7 @@ class Report:
             "reference": None if self.reference is None else list(self.reference),
             "frozen": list(self.frozen),
             **({"note": self.note} if self.note else {}),
+            **({"seeds": list(self.seeds)} if self.seeds else {}),
         }
         if self.scale is not None:
             found["scale"] = plain_numbers(self.scale)
@@ -138,13 +147,47 @@ def plain_numbers(tensor: Tensor) -> Any:
     return value if value - value == 0.0 else None
 
 
-def make_progress(style: str) -> list[Callback]:
-    """The display for this style; "auto" takes a bar where standard error is a terminal and rich is there."""
+_instead: ContextVar[list[Callback] | None] = ContextVar("instead", default=None)
+
+
+@contextmanager
+def listening_instead(listeners: list[Callback]) -> Iterator[None]:
+    """Within, runs with ``progress="auto"`` report to these listeners and have no display of their own."""
+    token = _instead.set(listeners)
+    try:
+        yield
+    finally:
+        _instead.reset(token)
+
+
+@contextmanager
+def quiet_elsewhere() -> Iterator[None]:
+    """Within, a run of a study is quiet in a process that has no display of that study, such as a worker of Ray."""
+    with listening_instead(_instead.get() or []):
+        yield
+
+
+def is_part_of_study() -> bool:
+    """Whether runs report to a display of many runs."""
+    return _instead.get() is not None
+
+
+def choose_style(style: str) -> str:
+    """The style itself, or what "auto" stands for: a bar where standard error is a terminal and rich is there."""
     if style not in STYLES:
         raise ValueError(f"'progress' must be one of {', '.join(STYLES)}. Got {style!r} instead.")
     if style == "auto":
         terminal = sys.stderr.isatty() and importlib.util.find_spec("rich") is not None
         style = "rich" if terminal else "plain"
+    return style
+
+
+def make_progress(style: str) -> list[Callback]:
+    """The display for this style; "auto" is that of the study that a run belongs to, if it belongs to one."""
+    instead = _instead.get()
+    if style == "auto" and instead is not None:
+        return list(instead)
+    style = choose_style(style)
     if style == "quiet":
         return []
     return [RichProgress() if style == "rich" else PlainProgress()]
@@ -157,12 +200,12 @@ class PlainProgress:
         self._last = time.monotonic()
 
     def __call__(self, report: Report) -> None:
-        if time.monotonic() - self._last >= _PAUSE:
+        if time.monotonic() - self._last >= PLAIN_SECONDS:
             self._say(describe(report))
 
     def tick(self, share: float, seconds: float) -> None:
         """A sign of life in a long epoch."""
-        if time.monotonic() - self._last >= 6 * _PAUSE:
+        if time.monotonic() - self._last >= 6 * PLAIN_SECONDS:
             self._say(f"{share:.1%} done, {clock(seconds)} gone, {clock(seconds / share - seconds)} left")
 
     def _say(self, line: str) -> None:
@@ -192,7 +235,7 @@ class RichProgress:
         if not self._started:
             self._live.start()
             self._started = True
-        self._live.update(_panel(self._report, share, seconds))
+        self._live.update(report_panel(self._report, share, seconds))
 
     def close(self) -> None:
         """Take the display away."""
@@ -220,14 +263,17 @@ class TensorBoard:
 
     def __call__(self, report: Report) -> None:
         groups = {"train": report.losses, "weight": report.weights}
+        models = [str(k) for k in report.subproblems]
+        if report.seeds:
+            models = [f"{k}/seed-{seed}" for k, seed in zip(models, report.seeds, strict=True)]
         if report.val_losses is not None:
             groups["val"] = report.val_losses
         for kind, table in groups.items():
             for i, task in enumerate(report.tasks):
-                for k, row in zip(report.subproblems, table, strict=True):
+                for k, row in zip(models, table, strict=True):
                     self._add(f"{kind}/{task}/{k}", float(row[i]), report.epoch)
         for name, values in report.val_metrics.items():
-            for k, value in zip(report.subproblems, values.tolist(), strict=True):
+            for k, value in zip(models, values.tolist(), strict=True):
                 self._add(f"val/{name}/{k}", value, report.epoch)
         if report.hypervolume is not None:
             self._add("hypervolume", report.hypervolume, report.epoch)
@@ -250,14 +296,11 @@ class TensorBoard:
 
 def describe(report: Report) -> str:
     """One line on where a run stands."""
-    rows = "  ".join(
-        f"{k}: " + " ".join(f"{value:.3g}" for value in row)
-        for k, row in zip(report.subproblems, report.shown().tolist(), strict=True)
-    )
+    rows = "  ".join(f"{k}: " + " ".join(f"{value:.3g}" for value in row) for k, row in _mean_rows(report))
     volume = "" if report.hypervolume is None else f", hypervolume {report.hypervolume:.4g}"
     return (
         f"epoch {report.epoch}/{report.epochs}, {clock(report.seconds)} gone, {clock(report.remaining)} left{volume}; "
-        f"{report.note + '; ' if report.note else ''}losses {rows}{_frozen(report)}"
+        f"{report.note + '; ' if report.note else ''}losses{_over_seeds(report)} {rows}{_frozen(report)}"
     )
 
 
@@ -268,27 +311,52 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
+def _mean_rows(report: Report) -> list[tuple[int, list[float]]]:
+    """Each subproblem with its losses, as means over seeds where there are several."""
+    places = dict.fromkeys(report.subproblems)
+    rows = report.shown().reshape(-1, len(places), len(report.tasks)).mean(0)
+    return list(zip(places, rows.tolist(), strict=True))
+
+
+def _over_seeds(report: Report) -> str:
+    return f" (means of {len(set(report.seeds))} seeds)" if report.seeds else ""
+
+
 def _frozen(report: Report) -> str:
     return f"; frozen: {', '.join(map(str, report.frozen))}" if report.frozen else ""
 
 
-def _panel(report: Report | None, share: float, seconds: float) -> Any:
+def bar_line(share: float, before: str, *after: str) -> Any:
+    """A bar between texts in one line; where that is narrow, the bar gives way."""
+    bar = require("rich.progress_bar", "cli").ProgressBar(total=1.0, completed=share)
+    line = require("rich.table", "cli").Table.grid(padding=(0, 1))
+    texts = [text for text in after if text]
+    if before:
+        line.add_column(no_wrap=True)
+    line.add_column(max_width=30, min_width=4)
+    for text in texts:
+        line.add_column(no_wrap=len(text) < 30, overflow="ellipsis")
+    line.add_row(*([before] if before else []), bar, *texts)
+    return line
+
+
+def report_panel(report: Report | None, share: float, seconds: float) -> Any:
     """The bar and the table of the last report, as rich draws them."""
-    bar = require("rich.progress_bar", "cli").ProgressBar(total=1.0, completed=share, width=30)
-    head = require("rich.table", "cli").Table.grid(padding=(0, 1))
     epoch = f"epoch {report.epoch}/{report.epochs}" if report is not None else "first epoch"
+    left = f"{clock(seconds / share - seconds)} left" if share > 0 else ""
     volume = "" if report is None or report.hypervolume is None else f"hypervolume {report.hypervolume:.4g}"
     note = "" if report is None else report.note
-    head.add_row(epoch, bar, f"{clock(seconds / share - seconds)} left", volume, note)
+    head = bar_line(share, epoch, left, volume, note)
     if report is None:
         return head
     table = require("rich.table", "cli").Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("k", justify="right")
     for task in report.tasks:
         table.add_column(task, justify="right")
-    shown = list(zip(report.subproblems, report.shown().tolist(), strict=True))
+    shown = _mean_rows(report)
     for k, row in shown[:12]:
         state = " frozen" if k in report.frozen else ""
         table.add_row(f"{k}{state}", *[f"{value:.4g}" for value in row])
     rest = [f"and {len(shown) - 12} more"] if len(shown) > 12 else []
+    rest += [f"Losses are means of {len(set(report.seeds))} seeds."] if report.seeds else []
     return require("rich.console", "cli").Group(head, table, *rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -27,6 +28,7 @@ def remarks(
     epoch: int,
     *,
     kept_apart: bool,
+    folder: Path | None = None,
 ) -> list[str]:
     """What the caller should not overlook.
 
@@ -37,6 +39,7 @@ def remarks(
         labelled: whether each task ever had labels.
         epoch: how many epochs are done.
         kept_apart: whether NaN of missing labels stays with its own task.
+        folder: where the run is stored; None for nowhere.
     """
     said = []
     broken = torch.tensor([word == "non-finite" for word in stage.status])
@@ -54,8 +57,17 @@ def remarks(
         said += [*_negative(stage, settings), *_reversed(stage, settings)]
     if epoch < settings.epochs:
         done = f"{epoch} of {settings.epochs} epochs"
-        said.append(f"training was stopped after {done}: front.complete is False, and resume=True goes on.")
+        said.append(f"training was stopped after {done}: front.complete is False{_kept(settings, folder)}")
     return said
+
+
+def _kept(settings: Settings, folder: Path | None) -> str:
+    """What is stored of a run that was stopped, and what goes on."""
+    if folder is not None:
+        return f", and resume=True goes on. The last checkpoint is in '{folder}'."
+    if len(settings.seeds) > 1:
+        return " for each seed. Nothing is stored: Front.save keeps what was returned."
+    return ". Nothing is stored: 'out' keeps checkpoints, from which resume=True goes on."
 
 
 def _constant(stage: Stage, settings: Settings, history: Mapping[str, Tensor]) -> list[str]:

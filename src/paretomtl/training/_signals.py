@@ -10,6 +10,7 @@ from typing import Any, Self
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 _last: signal.Signals | None = None
+_count = 0
 
 
 def _replaceable(number: signal.Signals) -> bool:
@@ -69,6 +70,23 @@ def stopped_by() -> signal.Signals | None:
     return _last
 
 
+class SignalWatch:
+    """Signals that came since this was made, for work of several runs.
+
+    One that comes while a run evaluates its final models is noted, and the run ends as complete. The next run must not
+    begin then.
+    """
+
+    def __init__(self) -> None:
+        self._before = _count
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt where there was one."""
+        if _count > self._before:
+            raise KeyboardInterrupt
+
+
 def _remember(number: int | None) -> None:
-    global _last
+    global _last, _count
     _last = None if number is None else signal.Signals(number)
+    _count += number is not None

@@ -9,7 +9,16 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments import Summary, common_reference, compare, load_rows, save_rows, summaries, verdict
+from paretomtl.experiments import (
+    FailedRun,
+    Summary,
+    common_reference,
+    compare,
+    load_rows,
+    save_rows,
+    summaries,
+    verdict,
+)
 
 
 def row(method: str, losses: Any, seed: int = 0, **fields: Any) -> dict[str, Any]:
@@ -94,18 +103,86 @@ def test_a_run_that_was_stopped_is_no_result(tmp_path: Path, monkeypatch: pytest
 
     def stopped(*arguments: Any, seed: int, **options: Any) -> pm.Front:
         trained.append(seed)
-        front = pm.fit(*arguments, seed=seed, progress="quiet", **options)
+        front = pm.fit(*arguments, seed=seed, **options)
         return dataclasses.replace(front, complete=seed == 0)
 
     monkeypatch.setattr("paretomtl.experiments._compare.fit", stopped)
     of = pm.problems.quadratic()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stop:
         compare(of, ["linear", "mgda"], 3, folder=tmp_path, epochs=2, device="cpu")
+    assert stop.value.__notes__ == [
+        f"1 of 6 runs is stored in '{tmp_path / 'compare.json'}'. The same again trains the others alone."
+    ]
     assert trained == [0, 1]
     assert [row["seed"] for row in load_rows(tmp_path / "compare.json")] == [0]
     monkeypatch.undo()
     rows, _ = compare(of, ["linear", "mgda"], 2, folder=tmp_path, epochs=2, device="cpu")
     assert [(row["method"], row["seed"]) for row in rows] == [("linear", 0), ("linear", 1), ("mgda", 0), ("mgda", 1)]
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, *runs: tuple[str, int]) -> list[tuple[str, int]]:
+    """Let these runs fail; the runs that were tried."""
+    tried: list[tuple[str, int]] = []
+
+    def train(problem: Any, method: str, *arguments: Any, seed: int, **options: Any) -> pm.Front:
+        tried.append((method, seed))
+        if (method, seed) in runs:
+            raise ValueError(f"{method} cannot be trained.")
+        return pm.fit(problem, method, *arguments, seed=seed, **options)
+
+    monkeypatch.setattr("paretomtl.experiments._compare.fit", train)
+    return tried
+
+
+def test_runs_that_fail_do_not_cost_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method that fails at first is given up, and a seed that fails later is left out alone."""
+    tried = failing(monkeypatch, ("mgda", 0), ("linear", 1))
+    of, quick = pm.problems.quadratic(), {"folder": tmp_path, "epochs": 1, "device": "cpu", "preferences": 1}
+    found: list[FailedRun] = []
+    rows, _ = compare(of, ["mgda", "linear"], 3, failed=found.append, **quick)
+    assert tried == [("mgda", 0), ("linear", 0), ("linear", 1), ("linear", 2)]
+    assert [(row["method"], row["seed"]) for row in rows] == [("linear", 0), ("linear", 2)]
+    assert [(run.method, run.seed, run.alone) for run in found] == [("mgda", 0, False), ("linear", 1, True)]
+    assert str(found[0]).startswith("mgda, seed 0 failed: ValueError: mgda cannot be trained (test_compare.py, line ")
+    assert str(found[0]).endswith("Its other seeds are left out.")
+    with pytest.warns(UserWarning, match="linear, seed 1 failed"):
+        compare(of, ["linear"], 3, **quick)
+    monkeypatch.undo()
+    rows, _ = compare(of, ["mgda", "linear"], 3, progress="quiet", **quick)
+    assert len(rows) == 6
+
+
+def test_an_error_of_every_method_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = failing(monkeypatch, ("mgda", 0), ("linear", 0))
+    with pytest.raises(ValueError, match="mgda cannot be trained") as error:
+        compare(pm.problems.quadratic(), ["mgda", "linear"], 2, epochs=1, device="cpu", failed=lambda run: None)
+    assert tried == [("mgda", 0), ("linear", 0)]
+    assert not hasattr(error.value, "__notes__"), "nothing was done that could be kept"
+
+
+def test_a_full_disk_says_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of, quick = pm.problems.quadratic(), {"folder": tmp_path, "epochs": 1, "device": "cpu", "preferences": 1}
+    compare(of, ["linear"], 2, **quick)
+
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("paretomtl.experiments._compare.update_rows", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        compare(of, ["linear", "mgda"], 2, **quick)
+    assert error.value.__notes__[0].startswith(f"2 of 4 runs are stored in '{tmp_path / 'compare.json'}'.")
+
+
+def test_how_progress_is_shown_is_no_option_of_the_runs(tmp_path: Path) -> None:
+    """Rows that were stored when it counted as one are taken over."""
+    of, quick = pm.problems.quadratic(), {"folder": tmp_path, "epochs": 1, "device": "cpu", "preferences": 1}
+    rows, _ = compare(of, ["linear"], 1, progress="quiet", **quick)
+    assert "progress" not in rows[0]["options"]
+    old = [{**row, "options": {**row["options"], "progress": "quiet"}} for row in rows]
+    save_rows(tmp_path / "compare.json", "compare", "", old)
+    assert compare(of, ["linear"], 1, progress="plain", **quick)[1] == {}, "nothing is trained"
+    with pytest.raises(ValueError, match="'progress' must be one of"):
+        compare(of, ["linear"], 2, progress="loud", **quick)  # type: ignore[arg-type]
 
 
 def regression(**changes: Any) -> pm.Problem:

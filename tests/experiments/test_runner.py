@@ -63,8 +63,9 @@ def test_what_is_stored_is_not_trained_again(tmp_path: Path) -> None:
 
 def test_a_run_that_stops_half_way_keeps_what_was_whole(tmp_path: Path) -> None:
     log: list[str] = []
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stop:
         run_study("s", study(Counted("a", log), Counted("b", log, fails=True), Counted("c", log)), tmp_path)
+    assert stop.value.__notes__[0].startswith(f"1 of 3 cells is stored in '{tmp_path / 's.json'}'. The same again")
     assert [row["cell"] for row in load_rows(tmp_path / "s.json")] == ["a", "a"]
     done = run_study("s", study(Counted("a", log), Counted("b", log), Counted("c", log)), tmp_path)
     assert log == ["a", "b", "b", "c"]
@@ -213,3 +214,15 @@ def test_a_folder_that_cannot_be_written_and_a_damaged_file_are_found_first(tmp_
     with pytest.raises(ValueError, match="must be a JSON file"):
         run_study("s", one, tmp_path)
     assert log == []
+
+
+def test_progress_is_of_all_cells(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    log: list[str] = []
+    both = study(Counted("a", log), Counted("b", log))
+    run_study("s", both, tmp_path, only="a", progress="plain")
+    rewrite(tmp_path / "s.json", lambda rows: [{**rows[0], "seconds": 75.0}, {**rows[1], "hardware": "other"}])
+    monkeypatch.setattr("paretomtl.training._study_progress.PLAIN_SECONDS", 0.0)
+    run_study("s", both, tmp_path, progress="plain")
+    assert capsys.readouterr().err == "cell 2 of 2 (b), 0:00 gone, 1:15 left\n"
+    with pytest.raises(ValueError, match="'progress' must be one of"):
+        run_study("s", both, tmp_path, progress="loud")  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from paretomtl._version import __version__
+from paretomtl.cli._again import RepeatableCommand
 from paretomtl.cli._common import BAD_INPUT
 from paretomtl.cli._compare import compare
 from paretomtl.cli._data import data
@@ -31,14 +32,14 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("diagnose")(diagnose)
+app.command("diagnose", cls=RepeatableCommand)(diagnose)
 app.command("run", cls=RayCommand)(run)
 app.command("compare", cls=RayCommand)(compare)
 app.command("show")(show)
 app.command("select")(select)
 app.command("report")(report)
 app.command("watch")(watch)
-app.command("refine")(refine)
+app.command("refine", cls=RepeatableCommand)(refine)
 app.command("doctor")(doctor)
 app.command("reproduce", cls=RayCommand)(reproduce)
 app.command("list")(list_names)

@@ -18,6 +18,7 @@ from paretomtl._files import file_name, read_record, write_record
 from paretomtl._front_file import is_stored
 from paretomtl._opening import SMALL_RECORD, exists
 from paretomtl._terminal import text_console
+from paretomtl.cli._again import resuming
 from paretomtl.cli._common import (
     NOT_STORED,
     code_of_stop,
@@ -155,6 +156,8 @@ def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
         return
     stored = is_stored(front, folder / "front")
     facts = {**summary(front, front.shown_split, folder), "stored": stored}
+    if not front.complete:
+        facts["resume"] = resuming()
     if as_json:
         print_json(facts)
     else:
@@ -173,10 +176,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     first = f"Losses on {facts['split']}; {facts['seconds']:.1f} s; {facts['strategy']}."
     if volume is not None:
         first += f" Hypervolume {volume:.4g} at {tuple(round(r, 3) for r in facts['reference'])}."
-    stopped = "" if facts["complete"] else "Stopped early; --resume goes on. "
+    lines = [first] if facts["complete"] else [first, f"Stopped early. Go on with: {facts['resume']}"]
     if not facts["stored"]:
-        return [first, f"{stopped}Not stored in {facts['folder']}: a warning above says why, and where it is."]
-    return [
-        first,
-        f"{stopped}Stored in {facts['folder']}; see it again with: paretomtl show {shlex.quote(facts['folder'])}",
-    ]
+        return [*lines, f"Not stored in {facts['folder']}: a warning above says why, and where it is."]
+    shown = shlex.quote(facts["folder"])
+    return [*lines, f"Stored in {facts['folder']}; see it again with: paretomtl show {shown}"]

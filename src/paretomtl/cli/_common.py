@@ -22,6 +22,7 @@ from rich.text import Text
 
 import paretomtl
 from paretomtl._terminal import escaped, json_text, shown_warnings, text_console
+from paretomtl.cli._again import offering_to_go_on
 from paretomtl.front import Front
 from paretomtl.methods import METHODS, Method, resolve_method
 from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
@@ -29,7 +30,7 @@ from paretomtl.training._signals import sigterm_interrupts, stopped_by
 
 P = ParamSpec("P")
 
-BAD_INPUT, NOTHING_FITS, LOST, NOT_STORED, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 130, 143
+BAD_INPUT, NOTHING_FITS, LOST, NOT_STORED, SOME_FAILED, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 6, 130, 143
 """Exit codes besides 0, and 1 for everything unexpected."""
 
 MENDABLE = 1
@@ -78,6 +79,7 @@ WorkerCount = Annotated[int | None, typer.Option(help="Models side by side on a 
 Accumulate = Annotated[int, typer.Option(help="Micro-batches that a batch is cut into, to need less memory.")]
 WeighEvery = Annotated[int, typer.Option(help="Weigh the tasks anew every so many steps; more than 1 approximates.")]
 ClipNorm = Annotated[float | None, typer.Option(help="The longest update of each model.")]
+ProgressName = Annotated[str, typer.Option(help="auto, rich, plain or quiet.")]
 Keep = Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")]
 
 
@@ -87,10 +89,11 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            with sigterm_interrupts(), shown_warnings():
+            with sigterm_interrupts(), shown_warnings(), offering_to_go_on():
                 command(*args, **kwargs)
-        except KeyboardInterrupt:
-            text_console(stderr=True).print("Stopped.", highlight=False)
+        except KeyboardInterrupt as error:
+            for line in ("Stopped.", *getattr(error, "__notes__", [])):
+                text_console(stderr=True).print(line, highlight=False, soft_wrap=True)
             raise typer.Exit(code_of_stop()) from None
         except (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError) as error:
             frames = traceback.extract_tb(error.__traceback__)

@@ -9,7 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from paretomtl._terminal import text_console
+from paretomtl.cli._again import repeated
 from paretomtl.cli._common import (
+    SOME_FAILED,
     BatchSize,
     ClipNorm,
     Device,
@@ -21,6 +23,7 @@ from paretomtl.cli._common import (
     Preferences,
     ProblemArgument,
     ProblemSettings,
+    ProgressName,
     StrategyName,
     WeighEvery,
     clean_errors,
@@ -30,7 +33,7 @@ from paretomtl.cli._common import (
     print_json,
 )
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
-from paretomtl.experiments import Summary, common_reference, summaries, verdict
+from paretomtl.experiments import RESULTS, FailedRun, Summary, common_reference, summaries, verdict
 from paretomtl.experiments import compare as compare_methods
 from paretomtl.methods import METHODS
 from paretomtl.report import draw_comparison
@@ -65,11 +68,13 @@ def compare(
     fronts_: Annotated[
         bool, typer.Option("--fronts", help="Store the models, too, in OUT/fronts/METHOD-SEED, for select and report.")
     ] = False,
+    progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Train several methods with the same recipe, seeds and budget, and say which does best.
 
-    Hypervolumes are on the test split, or else on training, all against one reference point.
+    Hypervolumes are on the test split, or else on training, all against one reference point. A run that fails does not
+    stop the others; the exit code is then 6.
     """
     settings = with_ or []
     found, said = find_problem(problem, settings), "".join(f" --with {setting}" for setting in settings)
@@ -79,6 +84,16 @@ def compare(
     if fronts_ and out is None:
         raise ValueError("'--fronts' must come with '--out', where they are stored.")
     errors = text_console(stderr=True)
+    where_to = (
+        "Results are not stored: --out FOLDER keeps every run." if out is None else f"Results go to {out / RESULTS}."
+    )
+    errors.print(where_to, style="dim", highlight=False, soft_wrap=True)
+    failed: list[FailedRun] = []
+
+    def tell_failed(run: FailedRun) -> None:
+        failed.append(run)
+        errors.print(str(run), style="yellow", highlight=False, soft_wrap=True)
+
     options: dict[str, Any] = {
         "epochs": epochs,
         "batch_size": batch_size,
@@ -101,7 +116,8 @@ def compare(
         folder=out,
         command=f"paretomtl compare {problem}{said} --methods {','.join(names)} --seeds {seeds}",
         keep_fronts=fronts_,
-        tell=lambda text: errors.print(text, style="dim", highlight=False),
+        progress=progress,  # type: ignore[arg-type]
+        failed=tell_failed,
         executor=ray_executor(ray, cpus, problem=problem, settings=settings),
         **options,
     )
@@ -111,7 +127,10 @@ def compare(
         draw_comparison(rows, out)
     if as_json:
         content = [{**vars(each), "hypervolume": _pair(each.hypervolume)} for each in table]
-        print_json({"reference": reference, "methods": content, "verdict": verdict(table)})
+        wrong = [{"method": run.method, "seed": run.seed, "error": run.reason} for run in failed]
+        found_failed = {"failed": wrong} if wrong else {}
+        print_json({"reference": reference, "methods": content, "verdict": verdict(table), **found_failed})
+        _leave_if(failed, out)
         return
     console = text_console()
     if seeds == 1:
@@ -128,6 +147,19 @@ def compare(
         console.print(
             f"All points: {out / 'compare.json'}. Figure: {out / 'compare.png'}.", highlight=False, soft_wrap=True
         )
+    _leave_if(failed, out)
+
+
+def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
+    """Name the runs that failed once more, below the table, and end with their exit code."""
+    if not failed:
+        return
+    errors = text_console(stderr=True)
+    for run in failed:
+        errors.print(str(run), style="yellow", highlight=False, soft_wrap=True)
+    if out is not None:
+        errors.print(f"To try them again: {repeated()}", highlight=False, soft_wrap=True)
+    raise typer.Exit(SOME_FAILED)
 
 
 class _Named:

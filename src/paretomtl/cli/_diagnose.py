@@ -14,6 +14,7 @@ from paretomtl.cli._common import (
     Precision,
     ProblemArgument,
     ProblemSettings,
+    ProgressName,
     StrategyName,
     clean_errors,
     find_optimizer,
@@ -39,15 +40,15 @@ def diagnose(
     strategy: StrategyName = "auto",
     device: Device = None,
     precision: Precision = "float32",
+    progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Find out in a short run whether a front is worth it, with which preferences, and whether losses need scaling.
 
     Trains one model with equal weights and a network for each task, for each seed; where a front is worth it, also
-    models near its ends.
+    models near its ends. Nothing is stored.
     """
     found = find_problem(problem, with_ or [])
-    errors = text_console(stderr=True)
     diagnosis = measure(
         found,
         epochs=epochs,
@@ -58,7 +59,7 @@ def diagnose(
         strategy=strategy,  # type: ignore[arg-type]
         device=device,
         precision=precision,
-        tell=lambda text: errors.print(text, style="dim", highlight=False),
+        progress=progress,  # type: ignore[arg-type]
     )
     if as_json:
         print_json(diagnosis.numbers())

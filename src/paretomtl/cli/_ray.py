@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
+from paretomtl.cli._again import RepeatableCommand
 from paretomtl.cli._common import named_problem
 from paretomtl.training import RayExecutor
 
@@ -28,7 +28,7 @@ Cpus = Annotated[int, typer.Option(help="With --ray: of each shard.")]
 ShardSize = Annotated[int | None, typer.Option(help="With --ray: subproblems of a shard; measured if left out.")]
 
 
-class RayCommand(TyperCommand):
+class RayCommand(RepeatableCommand):
     """A command whose ``--ray`` may stand without an address."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from paretomtl._files import check_writable
 from paretomtl._terminal import text_console
-from paretomtl.cli._common import clean_errors, print_json
+from paretomtl.cli._common import ProgressName, clean_errors, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.experiments import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
 from paretomtl.report import DRAWINGS
@@ -38,6 +38,7 @@ def reproduce(
     again: Annotated[bool, typer.Option("--again", help="Train anew what was stored by other settings.")] = False,
     ray: OnRay = None,
     cpus: Cpus = 1,
+    progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print claims and measurements as JSON.")] = False,
 ) -> None:
     """Run a study of the paper: print what it claims and what was measured, write all points and the figures.
@@ -58,17 +59,20 @@ def reproduce(
             check_writable("--out", folder)
             began = time.perf_counter()
             if draw:
-                progress = stored_study(each, STUDIES[each], folder, size, seeds)
+                stored = stored_study(each, STUDIES[each], folder, size, seeds)
             else:
                 options = [f" --{size}"] if size != "full" else []
                 options += [f" --seeds {seeds}"] if seeds is not None else []
                 command = f"paretomtl reproduce {each}{''.join(options)}"
-                progress = run_study(
+                errors.print(
+                    f"Results go to {results_file(folder, each)}.", style="dim", highlight=False, soft_wrap=True
+                )
+                stored = run_study(
                     each, STUDIES[each], folder, size=size, seeds=seeds, seconds=seconds, only=only, data=data,
-                    again=again, command=command, executor=executor,
+                    again=again, command=command, executor=executor, progress=progress,  # type: ignore[arg-type]
                     tell=lambda text: errors.print(text, highlight=False, soft_wrap=True),
                 )  # fmt: skip
-            found[each] = _told(each, STUDIES[each], progress, folder, quiet=as_json, began=began, size=size)
+            found[each] = _told(each, STUDIES[each], stored, folder, quiet=as_json, began=began, size=size)
     if as_json:
         print_json(found[name] if name != EVERYTHING else found)
 

@@ -18,14 +18,18 @@ from paretomtl._files import check_writable
 from paretomtl._paths import as_path
 from paretomtl._significance import reach_of
 from paretomtl.core._shapes import check_count
+from paretomtl.experiments._failed_runs import FailedRun, noting_kept, warn_of_failure, without_frames
 from paretomtl.experiments._indicators import finite_points, volume
-from paretomtl.experiments._store import Row, environment, load_rows, numbers, update_rows
+from paretomtl.experiments._store import Row, environment, load_rows, numbers, seconds_here, update_rows
 from paretomtl.front import Front
 from paretomtl.methods import resolve_method
 from paretomtl.problems import NamedProblem, Problem
-from paretomtl.training import Executor, Jobs, Link, SerialExecutor, fit
+from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor, fit
 from paretomtl.training._identity import differing_start, identify_problem
+from paretomtl.training._progress import ProgressStyle, is_part_of_study, quiet_elsewhere
+from paretomtl.training._ray_worker import Failure, failure
 from paretomtl.training._settings import check_problem
+from paretomtl.training._study_progress import StudyProgress, Tally
 
 RESULTS = "compare.json"
 
@@ -44,6 +48,8 @@ def compare(
     tell: Callable[[str], None] = lambda text: None,
     keep_fronts: bool = False,
     executor: Executor | None = None,
+    progress: ProgressStyle = "auto",
+    failed: Callable[[FailedRun], None] = warn_of_failure,
     **options: Any,
 ) -> tuple[list[Row], dict[str, Front]]:
     """Train every method with every seed.
@@ -60,10 +66,17 @@ def compare(
         tell: called with a line before each run.
         keep_fronts: whether fronts are stored, too, in ``folder/fronts/METHOD-SEED``.
         executor: where to train, each method and seed as a whole; None for one after another, here.
+        progress: "rich", "plain" or "quiet", of all runs together, with the time left; "auto" as in
+            :func:`paretomtl.fit`. With an executor, runs that are under way do not say how far they are.
+        failed: called with each run that raised an error; a warning if left out. The other runs go on. A method whose
+            first run fails is not tried with other seeds. Where no run succeeds, the first error is raised.
         options: further arguments of :func:`paretomtl.fit`, the same for all.
 
     Returns:
-        One row per method and seed, and the fronts of the first seed that were trained now.
+        One row per method and seed, but for runs that failed, and the fronts of the first seed that were trained now.
+
+    Stopped by Ctrl-C, SIGTERM or an error, it says in a note on the exception how many runs are stored. The same call
+    with the same ``folder`` trains the others.
     """
     check_problem(problem)
     check_count("seeds", seeds)
@@ -105,23 +118,43 @@ def compare(
             stacklevel=2,
         )
     have = {(row["method"], row["seed"]) for row in rows}
-    runs = [(method, seed) for method in methods for seed in range(seeds) if (method, seed) not in have]
+    wanted = [(method, seed) for method in methods for seed in range(seeds)]
+    runs = [run for run in wanted if run not in have]
     fronts: dict[str, Front] = {}
+    errors: list[FailedRun] = []
+    done = len(wanted) - len(runs)
     with executor or SerialExecutor() as place:
         jobs = _Runs(problem, runs, preferences, options, place, tell)
-        for i, (front, where) in place.map(jobs):
-            if not front.complete:
-                raise KeyboardInterrupt  # half a run is no result
-            method, seed = runs[i]
-            if seed == 0:
-                fronts[method] = front
-            if folder is not None and keep_fronts:
-                front.save(folder / "fronts" / f"{method.replace(':', '-')}-{seed}")
-            rows = sorted(
-                [*rows, {**_row(front), **asked, **where, "identity": identity}], key=lambda row: _place(row, methods)
-            )
-            if path is not None:
-                rows = update_rows(path, "compare", command, partial(_merged, mine=rows))
+        known = seconds_here(rows, lambda row: str(row["method"]))
+        tally = Tally(jobs.names, [method for method, _ in runs], stored=done, known=known, slots=jobs.slots)
+        with noting_kept(lambda: done, len(wanted), "run", path), StudyProgress(tally, progress) as jobs.display:
+            for i, (front, where) in place.map(jobs):
+                method, seed = runs[i]
+                jobs.display.end(i, failed=not isinstance(front, Front))
+                if front is None:
+                    continue
+                if not isinstance(front, Front):
+                    errors.append(FailedRun(method, seed, front, alone=method in {m for m, _ in have}))
+                    if not errors[-1].alone:
+                        jobs.leave_out([j for j, (other, _) in enumerate(runs) if other == method])
+                    failed(errors[-1])
+                    continue
+                if not front.complete:
+                    raise KeyboardInterrupt  # half a run is no result
+                if seed == 0:
+                    fronts[method] = front
+                if folder is not None and keep_fronts:
+                    front.save(folder / "fronts" / f"{method.replace(':', '-')}-{seed}")
+                rows = sorted(
+                    [*rows, {**_row(front), **asked, **where, "identity": identity}],
+                    key=lambda row: _place(row, methods),
+                )
+                if path is not None:
+                    rows = update_rows(path, "compare", command, partial(_merged, mine=rows))
+                have.add((method, seed))
+                done += 1
+    if errors and not done:
+        errors[0].raise_()
     return [row for row in rows if row["method"] in methods and row["seed"] < seeds], fronts
 
 
@@ -130,6 +163,8 @@ def _difference(row: Row, problem: Problem, asked: Mapping[str, Any], identity: 
     found = {"problem": problem.name, **asked}
     if "tasks" in row:
         found["tasks"] = list(problem.tasks)
+    if isinstance(row.get("options"), dict):  # where it was an option of fit, it decided nothing
+        row = {**row, "options": {name: value for name, value in row["options"].items() if name != "progress"}}
     for name, value in found.items():
         if row.get(name, []) != value:
             return f"{name} {row.get(name, [])!r}, and not {value!r}"
@@ -169,24 +204,50 @@ class _Runs(Jobs):
         place: Executor,
         tell: Callable[[str], None],
     ) -> None:
-        device = place.room(options.get("device")).device if runs else "cpu"
+        room = place.room(options.get("device")) if runs else Room(1, "cpu")
+        device, self.slots = room.device, room.slots
+        self.display: StudyProgress | None = None
         names = [f"{method}, seed {seed}" for method, seed in runs]
-        orders = [(method, None if method == "single-task" else preferences, seed) for method, seed in runs]
+        orders: list[tuple[str, int | None, int] | None] = [
+            (method, None if method == "single-task" else preferences, seed) for method, seed in runs
+        ]
+        self._waiting = orders
         common = place.problem or problem, {**options, "device": device}
         super().__init__(train_whole, names, orders, common, device, {"problem": problem, **options})
         self._tell = tell
 
+    def leave_out(self, runs: Sequence[int]) -> None:
+        """Do not train these, if they have not begun."""
+        for i in runs:
+            self._waiting[i] = None
+
     def began(self, i: int, where: Mapping[str, Any]) -> None:
+        if self._waiting[i] is None:
+            return
+        if self.display is not None:
+            self.display.begin(i)
         self._tell(self.names[i])
+
+    def rest(self) -> None:
+        if self.display is not None:
+            self.display.rest()
 
 
 def train_whole(
-    common: tuple[Problem | NamedProblem, Mapping[str, Any]], order: tuple[str, int | None, int], link: Link
-) -> tuple[Front, Row]:
-    """One method with one seed, and where it was trained."""
+    common: tuple[Problem | NamedProblem, Mapping[str, Any]], order: tuple[str, int | None, int] | None, link: Link
+) -> tuple[Front | Exception | Failure | None, Row]:
+    """One method with one seed, and where it was trained; its error if it fails, None for one that is left out."""
+    if order is None:
+        return None, {}
     (problem, options), (method, preferences, seed) = common, order
+    here = is_part_of_study()
     made = problem.make() if isinstance(problem, NamedProblem) else problem
-    return fit(made, method, preferences, seed=seed, **options), environment()
+    with quiet_elsewhere(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is kept
+        try:
+            return fit(made, method, preferences, seed=seed, **options), environment()
+        except Exception as error:
+            return (without_frames(error) if here else failure(error)), {}
 
 
 def _row(front: Front) -> Row:

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from paretomtl._files import check_writable
+from paretomtl.experiments._failed_runs import noting_kept
 from paretomtl.experiments._indicators import fill_indicators
-from paretomtl.experiments._store import Row, environment, load_rows, update_rows
+from paretomtl.experiments._store import Row, environment, load_rows, seconds_here, update_rows
 from paretomtl.experiments._study import Cell, Size, Study
-from paretomtl.training import Executor, Jobs, Link, SerialExecutor
+from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor
+from paretomtl.training._progress import ProgressStyle, quiet_elsewhere
+from paretomtl.training._study_progress import StudyProgress, Tally
 
 _SHOWN = 5  # how many rows a message names
 _REMEDY = "--again trains them anew, and keeps the old rows in a file of their own."
@@ -67,6 +70,7 @@ def run_study(
     command: str = "",
     tell: Callable[[str], None] = lambda text: None,
     executor: Executor | None = None,
+    progress: ProgressStyle = "auto",
 ) -> Progress:
     """Train the cells of a study that are not stored yet, and store the rows of each as soon as there are any.
 
@@ -83,8 +87,13 @@ def run_study(
         again: train cells anew whose rows come from other settings; those rows are moved to ``NAME-old.json``.
         beside: how many other processes train on the same device; if any, it is stored beside the time taken.
         command: what to write down as the command that made the results.
-        tell: called with a line before each cell, and with what else is worth knowing.
+        tell: called with what is worth knowing besides progress, such as rows that are taken over.
         executor: where cells are trained, each as a whole; None for one after another, here.
+        progress: "rich", "plain" or "quiet", of all cells together, with the time left; "auto" as in
+            :func:`paretomtl.fit`.
+
+    Stopped by Ctrl-C, SIGTERM or an error, it says in a note on the exception how many cells are stored. The same call
+    trains the others.
     """
     if executor is not None and seconds is not None:
         raise ValueError(f"'seconds' must be left out with an executor, which begins cells itself. Got {seconds}.")
@@ -102,8 +111,12 @@ def run_study(
     slowest = max((float(row.get("seconds") or 0.0) for row in rows), default=0.0)  # of those that are stored
     wanted = [(cell, _lacking(cell, rows)) for cell in cells if only is None or only in cell.name]
     lacking = [(cell, sorted({seed for seed, _ in gone})) for cell, gone in wanted if gone]
+    asked = len(wanted)
     with executor or SerialExecutor() as place:
-        jobs = _Cells(lacking, data, {"beside": beside} if beside else {}, place, tell)
+        jobs = _Cells(lacking, data, {"beside": beside} if beside else {}, place)
+        known = seconds_here(rows, lambda row: _kind(row["cell"]))
+        stored = asked - len(lacking)
+        tally = Tally(jobs.names, [*map(_kind, jobs.names)], stored=stored, known=known, slots=jobs.slots)
 
         def stop_in_time() -> None:
             spent = time.monotonic() - began
@@ -112,13 +125,16 @@ def run_study(
                 jobs.stop()
 
         stop_in_time()
-        for _, (made, taken) in place.map(jobs):
-            slowest = max(slowest, taken)
-            trained += 1
-            new = {_label(row) for row in made}
-            mine = [row for row in rows if _label(row) not in new] + made
-            rows = update_rows(path, name, command, partial(_with_others, cells=cells, rows=mine))
-            stop_in_time()
+        display = StudyProgress(tally, progress, "cell")
+        with noting_kept(lambda: stored + trained, asked, "cell", path), display as jobs.display:
+            for i, (made, taken) in place.map(jobs):
+                display.end(i)
+                slowest = max(slowest, taken)
+                new = {_label(row) for row in made}
+                mine = [row for row in rows if _label(row) not in new] + made
+                rows = update_rows(path, name, command, partial(_with_others, cells=cells, rows=mine))
+                trained += 1
+                stop_in_time()
     rows = update_rows(path, name, command, lambda stored: fill_indicators(_with_others(stored, cells, rows)))
     return Progress(rows, [cell.name for cell in cells if _lacking(cell, rows)], trained)
 
@@ -130,6 +146,11 @@ def _cells(study: Study, size: Size, seeds: int | None) -> Sequence[Cell]:
     return [cell if seeds is None else replace(cell, seeds=seeds) for cell in study.cells(size)]
 
 
+def _kind(name: str) -> str:
+    """Cells that take about the same time: those that differ in the last part of their names."""
+    return name.rpartition(" / ")[0] or name
+
+
 class _Cells(Jobs):
     """Cells of a study with the seeds that are not stored yet."""
 
@@ -139,15 +160,20 @@ class _Cells(Jobs):
         data: Path | None,
         stamp: Row,
         place: Executor,
-        tell: Callable[[str], None],
     ) -> None:
-        device = place.room(None).device if work else "cpu"
+        room = place.room(None) if work else Room(1, "cpu")
+        device, self.slots = room.device, room.slots
+        self.display: StudyProgress | None = None
         names = [cell.name for cell, _ in work]
         super().__init__(train_cell, names, work, (data, stamp), device, {cell.name: cell for cell, _ in work})
-        self._tell = tell
 
     def began(self, i: int, where: Mapping[str, Any]) -> None:
-        self._tell(self.names[i])
+        if self.display is not None:
+            self.display.begin(i)
+
+    def rest(self) -> None:
+        if self.display is not None:
+            self.display.rest()
 
 
 def train_cell(
@@ -157,7 +183,9 @@ def train_cell(
     (data, stamp), (cell, seeds) = common, work
     began = time.monotonic()
     stamp = {"settings": cell.settings, **stamp, **environment()}
-    return [{"cell": cell.name, **row, **stamp} for row in cell.run(data, seeds)], time.monotonic() - began
+    with quiet_elsewhere():
+        rows = cell.run(data, seeds)
+    return [{"cell": cell.name, **row, **stamp} for row in rows], time.monotonic() - began
 
 
 def _checked(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:

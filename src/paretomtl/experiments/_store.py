@@ -7,6 +7,7 @@ import json
 import math
 import os
 import platform
+import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -65,6 +66,16 @@ def load_rows(path: Path) -> list[Row]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"'{path}' must hold an object with a list of rows. Got something else.")
     return rows
+
+
+def seconds_here(rows: Sequence[Row], kind_of: Callable[[Row], str]) -> dict[str, float]:
+    """How long a run of each kind took on hardware like this machine's, as a mean over stored rows."""
+    here = environment()["hardware"] if rows else ""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if row.get("hardware") == here and row.get("seconds"):
+            found.setdefault(kind_of(row), []).append(float(row["seconds"]))
+    return {kind: statistics.fmean(each) for kind, each in found.items()}
 
 
 def numbers(tensor: Tensor, digits: int = 5) -> Any:

@@ -1,0 +1,91 @@
+"""Runs of a comparison or study that end with an error, and what is kept when all of it ends."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from paretomtl.training._ray_worker import Failure
+from paretomtl.training._stopped import note_kept
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A run of a comparison that raised an error.
+
+    Attributes:
+        method: its method.
+        seed: its seed.
+        error: the error, or what a worker elsewhere sent of it.
+        alone: whether the method succeeded with another seed before.
+    """
+
+    method: str
+    seed: int
+    error: Exception | Failure
+    alone: bool
+
+    def raise_(self) -> None:
+        """Raise the error here."""
+        if isinstance(self.error, Failure):
+            self.error.raise_(f"{self.method}, seed {self.seed}")
+        else:
+            raise self.error
+
+    @property
+    def reason(self) -> str:
+        """Kind and text of the error in one line, and the line of code that raised it."""
+        if isinstance(self.error, Failure):
+            return f"{self.error.kind}: {_one_line(self.error.text)}"
+        frames = traceback.extract_tb(self.error.__traceback__)
+        place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+        return f"{type(self.error).__name__}: {_one_line(str(self.error))}{place}"
+
+    def __str__(self) -> str:
+        others = "" if self.alone else " Its other seeds are left out."
+        return f"{self.method}, seed {self.seed} failed: {self.reason}.{others}"
+
+
+def warn_of_failure(run: FailedRun) -> None:
+    """Warn of a run that failed."""
+    warnings.warn(str(run), stacklevel=3)
+
+
+def without_frames(error: Exception) -> Exception:
+    """An error that no longer holds the models and data of the run that raised it."""
+    traceback.clear_frames(error.__traceback__)
+    return error
+
+
+@contextmanager
+def noting_kept(done: Callable[[], int], total: int, noun: str, path: Path | None) -> Iterator[None]:
+    """Add to whatever ends this how much is stored, and how to go on.
+
+    Args:
+        done: how many runs are done by then.
+        total: how many there are.
+        noun: what they are called.
+        path: the file that they are stored in; None for nowhere.
+    """
+    try:
+        yield
+    except BaseException as error:
+        count = done()
+        if not count and isinstance(error, Exception):  # bad input, most likely
+            raise
+        verb = "is" if count == 1 else "are"
+        if path is None:
+            text = f"{count} of {total} {noun}s {'was' if count == 1 else 'were'} done, and nothing is stored: 'folder'"
+            note_kept(error, f"{text} (--out) keeps each {noun} as it ends.", "with folder")
+        else:
+            text = f"{count} of {total} {noun}s {verb} stored in '{path}'."
+            note_kept(error, f"{text} The same again trains the others alone.", "again")
+        raise
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")

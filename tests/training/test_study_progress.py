@@ -15,7 +15,8 @@ import paretomtl as pm
 from paretomtl.training import _study_progress
 from paretomtl.training._progress import quiet_elsewhere
 from paretomtl.training._signals import Stopping
-from paretomtl.training._study_progress import StudyProgress, Tally, remaining_of
+from paretomtl.training._study_progress import StudyProgress
+from paretomtl.training._time_left import Tally, remaining_of
 from training.test_progress import report
 
 
@@ -98,6 +99,15 @@ def test_runs_are_judged_by_those_of_their_kind() -> None:
     tally.begin(2)
     tally.end(2, failed=True)
     assert tally.left() == 5.0, "a run that failed tells nothing about time"
+
+
+def test_what_comes_before_training_takes_no_share() -> None:
+    clock = Clock()
+    tally = Tally(["a", "b"], ["x", "x"], now=clock)
+    tally.begin(0)
+    clock.seconds = 8.0
+    tally.advance(0, 0.5, seconds=3.0)
+    assert tally.left() == 3.0 + 11.0
 
 
 def test_runs_side_by_side_share_the_time() -> None:

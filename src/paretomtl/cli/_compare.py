@@ -84,10 +84,9 @@ def compare(
     if fronts_ and out is None:
         raise ValueError("'--fronts' must come with '--out', where they are stored.")
     errors = text_console(stderr=True)
-    where_to = (
-        "Results are not stored: --out FOLDER keeps every run." if out is None else f"Results go to {out / RESULTS}."
-    )
-    errors.print(where_to, style="dim", highlight=False, soft_wrap=True)
+    place = "are not stored: --out FOLDER keeps every run" if out is None else f"go to {out / RESULTS}"
+    if not as_json:
+        errors.print(f"Results {place}.", style="dim", highlight=False, soft_wrap=True)
     failed: list[FailedRun] = []
 
     def tell_failed(run: FailedRun) -> None:

@@ -64,9 +64,9 @@ def reproduce(
                 options = [f" --{size}"] if size != "full" else []
                 options += [f" --seeds {seeds}"] if seeds is not None else []
                 command = f"paretomtl reproduce {each}{''.join(options)}"
-                errors.print(
-                    f"Results go to {results_file(folder, each)}.", style="dim", highlight=False, soft_wrap=True
-                )
+                if not as_json:
+                    place = results_file(folder, each)
+                    errors.print(f"Results go to {place}.", style="dim", highlight=False, soft_wrap=True)
                 stored = run_study(
                     each, STUDIES[each], folder, size=size, seeds=seeds, seconds=seconds, only=only, data=data,
                     again=again, command=command, executor=executor, progress=progress,  # type: ignore[arg-type]

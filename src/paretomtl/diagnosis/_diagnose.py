@@ -23,7 +23,8 @@ from paretomtl.training import Strategy
 from paretomtl.training._fit import fit_seeds_whole
 from paretomtl.training._progress import ProgressStyle
 from paretomtl.training._stopped import note_kept
-from paretomtl.training._study_progress import StudyProgress, Tally
+from paretomtl.training._study_progress import StudyProgress
+from paretomtl.training._time_left import Tally
 
 _STEPS = 1000  # for a problem without data, whose epochs are single steps
 _EPOCHS = 5  # for a problem without a recipe

@@ -29,7 +29,8 @@ from paretomtl.training._identity import differing_start, identify_problem
 from paretomtl.training._progress import ProgressStyle, is_part_of_study, quiet_elsewhere
 from paretomtl.training._ray_worker import Failure, failure
 from paretomtl.training._settings import check_problem
-from paretomtl.training._study_progress import StudyProgress, Tally
+from paretomtl.training._study_progress import StudyProgress
+from paretomtl.training._time_left import Tally
 
 RESULTS = "compare.json"
 
@@ -130,6 +131,8 @@ def compare(
         with noting_kept(lambda: done, len(wanted), "run", path), StudyProgress(tally, progress) as jobs.display:
             for i, (front, where) in place.map(jobs):
                 method, seed = runs[i]
+                if isinstance(front, Front) and not front.complete:
+                    raise KeyboardInterrupt  # half a run is no result
                 jobs.display.end(i, failed=not isinstance(front, Front))
                 if front is None:
                     continue
@@ -139,8 +142,6 @@ def compare(
                         jobs.leave_out([j for j, (other, _) in enumerate(runs) if other == method])
                     failed(errors[-1])
                     continue
-                if not front.complete:
-                    raise KeyboardInterrupt  # half a run is no result
                 if seed == 0:
                     fronts[method] = front
                 if folder is not None and keep_fronts:

@@ -81,9 +81,12 @@ def noting_kept(done: Callable[[], int], total: int, noun: str, path: Path | Non
         if path is None:
             text = f"{count} of {total} {noun}s {'was' if count == 1 else 'were'} done, and nothing is stored: 'folder'"
             note_kept(error, f"{text} (--out) keeps each {noun} as it ends.", "with folder")
-        else:
+        elif count:
             text = f"{count} of {total} {noun}s {verb} stored in '{path}'."
             note_kept(error, f"{text} The same again trains the others alone.", "again")
+        else:
+            text = f"None of {total} {noun}s was done, so that nothing is stored yet"
+            note_kept(error, f"{text}: each goes to '{path}' as it ends.", "again")
         raise
 
 

@@ -17,7 +17,8 @@ from paretomtl.experiments._store import Row, environment, load_rows, seconds_he
 from paretomtl.experiments._study import Cell, Size, Study
 from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor
 from paretomtl.training._progress import ProgressStyle, quiet_elsewhere
-from paretomtl.training._study_progress import StudyProgress, Tally
+from paretomtl.training._study_progress import StudyProgress
+from paretomtl.training._time_left import Tally
 
 _SHOWN = 5  # how many rows a message names
 _REMEDY = "--again trains them anew, and keeps the old rows in a file of their own."

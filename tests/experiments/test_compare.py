@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from paretomtl.experiments import (
     summaries,
     verdict,
 )
+from paretomtl.experiments._compare import train_whole
+from paretomtl.training._ray_worker import Failure
 
 
 def row(method: str, losses: Any, seed: int = 0, **fields: Any) -> dict[str, Any]:
@@ -152,6 +155,18 @@ def test_runs_that_fail_do_not_cost_the_others(tmp_path: Path, monkeypatch: pyte
     assert len(rows) == 6
 
 
+def test_an_error_elsewhere_is_sent_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a worker in another process: an exception may hold what cannot be sent."""
+    failing(monkeypatch, ("mgda", 0))
+    sent, where = train_whole((pm.problems.quadratic(), {}), ("mgda", None, 0), None)  # type: ignore[arg-type]
+    assert isinstance(sent, Failure)
+    run = FailedRun("mgda", 0, pickle.loads(pickle.dumps(sent)), alone=False)
+    assert str(run) == "mgda, seed 0 failed: ValueError: mgda cannot be trained. Its other seeds are left out."
+    assert where == {}
+    with pytest.raises(RuntimeError, match=r"(?s)shard mgda, seed 0 failed on its worker.*mgda cannot be trained"):
+        run.raise_()
+
+
 def test_an_error_of_every_method_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = failing(monkeypatch, ("mgda", 0), ("linear", 0))
     with pytest.raises(ValueError, match="mgda cannot be trained") as error:
@@ -181,8 +196,9 @@ def test_how_progress_is_shown_is_no_option_of_the_runs(tmp_path: Path) -> None:
     old = [{**row, "options": {**row["options"], "progress": "quiet"}} for row in rows]
     save_rows(tmp_path / "compare.json", "compare", "", old)
     assert compare(of, ["linear"], 1, progress="plain", **quick)[1] == {}, "nothing is trained"
-    with pytest.raises(ValueError, match="'progress' must be one of"):
+    with pytest.raises(ValueError, match="'progress' must be one of") as error:
         compare(of, ["linear"], 2, progress="loud", **quick)  # type: ignore[arg-type]
+    assert not hasattr(error.value, "__notes__")
 
 
 def regression(**changes: Any) -> pm.Problem:

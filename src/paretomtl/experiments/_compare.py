@@ -26,7 +26,7 @@ from paretomtl.methods import resolve_method
 from paretomtl.problems import NamedProblem, Problem
 from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor, fit
 from paretomtl.training._identity import differing_start, identify_problem
-from paretomtl.training._progress import ProgressStyle, is_part_of_study, quiet_elsewhere
+from paretomtl.training._progress import ProgressStyle, choose_style, is_part_of_study, quiet_elsewhere
 from paretomtl.training._ray_worker import Failure, failure
 from paretomtl.training._settings import check_problem
 from paretomtl.training._study_progress import StudyProgress
@@ -88,6 +88,7 @@ def compare(
     strangers = [name for name in options if name not in _OPTIONS]
     if strangers:
         raise TypeError(f"'options' must be arguments of fit. Got {strangers[0]!r} instead.")
+    choose_style(progress)
     folder = None if folder is None else as_path("folder", folder)
     require("moocore", "indicators")
     if folder is not None:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from cli.test_training_commands import call, here, run
 from paretomtl._locks import Lock
+from paretomtl.cli._again import resuming
 from paretomtl.cli._app import app
 
 __all__ = ["here"]
@@ -122,6 +123,16 @@ def test_an_error_in_the_users_code_keeps_the_command_that_goes_on(
     assert shlex.split(command.removeprefix("Go on with: paretomtl ")) == [*arguments, "--resume"]
 
 
+def test_the_command_of_several_processes_names_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paretomtl.cli._again._asked", ["run", "a b", "--resume"])
+    assert resuming() == "paretomtl run 'a b' --resume"
+    monkeypatch.setattr("paretomtl.cli._again.started_beside_others", lambda: True)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    for world, options in (("2", "--nproc-per-node 2"), ("4", "...")):
+        monkeypatch.setenv("WORLD_SIZE", world)
+        assert resuming() == f"torchrun {options} -m paretomtl run 'a b' --resume"
+
+
 def test_a_method_that_fails_does_not_cost_the_others(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no room\nat all")
@@ -153,8 +164,10 @@ def test_sigterm_ends_a_study_with_its_code(here: Path, monkeypatch: pytest.Monk
     def trained(*_: Any, **__: Any) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("paretomtl.cli._reproduce.run_study", trained)
-    assert "Stopped." in call("reproduce", "synthetic", "--smoke", code=143)
+    monkeypatch.setattr("paretomtl.experiments._runner.train_cell", trained)
+    text = call("reproduce", "weights", "--smoke", "--out", "r", code=143)
+    assert "Stopped.\nNone of 4 cells was done, so that nothing is stored yet: each goes to 'r/weights.json'" in text
+    assert printed_command(text, "Go on with") == ["reproduce", "weights", "--smoke", "--out", "r"]
 
 
 def test_a_front_that_could_not_be_stored_has_its_code(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

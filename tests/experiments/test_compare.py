@@ -145,9 +145,9 @@ def test_runs_that_fail_do_not_cost_the_others(tmp_path: Path, monkeypatch: pyte
     rows, _ = compare(of, ["mgda", "linear"], 3, failed=found.append, **quick)
     assert tried == [("mgda", 0), ("linear", 0), ("linear", 1), ("linear", 2)]
     assert [(row["method"], row["seed"]) for row in rows] == [("linear", 0), ("linear", 2)]
-    assert [(run.method, run.seed, run.alone) for run in found] == [("mgda", 0, False), ("linear", 1, True)]
+    assert [(run.method, run.seed, run.left_out) for run in found] == [("mgda", 0, 2), ("linear", 1, 0)]
     assert str(found[0]).startswith("mgda, seed 0 failed: ValueError: mgda cannot be trained (test_compare.py, line ")
-    assert str(found[0]).endswith("Its other seeds are left out.")
+    assert str(found[0]).endswith("Further seeds are left out: 2.")
     with pytest.warns(UserWarning, match="linear, seed 1 failed"):
         compare(of, ["linear"], 3, **quick)
     monkeypatch.undo()
@@ -160,8 +160,8 @@ def test_an_error_elsewhere_is_sent_as_text(monkeypatch: pytest.MonkeyPatch) -> 
     failing(monkeypatch, ("mgda", 0))
     sent, where = train_whole((pm.problems.quadratic(), {}), ("mgda", None, 0), None)  # type: ignore[arg-type]
     assert isinstance(sent, Failure)
-    run = FailedRun("mgda", 0, pickle.loads(pickle.dumps(sent)), alone=False)
-    assert str(run) == "mgda, seed 0 failed: ValueError: mgda cannot be trained. Its other seeds are left out."
+    run = FailedRun("mgda", 0, pickle.loads(pickle.dumps(sent)))
+    assert str(run) == "mgda, seed 0 failed: ValueError: mgda cannot be trained."
     assert where == {}
     with pytest.raises(RuntimeError, match=r"(?s)shard mgda, seed 0 failed on its worker.*mgda cannot be trained"):
         run.raise_()

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import os
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -264,6 +265,11 @@ def _solutions(front: Front, columns: dict[str, list[float]], split: str, *, sta
         values = [f"{values[i]:.4g}" for values in columns.values()]
         table.add_row(str(k), *([direction] if status else []), *values, *([word] if status else []))
     return table
+
+
+def print_above(text: str) -> None:
+    """A line on standard error, above a bar that is drawn there: another console would write into the bar."""
+    print(escaped(text), file=sys.stderr, flush=True)
 
 
 def print_json(content: Any) -> None:

@@ -29,6 +29,7 @@ from paretomtl.cli._common import (
     clean_errors,
     find_optimizer,
     find_problem,
+    print_above,
     print_front,
     print_json,
 )
@@ -91,7 +92,7 @@ def compare(
 
     def tell_failed(run: FailedRun) -> None:
         failed.append(run)
-        errors.print(str(run), style="yellow", highlight=False, soft_wrap=True)
+        print_above(str(run))
 
     options: dict[str, Any] = {
         "epochs": epochs,

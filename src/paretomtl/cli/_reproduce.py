@@ -11,7 +11,7 @@ from rich.text import Text
 
 from paretomtl._files import check_writable
 from paretomtl._terminal import text_console
-from paretomtl.cli._common import ProgressName, clean_errors, print_json
+from paretomtl.cli._common import ProgressName, clean_errors, print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.experiments import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
 from paretomtl.report import DRAWINGS
@@ -70,7 +70,7 @@ def reproduce(
                 stored = run_study(
                     each, STUDIES[each], folder, size=size, seeds=seeds, seconds=seconds, only=only, data=data,
                     again=again, command=command, executor=executor, progress=progress,  # type: ignore[arg-type]
-                    tell=lambda text: errors.print(text, highlight=False, soft_wrap=True),
+                    tell=print_above,
                 )  # fmt: skip
             found[each] = _told(each, STUDIES[each], stored, folder, quiet=as_json, began=began, size=size)
     if as_json:

@@ -138,9 +138,8 @@ def compare(
                 if front is None:
                     continue
                 if not isinstance(front, Front):
-                    errors.append(FailedRun(method, seed, front, alone=method in {m for m, _ in have}))
-                    if not errors[-1].alone:
-                        jobs.leave_out([j for j, (other, _) in enumerate(runs) if other == method])
+                    succeeded = method in {known for known, _ in have}
+                    errors.append(FailedRun(method, seed, front, 0 if succeeded else jobs.leave_out(method)))
                     failed(errors[-1])
                     continue
                 if seed == 0:
@@ -213,19 +212,22 @@ class _Runs(Jobs):
         orders: list[tuple[str, int | None, int] | None] = [
             (method, None if method == "single-task" else preferences, seed) for method, seed in runs
         ]
-        self._waiting = orders
+        self._waiting, self._begun = orders, set[int]()
         common = place.problem or problem, {**options, "device": device}
         super().__init__(train_whole, names, orders, common, device, {"problem": problem, **options})
         self._tell = tell
 
-    def leave_out(self, runs: Sequence[int]) -> None:
-        """Do not train these, if they have not begun."""
-        for i in runs:
+    def leave_out(self, method: str) -> int:
+        """Do not train the runs of a method that have not begun; how many these are."""
+        late = [i for i, order in enumerate(self._waiting) if order and order[0] == method and i not in self._begun]
+        for i in late:
             self._waiting[i] = None
+        return len(late)
 
     def began(self, i: int, where: Mapping[str, Any]) -> None:
         if self._waiting[i] is None:
             return
+        self._begun.add(i)
         if self.display is not None:
             self.display.begin(i)
         self._tell(self.names[i])

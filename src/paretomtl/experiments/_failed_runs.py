@@ -21,13 +21,13 @@ class FailedRun:
         method: its method.
         seed: its seed.
         error: the error, or what a worker elsewhere sent of it.
-        alone: whether the method succeeded with another seed before.
+        left_out: how many further seeds of the method are not tried, as it has not succeeded with any.
     """
 
     method: str
     seed: int
     error: Exception | Failure
-    alone: bool
+    left_out: int = 0
 
     def raise_(self) -> None:
         """Raise the error here."""
@@ -46,7 +46,7 @@ class FailedRun:
         return f"{type(self.error).__name__}: {_one_line(str(self.error))}{place}"
 
     def __str__(self) -> str:
-        others = "" if self.alone else " Its other seeds are left out."
+        others = f" Further seeds are left out: {self.left_out}." if self.left_out else ""
         return f"{self.method}, seed {self.seed} failed: {self.reason}.{others}"
 
 

@@ -94,7 +94,8 @@ class StudyProgress:
         """The same as rich draws it, with the display of the run under way below."""
         text = require("rich.text", "cli").Text(escaped(self._head()), no_wrap=True, overflow="ellipsis")
         row = bar_line(self.tally.share(), "", self._times())
-        inner = [] if self._inner is None else [report_panel(self._report, *self._inner)]
+        now, report = self._inner, self._report  # another thread draws, and training goes on
+        inner = [] if now is None else [report_panel(report, *now)]
         return require("rich.console", "cli").Group(text, row, *inner)
 
     def _head(self) -> str:

@@ -127,7 +127,8 @@ class Tally:
         found = paces.get(kind, self._known.get(kind))
         if found is not None:
             return found
-        others = [*(statistics.fmean(each) for each in self._seconds.values()), *paces.values(), *self._known.values()]
+        ended = [statistics.fmean(each) for each in list(self._seconds.values())]
+        others = [*ended, *paces.values(), *self._known.values()]
         return statistics.fmean(others) if others else None
 
 

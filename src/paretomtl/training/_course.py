@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from paretomtl._random import (
-    isolated_randomness,
     model_seed,
     random_state,
     rank_seed,
@@ -22,10 +21,10 @@ from paretomtl._random import (
 )
 from paretomtl._version import made_by
 from paretomtl.front import Front
-from paretomtl.methods import slice_state
-from paretomtl.training._batches import Batches, Resident, first_part, make_batches
+from paretomtl.training._batches import Batches, first_part, make_batches
 from paretomtl.training._checks import check_problem, first_batch
-from paretomtl.training._evaluate import Scores, evaluate
+from paretomtl.training._evaluate import Scores
+from paretomtl.training._execution import Execution
 from paretomtl.training._identity import differing_start, measure_start
 from paretomtl.training._models import make_modules, named_tensors
 from paretomtl.training._outcome import Best, Stage, by_group, front_of
@@ -33,12 +32,11 @@ from paretomtl.training._progress import Callback, close, tell
 from paretomtl.training._remarks import remarks
 from paretomtl.training._reports import make_report
 from paretomtl.training._run import CONFIG, RunFolder, taking_up
-from paretomtl.training._runners import Graphed, Launched, Runner
 from paretomtl.training._settings import Settings
 from paretomtl.training._signals import Stopping
 from paretomtl.training._step import Group
 from paretomtl.training._stopped import note_run_kept
-from paretomtl.training._strategies import Choice, Plan, choose
+from paretomtl.training._strategies import Choice
 from paretomtl.training._trace import Trace
 
 _REPORT_SECONDS = 0.5  # between reports of a problem without data, whose epochs are single steps
@@ -50,14 +48,12 @@ class Course:
     """A run from its start, or from its last checkpoint, to its fronts.
 
     Attributes:
-        groups: the models, in groups that step together.
         epoch: how many epochs are done.
         step: how many steps of the current epoch are done.
         number: how many steps are done in all.
         total: how many steps are planned; 0 when that is not known.
         stopping: whether the user wants to stop after the current step, in any process.
         finished: the front of a run that was complete already.
-        choice: how the models are trained.
     """
 
     def __init__(
@@ -90,8 +86,8 @@ class Course:
             with taking_up(folder.path / CONFIG):
                 taken = Choice.of(stored["taken"])
         self._untrained: nn.Module | None = copy.deepcopy(modules[0])
-        self.groups, self.choice = self._build(modules, first, taken)
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
+        self._models = Execution(settings, modules, self._splits, first, taken, self.total, self._trace)
         self._stages: list[Stage] = []
         self._best = Best(self.groups) if settings.keep == "best" else None
         self._seconds = 0.0
@@ -105,11 +101,16 @@ class Course:
             self._ranks.check_same(config)
             if folder is not None:
                 self._open(folder, stored, {**config, "start": self._ranks.from_first(lambda: self.start(config))})
-        graphed = self.choice.strategy == "graphed"
-        assert not graphed or isinstance(self._train, Resident)
-        runner: type[Runner] = Graphed if graphed else Launched
-        every, workers = settings.weigh_every, self.choice.workers
-        self._runner = runner(self.groups, self._train, self._trace, self.total, every, workers)
+
+    @property
+    def groups(self) -> list[Group]:
+        """The models, in groups that step together."""
+        return self._models.groups
+
+    @property
+    def choice(self) -> Choice:
+        """How the models are trained."""
+        return self._models.choice
 
     def config(self, settings: Settings) -> dict[str, Any]:
         """What must be the same for a run of these settings to be resumed."""
@@ -126,7 +127,7 @@ class Course:
     def batches(self, epoch: int) -> Iterator[Any]:
         """What is left of an epoch. Until a step is done, there is nothing whole that could be stored."""
         self._untrained = None  # training has better use for its memory
-        source = self._runner.epoch(self._settings.seeds[0], epoch, self.step, self.number)
+        source = self._models.epoch(epoch, self.step, self.number)
         while True:
             self._whole = False
             batch = next(source, _NOTHING)
@@ -139,10 +140,10 @@ class Course:
         """One step of all models; keep them first where the method is about to drop its constraints."""
         if self.number in self._settings.method.snapshots(self.total):
             self._stages.append(self._stage([self.epoch] * self._count))
-        self._runner.step(batch, self.number)
+        self._tell_fallback(self._models.step(batch, self.epoch, self.step, self.number))
         self._trace.count()
         if self._settings.schedule == "step":
-            self._step_schedulers()
+            self._models.step_schedulers()
         self.step += 1
         self.number += 1
         self._whole = True
@@ -162,7 +163,7 @@ class Course:
         self.epoch += 1
         self.step = 0
         if self._settings.schedule == "epoch":
-            self._step_schedulers()
+            self._models.step_schedulers()
         scores = None
         if "val" in self._splits:
             scores = self._evaluate("val")
@@ -187,7 +188,7 @@ class Course:
             epochs = self._best.epochs(self.epoch)
         stages = [*self._stages, self._stage(epochs)]
         self._warn(stages[-1])
-        how, seconds = f"{self.choice.strategy}: {self.choice.reason}", self._elapsed()
+        how, seconds = str(self._models), self._elapsed()
         how += f"; {self._ranks.size} processes" if self._ranks.several else ""
         fronts = [
             front_of(settings, i, stages, self._trace, how, seconds, complete) for i in range(len(settings.seeds))
@@ -207,7 +208,7 @@ class Course:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.__exit__()
-        self._runner.close()
+        self._models.close()
         try:
             alone = not self._ranks.several  # others may be elsewhere, and would wait for each other
             if error is not None and alone and self._whole and (self._train.resumes_inside or self.step == 0):
@@ -272,7 +273,7 @@ class Course:
             "step": self.step,
             "number": self.number,
             "seconds": self._elapsed(),
-            "groups": [group.stored() for group in self.groups],
+            **self._models.stored(),
             "trace": self._trace.state(),
             "stages": [vars(stage) for stage in self._stages],
             "best": None if self._best is None else self._best.state(),
@@ -284,8 +285,7 @@ class Course:
         self.epoch, self.step, self.number = state["epoch"], state["step"], state["number"]
         self._stored_epoch = self.epoch
         self._seconds = state["seconds"]
-        for group, stored in zip(self.groups, state["groups"], strict=True):
-            group.load(stored)
+        self._models.load(state)
         self._trace.load(state["trace"])
         self._stages = [Stage(**stage) for stage in state["stages"]]
         if self._best is not None:
@@ -310,42 +310,19 @@ class Course:
             shares=settings.shares,
         )
 
-    def _build(self, modules: list[nn.Module], batch: Any, taken: Choice | None) -> tuple[list[Group], Choice]:
-        settings = self._settings
-        parts = [slice_state(settings.method.init(rows), settings.subproblems) for rows in settings.vectors]
-        state = {name: torch.cat([part[name] for part in parts]).to(settings.device) for name in parts[0]}
-        plan = Plan(
-            settings.problem,
-            settings.method,
-            settings.optimizer,
-            settings.scheduler_for(self.total),
-            settings.clip_norm,
-            settings.autocast,
-            settings.compiler,
-            settings.schedule,
-            settings.shares,
-        )
-        wanted = settings.strategy, settings.workers
-        choice = taken or choose(plan, wanted, modules, state, self._train, batch, self.total)
-        return choice.groups(plan, modules, state), choice
-
-    def _step_schedulers(self) -> None:
-        for group in self.groups:
-            if group.scheduler is not None:
-                group.scheduler.step()
-
     def _evaluate(self, split: str) -> Scores:
-        for group in self.groups:
-            group.settle()
-        problem, batches = self._settings.problem, self._splits[split]
-        with isolated_randomness():
-            seed_everything(0)
-            if not self._ranks.several:  # of several, none may leave on its own to try again
-                try:
-                    return evaluate(problem, self.groups, batches)
-                except torch.OutOfMemoryError:
-                    seed_everything(0)
-            return evaluate(problem, self.groups, batches, at_once=False, ranks=self._ranks)
+        scores, failed = self._models.evaluate(split, self.number)
+        self._tell_fallback(failed)
+        return scores
+
+    def _tell_fallback(self, failed: str) -> None:
+        """Say what a stack could not do, if anything, once its models have done it one after another."""
+        fallback = self._models.fallback
+        if not failed or fallback is None:
+            return
+        if self._folder is not None:
+            self._folder.log("fallback", epoch=self.epoch, step=self.number, what=failed, reason=fallback.reason)
+        fallback.warn(failed)
 
     def _warn(self, stage: Stage) -> None:
         """Say what the caller should not overlook."""

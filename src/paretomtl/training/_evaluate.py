@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from paretomtl._files import load_tensors
 from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, ChangedBatchError, count_samples, map_tensors, unchanged
 from paretomtl.training._models import Models, Single
+from paretomtl.training._modules import copy_template
 from paretomtl.training._ranks import Ranks
 from paretomtl.training._step import Group
 
@@ -139,7 +139,7 @@ class _Tally:
 
     def _seen_by_metrics(self, k: int, rest: list[Any]) -> tuple[Any, Any]:
         if self._problem.takes_model:
-            return _one_of(self._models, k), rest
+            return model_of(self._models, k), rest
         outputs = [_one_output(self._models, part, k) for part in self._outputs]
         return _concatenate(outputs), _concatenate(rest)
 
@@ -164,11 +164,11 @@ def _one_output(models: Models, outputs: Any, k: int) -> Any:
     return outputs if isinstance(models, Single) else map_tensors(lambda tensor: tensor[k], outputs)
 
 
-def _one_of(models: Models, k: int) -> nn.Module:
+def model_of(models: Models, k: int) -> nn.Module:
     """Model k as an ordinary module."""
     if isinstance(models, Single):
         return models.module
-    module = copy.deepcopy(models.module)
+    module = copy_template(models.module)
     load_tensors(module, {name: tensor[k] for name, tensor in models.tensors().items()})
     return module
 

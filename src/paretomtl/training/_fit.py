@@ -79,7 +79,8 @@ def fit(
             ordinary modules side by side where these cannot be stacked, or have wide convolutions and are measured to
             be faster. "auto" takes "graphed" where it can, and else measures the other two; models that can be neither
             captured nor stacked go one after another. The front says what was taken, and why. A stack that does not fit
-            into the memory of a GPU is cut into stacks that do.
+            into the memory of a GPU is cut into stacks that do. One that fails in the middle of a run goes on one model
+            after another, from the step that failed, with a warning.
         device: where to train; the GPU if there is one.
         precision: of parameters and floating-point data, "float32" or "float64". On a GPU, "tf32" multiplies float32
             numbers with ten bits of mantissa, and "float32" with all, whatever torch is set to outside; "bfloat16"

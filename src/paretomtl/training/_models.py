@@ -37,6 +37,7 @@ class Models(ABC):
         count: K.
         trained: the parameters to train, by name, as the optimizer gets them.
         captured: the shared representations of the last forward pass, where the problem names their module.
+        hook: what captures them.
     """
 
     count: int
@@ -48,7 +49,7 @@ class Models(ABC):
         self.captured: list[Tensor] = []
         self._capturing = False
         self._runner = ModelWithLosses(problem, module)
-        self._hook()
+        self.hook = self._hook()
 
     @abstractmethod
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
@@ -108,10 +109,10 @@ class Models(ABC):
             for module, mode in modes.items():
                 module.training = mode
 
-    def _hook(self) -> None:
+    def _hook(self) -> torch.utils.hooks.RemovableHandle | None:
         name = self.problem.representation
         if name is None:
-            return
+            return None
         modules = dict(self.module.named_modules())
         if not name or name not in modules:
             raise ValueError(f"'representation' must name a submodule of the model. Got {name!r} instead.")
@@ -126,7 +127,8 @@ class Models(ABC):
                 )
             return self._capture(output)
 
-        modules[name].register_forward_hook(keep)
+        handle: torch.utils.hooks.RemovableHandle = modules[name].register_forward_hook(keep)
+        return handle
 
     @abstractmethod
     def _capture(self, output: Tensor) -> Tensor:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterable
 
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
+
+from paretomtl.training._batches import map_tensors
 
 
 def settle_modes(module: nn.Module) -> None:
@@ -57,3 +61,25 @@ def check_hooks(name: str, parameters: Iterable[tuple[str, Tensor]]) -> None:
             f"'{name}' must have no register_post_accumulate_grad_hook: gradients are taken task by task, and hooks "
             f"that wait for the sum never run. Got {', '.join(map(repr, found[:3]))}: let the optimizer do it."
         )
+
+
+def copy_template(module: nn.Module) -> nn.Module:
+    """A copy of a module that a stack was run through, for values of one model.
+
+    What its passes kept for a look, such as attention maps, are tensors of vmap or parts of a graph, which cannot be
+    copied. The next pass of the copy writes its own.
+    """
+    memo: dict[int, Tensor] = {}
+
+    def leave_out(tensor: Tensor) -> Tensor:
+        if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            memo[id(tensor)] = torch.empty(0)
+        elif not tensor.is_leaf:
+            memo[id(tensor)] = tensor.detach()
+        return tensor
+
+    for part in module.modules():
+        for name, value in vars(part).items():
+            if name not in ("_parameters", "_buffers", "_modules"):
+                map_tensors(leave_out, value)
+    return copy.deepcopy(module, memo)

@@ -93,6 +93,7 @@ class Best:
 
     def consider(self, epoch: int, scores: Scores, groups: Sequence[Group], settings: Settings, seen: Tensor) -> None:
         """Take every model that is better now than it was; ``seen [T, K, m]`` are the losses of all epochs so far."""
+        self._follow(groups)
         method = settings.method
         state = {name: tensor.cpu() for name, tensor in _joined([group.state for group in groups]).items()}
         scale = method.scale_of(state)
@@ -121,8 +122,17 @@ class Best:
             for name, tensor in group.models.tensors().items():
                 kept[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, kept[name])
 
+    def _follow(self, groups: Sequence[Group]) -> None:
+        """Sort what is kept by groups, which may be others than before: stacks are taken apart where they fail."""
+        if len(groups) == len(self._tensors):
+            return
+        parts = zip(*(by_group(tensor, groups) for tensor in _joined(self._tensors).values()), strict=True)
+        names = list(self._tensors[0])
+        self._tensors = [{name: t.clone() for name, t in zip(names, part, strict=True)} for part in parts]
+
     def give_back(self, groups: Sequence[Group]) -> None:
         """Put every model back to its best, if it ever was on validation."""
+        self._follow(groups)
         known = torch.tensor([epoch > 0 for epoch in self._epochs])
         for group, kept, rows in zip(groups, self._tensors, by_group(known, groups), strict=True):
             group.models.restore(rows.to(group.alive.device), kept)

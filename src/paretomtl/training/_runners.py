@@ -67,10 +67,22 @@ class Runner(ABC):
     def step(self, item: Any, number: int) -> None:
         """Advance all groups by one step."""
 
-    def take(self, batch: Any, number: int | Tensor, *, weigh: bool, labelled: bool | None = None) -> None:
-        """One step of all groups on a batch, launched here and now."""
+    def finish(self, batch: Any, number: int, done: Sequence[Taken]) -> None:
+        """Launch a step that the first models have taken already, with the groups of the others."""
+        self.take(batch, number, weigh=number % self.every == 0, done=done)
+
+    def take(
+        self,
+        batch: Any,
+        number: int | Tensor,
+        *,
+        weigh: bool,
+        labelled: bool | None = None,
+        done: Sequence[Taken] = (),
+    ) -> None:
+        """One step of all groups on a batch, launched here and now; ``done`` is that of the first models, if any."""
         options = {"number": number, "total": self.total, "weigh": weigh, "labelled": labelled}
-        taken = self._step_all(batch, options)
+        taken = [*done, *self._step_all(self.groups[_count(done) :], batch, options)]
         self.trace.add(taken)
         if batch is not None and len(self.groups) > 1:
             self._take_out_unlike(torch.cat([part.counts for part in taken]))
@@ -79,9 +91,14 @@ class Runner(ABC):
         """End the threads that step groups side by side."""
         self._workers.close()
 
-    def _step_all(self, batch: Any, options: dict[str, Any]) -> list[Taken]:
-        """What every group saw and did in one step, in their order."""
-        return self._workers.step(self.groups, batch, **options)
+    @property
+    def done(self) -> list[Taken]:
+        """What groups did in a step that failed at another one."""
+        return self._workers.taken
+
+    def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[Taken]:
+        """What these groups saw and did in one step, in their order."""
+        return self._workers.step(groups, batch, **options)
 
     def _take_out_unlike(self, counts: Tensor) -> None:
         """A task that is NaN for some living models and not for others was not without labels: those models broke."""
@@ -194,13 +211,13 @@ class Graphed(Runner):
         models = self.groups[0].models
         return numbers_outside(models.problem.losses, models.module)
 
-    def _step_all(self, batch: Any, options: dict[str, Any]) -> list[Taken]:
+    def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[Taken]:
         if not self._sides or not self._forked:
-            return super()._step_all(batch, options)
+            return super()._step_all(groups, batch, options)
         here, taken = torch.cuda.current_stream(), []
         for side in self._sides:
             side.wait_stream(here)
-        for k, group in enumerate(self.groups):
+        for k, group in enumerate(groups):
             with torch.cuda.stream(self._sides[k % len(self._sides)]):
                 taken += self._workers.step([group], batch, **options)
         for side in self._sides:
@@ -247,6 +264,11 @@ class Graphed(Runner):
                 fixed = {name: value for name, value in part.items() if name not in left_out}
                 found.append((fixed, float(part["lr"])))
         return found
+
+
+def _count(taken: Sequence[Taken]) -> int:
+    """How many models took a step."""
+    return sum(len(part.losses) for part in taken)
 
 
 def _new_stream(device: torch.device) -> torch.cuda.Stream:

@@ -17,6 +17,7 @@ from paretomtl.training._gradients import zero
 from paretomtl.training._look import Found, alike, look, look_at_parts
 from paretomtl.training._models import Models, Stack
 from paretomtl.training._ranks import Ranks
+from paretomtl.training._undo import undone_on_failure
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Group:
         weights: ``[K, m]`` of the last step that weighed; None before the first.
         previous: parameters and buffers one step ago, which still had finite losses.
         older: the same two steps ago, for models in groups of their own, whose losses are compared after the step.
+        failed: the error of a forward pass of a stack, which left everything as it was.
+        draws_on_host: whether passes draw from NumPy's or Python's generator; None where that is not known yet.
     """
 
     models: Models
@@ -52,6 +55,8 @@ class Group:
     weights: Tensor | None = field(init=False, default=None)
     previous: Kept = field(init=False)
     older: Kept | None = field(init=False)
+    failed: Exception | None = field(init=False, default=None)
+    draws_on_host: bool | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.previous = self.models.copy()
@@ -186,11 +191,12 @@ def train_step(
             batch, and so waits for the device; a batch that proves True wrong is left out; False takes m passes.
     """
     models = group.models
-    if isinstance(batch, Cut):
-        found = look_at_parts(group, batch, number=number, total=total, weigh=weigh)
-        group.ranks.follow_first(models.held())
-    else:
-        found = look(group, batch, number=number, total=total, weigh=weigh, labelled=labelled)
+    with undone_on_failure([group]):
+        if isinstance(batch, Cut):
+            found = look_at_parts(group, batch, number=number, total=total, weigh=weigh)
+            group.ranks.follow_first(models.held())
+        else:
+            found = look(group, batch, number=number, total=total, weigh=weigh, labelled=labelled)
     weights, updates, present = found.weights, found.updates, found.present
     if group.weights is None:
         group.weights = weights

@@ -39,6 +39,8 @@ class Workers:
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
+        self.taken: list[Taken] = []
+        """What the groups saw and did in the last step, up to the one that failed, if one did."""
         self._pool = ThreadPoolExecutor(count, "paretomtl") if count > 1 else None
 
     def step(self, groups: Sequence[Group], batch: Any, **options: Any) -> list[Taken]:
@@ -46,7 +48,7 @@ class Workers:
 
         The options are those of :func:`~paretomtl.training._step.train_step`.
         """
-        taken = []
+        self.taken = taken = []
         for start in range(0, len(groups), self.count):
             wave = groups[start : start + self.count]
             if self._pool is None or len(wave) == 1:

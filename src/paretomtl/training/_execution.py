@@ -1,0 +1,166 @@
+"""The models of a run while they train: their groups, what steps them, and the fallback where a stack fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl.methods import slice_state
+from paretomtl.training._batches import Batches, Resident
+from paretomtl.training._evaluate import Scores, evaluate
+from paretomtl.training._fallback import Fallback, attempt, take_apart
+from paretomtl.training._runners import Graphed, Launched, Runner
+from paretomtl.training._settings import Settings
+from paretomtl.training._strategies import Choice, Plan, choose
+from paretomtl.training._trace import Trace
+from paretomtl.training._undo import undone_on_failure
+
+
+class Execution:
+    """The models of a run, in groups that step together.
+
+    A stack that fails in a step or an evaluation is left as it was before. Its models then do the same work one after
+    another, and go on like this. An error that a model alone raises is one of the user's code, and is raised as it is.
+
+    Args:
+        settings: what was asked for.
+        modules: the models, untrained.
+        splits: the data.
+        batch: the first one, for trials.
+        taken: how to train, where that is known; None finds out.
+        total: how many steps are planned; 0 when that is not known.
+        trace: adds up what the steps see.
+
+    Attributes:
+        groups: the models, in groups that step together.
+        choice: how they are trained now.
+        fallback: where stacks were left, and why; None as long as that did not happen.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        modules: Sequence[nn.Module],
+        splits: Mapping[str, Batches],
+        batch: Any,
+        taken: Choice | None,
+        total: int,
+        trace: Trace,
+    ) -> None:
+        parts = [slice_state(settings.method.init(rows), settings.subproblems) for rows in settings.vectors]
+        state = {name: torch.cat([part[name] for part in parts]).to(settings.device) for name in parts[0]}
+        self._plan = Plan(
+            settings.problem,
+            settings.method,
+            settings.optimizer,
+            settings.scheduler_for(total),
+            settings.clip_norm,
+            settings.autocast,
+            settings.compiler,
+            settings.schedule,
+            settings.shares,
+        )
+        self._settings, self._splits, self._total, self._trace = settings, splits, total, trace
+        self._runner: Runner | None = None
+        self._source: Iterator[Any] = iter(())
+        wanted = settings.strategy, settings.workers
+        self.choice = taken or choose(self._plan, wanted, modules, state, splits["train"], batch, total)
+        self.groups = self.choice.groups(self._plan, modules, state)
+        self.fallback: Fallback | None = None
+
+    def __str__(self) -> str:
+        return str(self.fallback or f"{self.choice.strategy}: {self.choice.reason}")
+
+    def stored(self) -> dict[str, Any]:
+        """The groups, and what became of stacks, for a checkpoint."""
+        fallen = {} if self.fallback is None else {"fallback": vars(self.fallback)}
+        return {"groups": [group.stored() for group in self.groups], **fallen}
+
+    def load(self, stored: Mapping[str, Any]) -> None:
+        """Go back to what :meth:`stored` returned, before the first step here."""
+        fallback = Fallback.of(stored.get("fallback"))
+        if fallback is not None:
+            self._leave_stacks(fallback)
+        for group, each in zip(self.groups, stored["groups"], strict=True):
+            group.load(each)
+
+    def epoch(self, epoch: int, start: int, number: int) -> Iterator[Any]:
+        """What to hand to :meth:`step`, from step ``start`` of an epoch on, when ``number`` steps are done in all."""
+        self._open_epoch(epoch, start, number)
+        while True:
+            try:
+                item = next(self._source)  # another one after a captured stack was left
+            except StopIteration:
+                return
+            yield item
+
+    def step(self, item: Any, epoch: int, start: int, number: int) -> str:
+        """Advance all models by one step; return what a stack could not do, if anything."""
+        runner = self._running()
+        _, failed = attempt(lambda: runner.step(item, number), self.groups)
+        if failed is None:
+            return ""
+        done = runner.done
+        self._leave_stacks(Fallback.after(number, self.choice, failed))
+        if isinstance(runner, Graphed):  # its steps are told the size of a batch alone
+            self._open_epoch(epoch, start, number)
+            item = next(self._source)
+        self._running().finish(item, number, done)
+        return f"step {number + 1}"
+
+    def evaluate(self, split: str, number: int) -> tuple[Scores, str]:
+        """The scores of all models on a split, after so many steps; and what a stack could not do, if anything."""
+        for group in self.groups:
+            group.settle()
+        scores, failed = attempt(lambda: self._scores(split), self.groups)
+        if scores is not None:
+            return scores, ""
+        assert failed is not None
+        self._leave_stacks(Fallback.after(number, self.choice, failed))
+        return self._scores(split), f"the evaluation on '{split}' after step {number}"
+
+    def step_schedulers(self) -> None:
+        """Tell all schedulers that a step, or an epoch, is done."""
+        for group in self.groups:
+            if group.scheduler is not None:
+                group.scheduler.step()
+
+    def close(self) -> None:
+        """End what steps the models."""
+        if self._runner is not None:
+            self._runner.close()
+        self._runner = None
+
+    def _scores(self, split: str) -> Scores:
+        problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.ranks
+        with isolated_randomness(), undone_on_failure(self.groups, isolated=True):
+            seed_everything(0)
+            if not ranks.several:  # of several, none may leave on its own to try again
+                try:
+                    return evaluate(problem, self.groups, batches)
+                except torch.OutOfMemoryError:
+                    seed_everything(0)
+            return evaluate(problem, self.groups, batches, at_once=False, ranks=ranks)
+
+    def _running(self) -> Runner:
+        """What steps the groups, made when it is first needed: all that it reads is in place by then."""
+        if self._runner is None:
+            train, graphed = self._splits["train"], self.choice.strategy == "graphed"
+            assert not graphed or isinstance(train, Resident)
+            kind: type[Runner] = Graphed if graphed else Launched
+            every, workers = self._settings.weigh_every, self.choice.workers
+            self._runner = kind(self.groups, train, self._trace, self._total, every, workers)
+        return self._runner
+
+    def _open_epoch(self, epoch: int, start: int, number: int) -> None:
+        self._source = self._running().epoch(self._settings.seeds[0], epoch, start, number)
+
+    def _leave_stacks(self, fallback: Fallback) -> None:
+        """Go on with single models from where the stacks are now."""
+        self.fallback, self.choice = fallback, fallback.choice
+        self.groups = take_apart(self._plan, self.groups)
+        self.close()

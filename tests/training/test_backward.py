@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -246,16 +247,57 @@ def test_a_stored_weigher_goes_on_as_if_nothing_had_happened(method: Method) -> 
     for _ in range(3):
         pm.backward(model.losses(X.double()), weigher, model.parameters())
     other = bound(method, total=10)
-    other.load_state_dict(weigher.state_dict())
+    other.pending = "half of a step"
+    with io.BytesIO() as file:
+        torch.save(weigher.state_dict(), file)
+        file.seek(0)
+        other.load_state_dict(torch.load(file, weights_only=True))
+    assert other.pending is None
     for _ in range(2):
         expected = pm.backward(model.losses(X.double()), weigher, model.parameters())
         torch.testing.assert_close(pm.backward(model.losses(X.double()), other, model.parameters()), expected)
-    with pytest.raises(ValueError, match="'saved' must hold tensors shaped"):
+    with pytest.raises(ValueError, match="'saved' must have 'preferences'"):
         other.load_state_dict({"number": torch.zeros(())})
     with pytest.raises(ValueError, match=r"'saved' must be of the same index: 2. Got 1"):
         bound(method, index=2).load_state_dict(weigher.state_dict())
     assert weigher.status == method.status(weigher.state)[0]
     assert "step 5" in repr(weigher)
+
+
+ROWS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s: pm.ParetoMTL(epsilon=0.2).bind(ROWS, 1).state_dict(), r"same method: .*0\.1.*Got .*epsilon=0\.2"),
+        (lambda s: pm.ParetoMTL(initial_steps=3).bind(ROWS, 1).state_dict(), "same method: .*Got .*initial_steps=3"),
+        (lambda s: pm.MGDA().bind(ROWS, 1).state_dict(), r"same method: ParetoMTL.*Got MGDA\(\)"),
+        (lambda s: pm.ParetoMTL().bind(ROWS.flip(0), 1).state_dict(), r"preferences: \[1.0, 0.0\] in row 0. Got"),
+        (lambda s: pm.ParetoMTL().bind(ROWS[:2], 1).state_dict(), r"'preferences' of shape \[3, 2\]. Got \[2, 2\]"),
+        (lambda s: pm.ParetoMTL().bind(torch.eye(3), 1).state_dict(), r"shape \[3, 2\]. Got \[3, 3\]"),
+        (lambda s: pm.ParetoMTL().bind(ROWS, 2).state_dict(), "index: 1. Got 2"),
+        (lambda s: {name: t for name, t in s.items() if name != "number"}, "'saved' must have 'number'"),
+        (lambda s: s | {"more": torch.zeros(1)}, "Got 'more' besides"),
+        (lambda s: s | {"number": torch.zeros(2)}, r"'number' of shape \[\] of torch.int64. Got \[2\]"),
+        (lambda s: s | {"number": torch.zeros(())}, "torch.int64. Got .* of torch.float32"),
+    ],
+)
+def test_a_state_of_another_configuration_is_refused(change: Any, said: str) -> None:
+    """And the weigher stays as it was."""
+    weigher = pm.ParetoMTL().bind(ROWS, 1)
+    before = weigher.state_dict()
+    with pytest.raises(ValueError, match=said):
+        weigher.load_state_dict(change(weigher.state_dict()))
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weigher.state_dict().items())
+
+
+def test_a_state_that_does_not_say_its_method_is_taken_with_a_warning() -> None:
+    """Earlier versions saved none."""
+    weigher = pm.MGDA().bind(ROWS, 1)
+    old = {name: tensor for name, tensor in weigher.state_dict().items() if name != "method"}
+    with pytest.warns(UserWarning, match=r"does not say whose it is.*MGDA\(\)"):
+        weigher.load_state_dict(old)
 
 
 def test_a_loop_of_ones_own_reaches_its_region() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -21,6 +21,7 @@ from paretomtl.core._shapes import (
     known_finite,
     may_ask,
 )
+from paretomtl.methods._stored import check_saved, to_letters
 
 State: TypeAlias = dict[str, Tensor]
 """What a method remembers between steps. Every tensor leads with K, so that a state can be sliced, stored and sent."""
@@ -262,25 +263,24 @@ class Weigher:
         self.number = self.number + usable.long()
 
     def state_dict(self) -> State:
-        """All that a later run needs to go on from here, as tensors."""
-        bound = {"preferences": self.preferences, "index": torch.tensor(self.index), "number": self.number}
+        """All that a later run needs to go on from here, as tensors; the method is in it as text, in bytes."""
+        bound = {
+            "method": to_letters(in_words(self.method)),
+            "preferences": self.preferences,
+            "index": torch.tensor(self.index),
+            "number": self.number,
+        }
         return {name: tensor.clone() for name, tensor in (bound | self.state).items()}
 
     def load_state_dict(self, saved: State) -> None:
-        """Go on from what :meth:`state_dict` returned for the same method, preferences and index."""
-        expected = self.state_dict()
-        if not isinstance(saved, Mapping) or not all(isinstance(each, Tensor) for each in saved.values()):
-            raise TypeError(f"'saved' must be what state_dict() returned: tensors by name. Got {type(saved).__name__}.")
-        shapes = [{name: tuple(tensor.shape) for name, tensor in each.items()} for each in (expected, saved)]
-        if shapes[0] != shapes[1]:
-            raise ValueError(f"'saved' must hold tensors shaped {shapes[0]}, as this weigher's are. Got {shapes[1]}.")
-        for name in ("preferences", "index"):
-            if not torch.equal(saved[name].cpu(), expected[name]):
-                raise ValueError(
-                    f"'saved' must be of the same {name}: {expected[name].tolist()}. Got {saved[name].tolist()}."
-                )
+        """Go on from what :meth:`state_dict` returned for the same method, options, preferences and index.
+
+        Anything else is refused, with the first difference. What :func:`paretomtl.backward` has added up is dropped.
+        """
+        check_saved(saved, self.state_dict())
         self.state = {name: saved[name].clone() for name in self.state}
         self.number = saved["number"].clone()
+        self.pending = None
 
 
 def slice_state(state: State, rows: slice | Tensor | list[int]) -> State:

@@ -85,6 +85,7 @@ def check_fields(fields: Mapping[str, Any]) -> None:
         **{name: fields[name] is None or _are(float, fields[name], tasks) for name in ("ideal", "reference")},
         **{name: _lead(fields[name], (rows,), 0) for name in ("parameters", "measured")},
         "made_by": isinstance(fields["made_by"], dict) and all(isinstance(v, str) for v in fields["made_by"].values()),
+        "remarks": all(isinstance(remark, str) for remark in fields["remarks"]),
         "history": _lead(fields["history"], (rows, tasks), 1),
     }
     wrong = [name for name, good in need.items() if not good]

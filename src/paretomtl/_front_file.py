@@ -172,6 +172,7 @@ def _words(front: Front) -> dict[str, Any]:
         "reference": front.reference,
         "snapshot": None if front.snapshot is None else _words(front.snapshot),
         **({"made_by": dict(front.made_by)} if front.made_by else {}),  # fronts from before stay as they were
+        **({"remarks": list(front.remarks)} if front.remarks else {}),
     }
 
 
@@ -207,6 +208,7 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
         "history": under("history"),
         "measured": under("measured"),
         "made_by": words.get("made_by", {}),
+        "remarks": to_tuple("remarks", words.get("remarks", [])),
     }
     check_fields(fields)
     return {**fields, "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/")}

@@ -59,6 +59,7 @@ class Front:
         strategy: how the models were trained, and why so.
         reference: the default of :meth:`hypervolume`.
         measured: what the method measured on the way, by name, ``[K, ...]``; empty for most methods.
+        remarks: what is off in it, a line each, as the run warned; empty for most fronts.
         made_by: the versions of this library and of torch, commit and checksum of the source; empty where not known.
     """
 
@@ -87,6 +88,7 @@ class Front:
     ideal: tuple[float, ...] | None = None
     measured: Mapping[str, Tensor] = field(default_factory=dict)
     made_by: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.subproblems)
@@ -378,7 +380,7 @@ class Front:
             values = [*self.losses[split][i].tolist(), *[float(values[i]) for values in metrics.values()]]
             shown = " ".join(f"{value:9.4g}" for value in values)
             lines.append(f"{k:3d}  {row}  {shown}  {self.status[i]}{'' if kept[i] else ', dominated'}")
-        return escaped("\n".join(lines))
+        return escaped("\n".join([*lines, *(f"  remark: {remark}" for remark in self.remarks)]))
 
 
 def quick_hypervolume(front: Front, reference: Sequence[float] | None = None, split: str = "train") -> float | None:

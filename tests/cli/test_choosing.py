@@ -75,3 +75,11 @@ def test_weights_are_saved_into_a_new_folder(stored: str, tmp_path: Path) -> Non
 def test_one_question_is_no_questions(tmp_path: Path) -> None:
     front_of([[0.0, 1.0], [1.0, 0.0]]).save(tmp_path / "two")
     assert "At most 1 question." in call("select", str(tmp_path / "two"), typed="1\n")[1]
+
+
+def test_show_prints_what_is_off_in_a_front(tmp_path: Path) -> None:
+    """Also what a file says that was not written by a run: nothing of it acts on the terminal."""
+    front_of([[0.0, 1.0], [1.0, 0.0]], remarks=("[bold]first\x1b[2J", "second")).save(tmp_path)
+    out, _ = call("show", str(tmp_path))
+    assert "remark: [bold]first\\x1b[2J\nremark: second\n" in out
+    assert json.loads(call("show", str(tmp_path), "--json")[0])["remarks"] == ["[bold]first\x1b[2J", "second"]

@@ -53,6 +53,8 @@ def show(
             soft_wrap=True,
         )
     console.print(f"trained in {front.seconds:.1f} s; {front.strategy}", highlight=False, soft_wrap=True)
+    for remark in front.remarks:
+        console.print(f"remark: {remark}", highlight=False, soft_wrap=True)
     if front.made_by:
         made = ", ".join(f"{name} {value}" for name, value in front.made_by.items())
         console.print(f"made by {made}", highlight=False, soft_wrap=True)
@@ -84,5 +86,6 @@ def summary(front: Front, split: str, folder: Path) -> dict[str, Any]:
         "angles": plain_numbers(front.angle(split)) if directions else None,
         "strategy": front.strategy,
         "seconds": front.seconds,
+        "remarks": list(front.remarks),
         "made_by": dict(front.made_by),
     }

@@ -65,6 +65,7 @@ def _joined(parts: Sequence[Front], settings: Settings, complete: bool, seconds:
         snapshot=_joined(snapshots, settings, complete, seconds) if len(snapshots) == len(parts) else None,
         complete=complete,
         made_by=_made_by(parts),
+        remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),
     )
 
 

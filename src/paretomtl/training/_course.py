@@ -25,11 +25,12 @@ from paretomtl.training._batches import Batches, first_part, make_batches
 from paretomtl.training._checks import check_problem, first_batch
 from paretomtl.training._evaluate import Scores
 from paretomtl.training._execution import Execution
+from paretomtl.training._findings import FEWEST_STEPS, find, in_one, results
 from paretomtl.training._identity import differing_start, measure_start
 from paretomtl.training._models import make_modules, named_tensors
 from paretomtl.training._outcome import Best, Stage, by_group, front_of
 from paretomtl.training._progress import Callback, close, tell
-from paretomtl.training._remarks import remarks
+from paretomtl.training._remarks import remarks, stopped_early
 from paretomtl.training._reports import make_report
 from paretomtl.training._run import CONFIG, RunFolder, taking_up
 from paretomtl.training._settings import Settings
@@ -87,7 +88,9 @@ class Course:
                 taken = Choice.of(stored["taken"])
         self._untrained: nn.Module | None = copy.deepcopy(modules[0])
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
-        self._models = Execution(settings, modules, self._splits, first, taken, self.total, self._trace)
+        self._models = Execution(
+            settings, modules, self._splits, first, taken, self.total, self._trace, resumed=stored is not None
+        )
         self._stages: list[Stage] = []
         self._best = Best(self.groups) if settings.keep == "best" else None
         self._seconds = 0.0
@@ -187,11 +190,12 @@ class Course:
             self._best.give_back(self.groups)
             epochs = self._best.epochs(self.epoch)
         stages = [*self._stages, self._stage(epochs)]
-        self._warn(stages[-1])
+        said = self._warn(stages[-1])
         how, seconds = str(self._models), self._elapsed()
         how += f"; {self._ranks.size} processes" if self._ranks.several else ""
         fronts = [
-            front_of(settings, i, stages, self._trace, how, seconds, complete) for i in range(len(settings.seeds))
+            front_of(settings, i, stages, self._trace, how, seconds, complete, remarks)
+            for i, remarks in enumerate(said)
         ]
         if self._folder is not None:
             self._folder.save_front(fronts[0])
@@ -324,15 +328,19 @@ class Course:
             self._folder.log("fallback", epoch=self.epoch, step=self.number, what=failed, reason=fallback.reason)
         fallback.warn(failed)
 
-    def _warn(self, stage: Stage) -> None:
-        """Say what the caller should not overlook."""
-        if not self._ranks.leads:
-            return
+    def _warn(self, stage: Stage) -> list[list[str]]:
+        """Say what the caller should not overlook; return it for the front of each seed."""
+        settings = self._settings
         labelled = self._trace.labelled().tolist()
         history = self._trace.part(slice(None), torch.float64)
-        where, stacked = None if self._folder is None else self._folder.path, self._stacked
-        for text in remarks(stage, self._settings, history, labelled, self.epoch, kept_apart=stacked, folder=where):
+        said = remarks(stage, settings, history, labelled, kept_apart=self._stacked)
+        sound = self.epoch == settings.epochs and self.number >= FEWEST_STEPS
+        found = [find(result) if sound else [] for result in results(stage, settings, self._models.untrained)]
+        where = None if self._folder is None else self._folder.path
+        told = [*said, *in_one(found[0] if len(found) == 1 else []), *stopped_early(settings, self.epoch, where)]
+        for text in told if self._ranks.leads else []:
             warnings.warn(text, stacklevel=5)
+        return [[*said, *lines] for lines in found]
 
     def _stage(self, epochs: list[int]) -> Stage:
         """The models as they are now; one that is not finite on the training split goes back to its last step."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.methods import slice_state
@@ -18,6 +18,7 @@ from paretomtl.training._settings import Settings
 from paretomtl.training._strategies import Choice, Plan, choose
 from paretomtl.training._trace import Trace
 from paretomtl.training._undo import undone_on_failure
+from paretomtl.training._untrained import checked_untrained, measure_untrained
 
 
 class Execution:
@@ -34,11 +35,13 @@ class Execution:
         taken: how to train, where that is known; None finds out.
         total: how many steps are planned; 0 when that is not known.
         trace: adds up what the steps see.
+        resumed: whether :meth:`load` follows.
 
     Attributes:
         groups: the models, in groups that step together.
         choice: how they are trained now.
         fallback: where stacks were left, and why; None as long as that did not happen.
+        untrained: losses of the untrained models on the split that ranks, ``[K, m]``; None where it is not known.
     """
 
     def __init__(
@@ -50,6 +53,8 @@ class Execution:
         taken: Choice | None,
         total: int,
         trace: Trace,
+        *,
+        resumed: bool = False,
     ) -> None:
         parts = [slice_state(settings.method.init(rows), settings.subproblems) for rows in settings.vectors]
         state = {name: torch.cat([part[name] for part in parts]).to(settings.device) for name in parts[0]}
@@ -69,6 +74,9 @@ class Execution:
         self._source: Iterator[Any] = iter(())
         wanted = settings.strategy, settings.workers
         self.choice = taken or choose(self._plan, wanted, modules, state, splits["train"], batch, total)
+        self.untrained: Tensor | None = None
+        if not resumed:
+            self.untrained = measure_untrained(self._plan, self.choice, modules, state, splits, settings)
         self.groups = self.choice.groups(self._plan, modules, state)
         self.fallback: Fallback | None = None
 
@@ -78,7 +86,7 @@ class Execution:
     def stored(self) -> dict[str, Any]:
         """The groups, and what became of stacks, for a checkpoint."""
         fallen = {} if self.fallback is None else {"fallback": vars(self.fallback)}
-        return {"groups": [group.stored() for group in self.groups], **fallen}
+        return {"groups": [group.stored() for group in self.groups], "untrained": self.untrained, **fallen}
 
     def load(self, stored: Mapping[str, Any]) -> None:
         """Go back to what :meth:`stored` returned, before the first step here."""
@@ -87,6 +95,7 @@ class Execution:
             self._leave_stacks(fallback)
         for group, each in zip(self.groups, stored["groups"], strict=True):
             group.load(each)
+        self.untrained = checked_untrained(stored.get("untrained"), self.groups)
 
     def epoch(self, epoch: int, start: int, number: int) -> Iterator[Any]:
         """What to hand to :meth:`step`, from step ``start`` of an epoch on, when ``number`` steps are done in all."""

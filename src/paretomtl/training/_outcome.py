@@ -184,7 +184,14 @@ def volume(losses: Tensor, reference: Sequence[float] | None) -> float | None:
 
 
 def front_of(
-    settings: Settings, index: int, stages: Sequence[Stage], trace: Trace, strategy: str, seconds: float, complete: bool
+    settings: Settings,
+    index: int,
+    stages: Sequence[Stage],
+    trace: Trace,
+    strategy: str,
+    seconds: float,
+    complete: bool,
+    remarks: Sequence[str] = (),
 ) -> Front:
     """The front of one of the seeds, with what was kept on the way as its snapshot."""
     count = len(settings.subproblems)
@@ -208,6 +215,7 @@ def front_of(
             strategy=strategy,
             reference=trace.reference(settings.problem, part),
             made_by=made_by(),
+            remarks=tuple(remarks),
             **stage.part(part),
         )
     assert front is not None

@@ -25,10 +25,8 @@ def remarks(
     settings: Settings,
     history: Mapping[str, Tensor],
     labelled: Sequence[bool],
-    epoch: int,
     *,
     kept_apart: bool,
-    folder: Path | None = None,
 ) -> list[str]:
     """What the caller should not overlook.
 
@@ -37,9 +35,7 @@ def remarks(
         settings: what was asked for.
         history: means of losses and weights by epoch, ``[T, K, m]``, of all models.
         labelled: whether each task ever had labels.
-        epoch: how many epochs are done.
         kept_apart: whether NaN of missing labels stays with its own task.
-        folder: where the run is stored; None for nowhere.
     """
     said = []
     broken = torch.tensor([word == "non-finite" for word in stage.status])
@@ -55,10 +51,15 @@ def remarks(
     said += _constant(stage, settings, history)
     if settings.method.reading == "direction":
         said += [*_negative(stage, settings), *_reversed(stage, settings)]
-    if epoch < settings.epochs:
-        done = f"{epoch} of {settings.epochs} epochs"
-        said.append(f"training was stopped after {done}: front.complete is False{_kept(settings, folder)}")
     return said
+
+
+def stopped_early(settings: Settings, epoch: int, folder: Path | None) -> list[str]:
+    """What to say of a run that was stopped after so many epochs, and is stored in a folder or nowhere."""
+    if epoch >= settings.epochs:
+        return []
+    done = f"{epoch} of {settings.epochs} epochs"
+    return [f"training was stopped after {done}: front.complete is False{_kept(settings, folder)}"]
 
 
 def _kept(settings: Settings, folder: Path | None) -> str:

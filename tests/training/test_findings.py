@@ -41,7 +41,12 @@ def test_a_sound_front_gets_no_line() -> None:
 
 
 OFF = {
-    "worse than untrained on val: model 0 in left (2.9, was 2.3). Try": with_losses([2.9, 0.3], [0.5, 0.5], [0.3, 0.9]),
+    "worse than untrained on val, for nothing: model 0 in left (2.9, was 2.3). Try": with_losses(
+        [2.9, 0.3], [0.5, 0.4], [0.3, 0.9]
+    ),
+    "worse than untrained on val, for nothing: model 1 in left (2.9, was 2.3), model 1 in right (2.6,": with_losses(
+        [0.9, 0.3], [2.9, 2.6], [0.3, 0.9]
+    ),
     "losses moved by less than 5% since before training, in all tasks on val (models 0, 1, 2): the": with_losses(
         [2.3, 2.25], [2.25, 2.3], [2.2, 2.29]
     ),
@@ -64,8 +69,9 @@ def test_what_is_off_is_said_in_one_line(line: str) -> None:
 @pytest.mark.parametrize(
     "result",
     [
-        with_losses([2.9, 0.3], [0.3, 2.9], [0.3, 0.9], reading="importance", preferences=torch.eye(3)[:, [1, 0]]),
-        with_losses([2.9, 0.3], [0.5, 0.5], [2.3, 0.9], has_data=False),  # some of a task is given up for another
+        with_losses([2.9, 0.3], [0.3, 2.9], [0.31, 0.31], reading="importance", preferences=torch.eye(3)[:, [1, 0]]),
+        with_losses([2.9, 0.3], [0.5, 0.4], [2.3, 0.9], has_data=False),  # a start is a point as good as any
+        with_losses([2.9, 0.3], [0.9, 0.9], [0.3, 1.2]),  # what is given up of one task is gained in the other
         with_losses([0.3, 0.9], [0.3, 0.9], [0.3, 0.9], reading="start"),  # nothing asks for different ones
         with_losses([0.9, 0.6], [0.5, 0.5], [0.6, 0.9], reading="start"),
         with_losses([0.501, 0.501], [0.5, 0.5], [0.502, 0.502]),  # better by chance

@@ -19,6 +19,7 @@ FEWEST_STEPS = 50
 """Shorter runs are left alone: nobody expects anything of them."""
 
 _WORSE = 0.05  # by so much, relative to the untrained model, a loss is worse than that
+_SMALL = 0.1  # of a gain: what may be given up of it
 _MOVED = 0.05  # less is no training
 _STUCK = 1e-3  # less is no step
 _SAME = 1e-6  # what rounding leaves of a difference
@@ -120,13 +121,13 @@ def _unmoved(result: Result) -> list[str]:
 
 
 def _worse_than_untrained(result: Result) -> list[str]:
-    """Losses that training made worse, of tasks that somebody asked for."""
+    """Losses that training made worse for nothing, of tasks that somebody asked for."""
     if result.untrained is None or not result.has_data:
         return []
     worse = result.losses > result.untrained + _WORSE * result.untrained.abs() + _SAME
     if result.reading == "importance":
         worse = worse & (result.preferences > 0)
-    places = worse.nonzero().tolist()
+    places = [(k, i) for k, i in worse.nonzero().tolist() if not _pays(result, result.untrained, k, i)]
     if not places:
         return []
     said = [
@@ -136,7 +137,22 @@ def _worse_than_untrained(result: Result) -> list[str]:
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
     remedy = "a smaller learning rate, fewer epochs or keep='best'"
     remedy += ", or preferences away from the axes" if result.reading == "direction" else ""
-    return [f"worse than untrained on {result.split}: {', '.join(said)}{more}. Try {remedy}."]
+    return [f"worse than untrained on {result.split}, for nothing: {', '.join(said)}{more}. Try {remedy}."]
+
+
+def _pays(result: Result, untrained: Tensor, k: int, i: int) -> bool:
+    """Whether model k gets something for a loss in task i that is worse than untrained.
+
+    It gets nothing if no task became better, or if another model is better than untrained in task i, and has most of
+    what k gained in the others.
+    """
+    gained = untrained[k] - result.losses[k]
+    if not bool((gained > 0).any()):
+        return False
+    given_up = result.losses - result.losses[k]
+    given_up[:, i] = 0.0
+    as_good = (given_up <= _SMALL * gained.clamp_min(0.0)).all(-1) & (result.losses[:, i] < untrained[k, i])
+    return not bool(as_good.any())
 
 
 def _same(result: Result) -> list[str]:

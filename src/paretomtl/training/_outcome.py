@@ -215,7 +215,7 @@ def front_of(
             strategy=strategy,
             reference=trace.reference(settings.problem, part),
             made_by=made_by(),
-            remarks=tuple(remarks),
+            remarks=tuple(remarks) if stage is stages[-1] else (),
             **stage.part(part),
         )
     assert front is not None

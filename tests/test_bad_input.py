@@ -79,8 +79,9 @@ def test_problems_are_refused_where_they_are_made(changes: dict[str, Any], messa
     ("make", "message"),
     [
         (lambda: pm.Recipe(batch_size="32"), "'batch_size' must be a whole number of at least 1. Got '32' instead."),  # type: ignore[arg-type]
-        (lambda: pm.Recipe(optimizer=sgd([X])), "'optimizer' must be a function that makes one. Got SGD instead."),  # type: ignore[arg-type]
-        (lambda: pm.Recipe(scheduler=lambda o: None), "'scheduler' must be a function of (optimizer, total), such as"),  # type: ignore[arg-type,misc]
+        (lambda: pm.Recipe(optimizer=sgd([X])), "'optimizer' must be a function that makes one. Got SGD instead: "),  # type: ignore[arg-type]
+        (lambda: pm.Recipe(scheduler=torch.optim.lr_scheduler.StepLR), "'scheduler' must be a function of (optimizer)"),
+        (lambda: pm.Recipe(scheduler=lambda: None), "be a function of (optimizer) or (optimizer, total), such as"),
         (lambda: pm.Recipe(schedule="batch"), "'schedule' must be \"epoch\" or \"step\". Got 'batch' instead."),  # type: ignore[arg-type]
         (lambda: pm.Recipe(methods=["linear"]), "'methods' must be configured methods by name. Got list instead."),  # type: ignore[arg-type]
         (lambda: pm.Metric(lambda outputs: 1.0), "'function' must take (outputs, targets), or (model, batches). Got"),  # type: ignore[arg-type,misc]
@@ -116,7 +117,7 @@ def test_settings_are_refused_where_they_are_made(make: Callable[[], Any], messa
         ({"only": [True]}, "'only' must be distinct subproblems from 0 to 2. Got [True] instead."),
         ({"optimizer": Rated}, "'optimizer' must be a function of (parameters), such as a lambda that sets all else."),
         ({"optimizer": lambda p: sgd(nn.Linear(1, 1).parameters())}, "Got one of others, which would train nothing."),
-        ({"scheduler": torch.optim.lr_scheduler.StepLR}, "'scheduler' must be a function of (optimizer), such as"),
+        ({"scheduler": torch.optim.lr_scheduler.StepLR}, "'scheduler' must be a function of (optimizer) or (opt"),
         ({"scheduler": lambda o: None}, "'scheduler' must make a learning rate scheduler of torch.optim. Got NoneType"),
         (
             {"optimizer": sgd, "scheduler": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, 3), "epochs": 4},
@@ -175,8 +176,8 @@ class Broken(torch.utils.data.Dataset[Any]):
         return None
 
 
-def frozen_aside(parameters: Any) -> torch.optim.Optimizer:
-    return torch.optim.SGD([each for each in parameters if each.requires_grad])
+def doubled(parameters: Any) -> torch.optim.Optimizer:
+    return torch.optim.SGD([each / 0.5 for each in parameters])
 
 
 def stumble(report: Any) -> None:
@@ -190,7 +191,7 @@ def stumble(report: Any) -> None:
         ({"train": (X.long(), Y)}, {}, "Its tensors: [8, 1] torch.int64, [8, 2] torch.float32."),
         ({"train": Broken()}, {}, "This came of reading the first batch of 'train'."),
         ({"val": Broken()}, {}, "This came of reading the first batch of 'val'."),
-        ({}, {"optimizer": frozen_aside}, "This came of 'optimizer', which gets named parameters: pairs of a name and"),
+        ({}, {"optimizer": doubled}, "This came of 'optimizer', which gets named parameters: pairs of a name and"),
         ({}, {"callbacks": [stumble]}, "This came of a callback at the end of epoch 1."),
     ],
 )

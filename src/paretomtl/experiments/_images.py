@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import MultiStepLR
 
+from paretomtl._signatures import make_scheduler
 from paretomtl.experiments._solutions import solutions
 from paretomtl.experiments._store import Row
 from paretomtl.front import Front
@@ -170,7 +171,7 @@ def optimizer_in_words(recipe: Recipe, epochs: int) -> str:
     said = [type(optimizer).__name__, *(f"{name} {value}" for name, value in options.items() if value)]
     total = epochs if recipe.schedule == "epoch" else _SHAPE
     rates = []
-    scheduler = None if recipe.scheduler is None else recipe.scheduler(optimizer, total)
+    scheduler = None if recipe.scheduler is None else make_scheduler(recipe.scheduler, optimizer, total)
     for _ in range(total):
         rates.append(optimizer.param_groups[0]["lr"])
         if scheduler is not None:

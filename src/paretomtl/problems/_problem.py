@@ -20,8 +20,19 @@ Data: TypeAlias = Tensor | Sequence[Tensor] | Mapping[str, Tensor] | Dataset[Any
 """A split: tensors that share their first dimension, a Dataset, or a DataLoader."""
 
 OptimizerFactory: TypeAlias = Callable[[Iterable[tuple[str, Tensor]]], torch.optim.Optimizer]
-SchedulerFactory: TypeAlias = Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler]
-PlannedSchedulerFactory: TypeAlias = Callable[[torch.optim.Optimizer, int], torch.optim.lr_scheduler.LRScheduler]
+"""Makes an optimizer from named parameters, such as ``lambda p: torch.optim.SGD(p, lr=0.1)``.
+
+It gets a list of pairs of a name and a tensor, as ``model.named_parameters()`` has them, which optimizers of torch take
+as they are. Each pair has the attributes of its tensor, too (``q.requires_grad``, ``q.ndim``), so that code written for
+``model.parameters()`` runs.
+"""
+
+SchedulerFactory: TypeAlias = Callable[..., torch.optim.lr_scheduler.LRScheduler]
+"""Makes a learning rate scheduler, from ``(optimizer)`` or ``(optimizer, total)``.
+
+``total`` is how many times it is going to step: the planned epochs, or the planned optimizer steps where ``schedule``
+is "step". A second parameter that has no default, or is called ``total``, asks for it.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,8 +64,8 @@ class Recipe:
         epochs: how long; None asks the user.
         batch_size: for tensors and Datasets.
         optimizer: a factory; None is Adam with its defaults.
-        scheduler: a factory of the optimizer and of how many times it is going to step, which is the number of epochs
-            or of optimizer steps that are planned; None keeps the learning rate.
+        scheduler: a factory, as :func:`paretomtl.fit` takes it: of ``(optimizer)``, or of ``(optimizer, total)``, where
+            total is how many times it is going to step; None keeps the learning rate.
         schedule: whether it steps each "epoch" or each "step".
         methods: configured methods in place of those of the same name.
     """
@@ -62,13 +73,13 @@ class Recipe:
     epochs: int | None = None
     batch_size: int = 256
     optimizer: OptimizerFactory | None = None
-    scheduler: PlannedSchedulerFactory | None = None
+    scheduler: SchedulerFactory | None = None
     schedule: Literal["epoch", "step"] = "epoch"
     methods: Mapping[str, Method] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_count("batch_size", self.batch_size)
-        check_factories(self.optimizer, self.scheduler, "optimizer", "total")
+        check_factories(self.optimizer, self.scheduler)
         if self.schedule not in ("epoch", "step"):
             raise ValueError(f'\'schedule\' must be "epoch" or "step". Got {self.schedule!r} instead.')
         given = self.methods if isinstance(self.methods, Mapping) else {"": self.methods}

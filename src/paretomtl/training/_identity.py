@@ -19,10 +19,12 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness, model_seed, seed_everything
+from paretomtl._signatures import make_scheduler
 from paretomtl.methods import in_words
 from paretomtl.problems import OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.training._batches import Batches, Resident, make_batches
 from paretomtl.training._models import make_modules
+from paretomtl.training._parameters import name_parameters
 
 _LONGEST = 20_000  # letters of a description that are stored; of longer ones, a checksum
 _RATES = 1_000  # steps over which the learning rates of a schedule are compared
@@ -82,9 +84,10 @@ def _describe_recipe(
     recipe: Recipe, module: nn.Module, optimizer: OptimizerFactory | None, scheduler: SchedulerFactory | None
 ) -> list[Any]:
     """How a problem is trained where nothing else is asked for; factories are described by what they make."""
-    planned, make = recipe.scheduler, optimizer or recipe.optimizer
-    if scheduler is None and planned is not None:
-        scheduler = lambda made: planned(made, _RATES)  # noqa: E731
+    make = optimizer or recipe.optimizer
+    planned = recipe.scheduler if scheduler is None else scheduler
+    if planned is not None:
+        scheduler = lambda made: make_scheduler(planned, made, _RATES)  # noqa: E731
     methods = {name: in_words(method) for name, method in recipe.methods.items()}
     made = None if make is None else _ADDRESS.sub("", repr(make(_trained(copy.deepcopy(module)))))
     schedule = describe_schedule(scheduler, make, module, _RATES)
@@ -92,7 +95,7 @@ def _describe_recipe(
 
 
 def _trained(module: nn.Module) -> list[tuple[str, Tensor]]:
-    return [(name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad]
+    return name_parameters({name: each for name, each in module.named_parameters() if each.requires_grad})
 
 
 def describe_schedule(

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from paretomtl._extras import version_of
 from paretomtl._front_fields import MOST
-from paretomtl._signatures import check_factories
+from paretomtl._signatures import check_factories, make_scheduler
 from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import as_whole, check_count, check_not_negative, check_positive
 from paretomtl.methods import Method, in_words, resolve_method
-from paretomtl.problems import OptimizerFactory, PlannedSchedulerFactory, Problem, SchedulerFactory
+from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._batches import Batches, Shares
 from paretomtl.training._identity import describe_problem, describe_schedule
 from paretomtl.training._models import named_tensors
@@ -50,7 +50,7 @@ class Settings:
     epochs: int
     batch_size: int
     optimizer: OptimizerFactory | None
-    scheduler: PlannedSchedulerFactory | None
+    scheduler: SchedulerFactory | None
     schedule: str
     strategy: str
     device: torch.device
@@ -67,12 +67,9 @@ class Settings:
     def scheduler_for(self, steps: int) -> SchedulerFactory | None:
         """What makes schedulers, told how many times they are going to step in a run of so many steps."""
         make, total = self.scheduler, steps if self.schedule == "step" else self.epochs
-        if make is not None and total == 0 and make is self.problem.recipe.scheduler:
-            raise ValueError(
-                "'scheduler' must be given for data without a length: the recipe's asks how many steps are planned. "
-                "Got None instead."
-            )
-        return None if make is None else lambda optimizer: _checked_scheduler(make(optimizer, total), total)
+        if make is None:
+            return None
+        return lambda optimizer: _checked_scheduler(make_scheduler(make, optimizer, total), total)
 
     def config(self, module: nn.Module, group: Group, splits: Mapping[str, Batches], steps: int) -> dict[str, Any]:
         """What must be the same for a run to be resumed, as JSON.
@@ -204,7 +201,7 @@ def make_settings(
     if compile and problem.representation is not None:
         raise ValueError("'compile' must be off for a problem with a 'representation', which is taken out in mid-pass.")
     compiler = _compiler(compile)
-    check_factories(optimizer, scheduler, "optimizer")
+    check_factories(optimizer, scheduler)
     vectors = _vectors(method, preferences, len(problem.tasks), seeds)
     dtype, autocast = _PRECISIONS[precision]
     return Settings(
@@ -216,7 +213,7 @@ def make_settings(
         epochs=epochs,
         batch_size=batch_size,
         optimizer=optimizer or recipe.optimizer,
-        scheduler=recipe.scheduler if scheduler is None else _unplanned(scheduler),
+        scheduler=recipe.scheduler if scheduler is None else scheduler,
         schedule=recipe.schedule if scheduler is None else schedule,
         strategy=strategy,
         device=find_device(device, shares.ranks),
@@ -277,11 +274,6 @@ def _checked_scheduler(made: Any, total: int) -> Any:
             f"total_steps={room} instead."
         )
     return made
-
-
-def _unplanned(make: SchedulerFactory) -> PlannedSchedulerFactory:
-    """A scheduler that does not ask how many times it is going to step."""
-    return lambda optimizer, total: make(optimizer)
 
 
 @contextlib.contextmanager

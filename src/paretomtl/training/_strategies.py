@@ -22,6 +22,7 @@ from paretomtl.training._apart import has_wide_convolutions, try_apart
 from paretomtl.training._batches import Batches, Shares, first_part
 from paretomtl.training._models import Models, Single, Stack
 from paretomtl.training._modules import has_hooks
+from paretomtl.training._parameters import name_parameters
 from paretomtl.training._runners import CAPTURABLE, make_capturable
 from paretomtl.training._step import Group, train_step
 from paretomtl.training._trials import Captured, first_line, fitting, try_capture
@@ -101,13 +102,13 @@ class Plan:
 
     def _group(self, models: Models, state: State) -> Group:
         try:
-            optimizer = (self.optimizer or torch.optim.Adam)(list(models.trained.items()))
+            optimizer = (self.optimizer or torch.optim.Adam)(name_parameters(models.trained))
         except Exception as error:
             if self.optimizer is None:
                 raise
             error.add_note(
                 "This came of 'optimizer', which gets named parameters: pairs of a name and a tensor, as "
-                "model.named_parameters() has them."
+                "model.named_parameters() has them. For tensors alone, write [tensor for _, tensor in parameters]."
             )
             raise
         if not isinstance(optimizer, torch.optim.Optimizer):
@@ -125,7 +126,8 @@ class Plan:
         models.trained = {name: parameter for name, parameter in models.trained.items() if id(parameter) in moving}
         if "closure" in [p.name for p in inspect.signature(optimizer.step).parameters.values() if p.default is p.empty]:
             raise ValueError(
-                f"'optimizer' must step without a closure. Got {type(optimizer).__name__}, which needs one."
+                f"'optimizer' must step without a closure. Got {type(optimizer).__name__}, which needs one: take "
+                "another, such as torch.optim.Adam."
             )
         scheduler = None if self.scheduler is None else self.scheduler(optimizer)
         if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):

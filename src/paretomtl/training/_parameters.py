@@ -1,0 +1,28 @@
+"""Named parameters, as factories of optimizers get them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+
+class NamedParameter(tuple[str, Tensor]):
+    """A pair of a name and a tensor with the attributes of the tensor.
+
+    Optimizers of torch take such pairs, and code that was written for ``model.parameters()``, such as
+    ``[q for q in p if q.requires_grad]``, finds what it asks for.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copying and pickling ask for what a pair does not have
+            raise AttributeError(f"a pair of a name and a parameter has no {name!r}")
+        return getattr(self[1], name)
+
+
+def name_parameters(parameters: Mapping[str, Tensor]) -> list[tuple[str, Tensor]]:
+    """Parameters by name as pairs."""
+    return [NamedParameter(pair) for pair in parameters.items()]

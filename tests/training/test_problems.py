@@ -98,9 +98,10 @@ def test_bad_problems_are_named(make: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: problem(train="mnist"), "'train' must be tensors, a Dataset or a DataLoader. Got str"),
-        (lambda: problem(train={"x": X, "y": Y}), r"a batch must be \(inputs, targets\).* Got dict"),
-        (lambda: problem(losses=lambda o, t: [1.0, 2.0]), r"'losses' must return a tensor of shape \[2\]"),
+        (lambda: problem(train="mnist"), "'train' must be tensors, arrays or tables of numbers, .*DataLoader. Got str"),
+        (lambda: problem(train={"x": X, "y": Y}), r"a batch must be \(inputs, targets\).* Got a dict with keys"),
+        (lambda: problem(losses=lambda o, t: 1.0), r"'losses' must return a tensor of shape \[2\]"),
+        (lambda: problem(losses=lambda o, t: [1.0, 2.0]), "'losses' must return tensors .* leave out .item"),
         (lambda: problem(losses=lambda o, t: {"a": 1.0, "b": o[1].sum()}), "'losses' must return tensors"),
         (lambda: problem(losses=lambda o, t: torch.ones(2, dtype=torch.long)), "'losses' must return a floating-point"),
         (lambda: problem(metrics={"m": accuracy}), "'metrics' must be Metric objects. Got function for 'm'"),

@@ -19,6 +19,7 @@ from paretomtl.problems._multi_mnist import (
     multi_mnist_3,
 )
 from paretomtl.problems._named import NamedProblem
+from paretomtl.problems._per_task import PerTask
 from paretomtl.problems._posenet import PoseNet, pose_losses
 from paretomtl.problems._prepared import prepare_canvases
 from paretomtl.problems._problem import (
@@ -64,6 +65,7 @@ __all__ = [
     "MixtureOfExperts",
     "NamedProblem",
     "OptimizerFactory",
+    "PerTask",
     "PoseNet",
     "Problem",
     "Recipe",

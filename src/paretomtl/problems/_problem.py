@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +13,13 @@ from torch.utils.data import DataLoader, Dataset
 from paretomtl._signatures import check_factories, check_takes
 from paretomtl.core._shapes import as_numbers, check_count, check_tasks
 from paretomtl.methods import Method
+from paretomtl.problems._description import describe_problem
+from paretomtl.problems._loss_vector import as_vector
+from paretomtl.problems._per_task import PerTask, TaskLosses, as_split, describe, make_losses, split_batch, takes_model
 from paretomtl.problems._truth import Truth
 
-Data: TypeAlias = Tensor | Sequence[Tensor] | Mapping[str, Tensor] | Dataset[Any] | DataLoader[Any]
-"""A split: tensors that share their first dimension, a Dataset, or a DataLoader."""
+Data: TypeAlias = Tensor | Sequence[Any] | Mapping[str, Any] | Dataset[Any] | DataLoader[Any] | PerTask | Any
+"""A split: tensors, arrays or tables that share their first dimension, a Dataset, a DataLoader, or these by task."""
 
 OptimizerFactory: TypeAlias = Callable[[Iterable[tuple[str, Tensor]]], torch.optim.Optimizer]
 """Makes an optimizer from named parameters, such as ``lambda p: torch.optim.SGD(p, lr=0.1)``.
@@ -43,10 +45,13 @@ class Metric:
         function: ``function(outputs, targets)`` for losses of that form, with the outputs and targets of the whole
             split; ``function(model, batches)`` for losses of the form ``losses(model, batch)``. Returns one number.
         better: whether "higher" or "lower" values are better.
+        task: the task that it belongs to: ``function(outputs, targets)`` then sees this task's outputs and targets
+            alone, on its own data set where each task has one. None sees everything.
     """
 
     function: Callable[[Any, Any], Any]
     better: Literal["higher", "lower"] = "higher"
+    task: str | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -89,7 +94,7 @@ class Recipe:
                 raise TypeError(f"'methods' must be configured methods by name. Got {found} instead.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Problem:
     """What to train: an ordinary model, its losses, and the data.
 
@@ -99,11 +104,14 @@ class Problem:
             and outputs are ``model(inputs)``; or, when its first parameter is called ``model``, the general
             ``losses(model, batch)`` for batches of any structure. Returns the m losses ``[m]``, or a dictionary by task
             name; each a mean over samples. A task without labels in the batch returns NaN, and is left out of that
-            step.
+            step. Or a dictionary of such functions by task name, each of which returns one loss: where outputs and
+            targets are dictionaries by task name, or tuples of one part for each task, each function sees its own.
         tasks: their names.
         train: tensors with a common first dimension (a tuple, or a dictionary for the general form), a ``Dataset``, or
-            a ``DataLoader``. None for a problem without data, such as a function to minimise: then ``model()`` takes no
-            argument and ``losses(outputs)`` one.
+            a ``DataLoader``. Arrays of NumPy and tables of pandas become tensors: integers int64 (uint8 and bool stay),
+            what is missing NaN. A dictionary of data sets by task name, or a :class:`PerTask`, gives each task data of
+            its own. None for a problem without data, such as a function to minimise: then ``model()`` takes no argument
+            and ``losses(outputs)`` one.
         val: the split that ``keep="best"`` looks at.
         test: only ever measured at the end.
         metrics: by name, what to measure on each split besides the losses.
@@ -130,7 +138,7 @@ class Problem:
     """
 
     model: Callable[[], nn.Module]
-    losses: Callable[..., Tensor | Mapping[str, Tensor]]
+    losses: Callable[..., Tensor | Mapping[str, Tensor] | Sequence[Tensor]] | Mapping[str, Callable[..., Tensor]]
     tasks: Sequence[str]
     train: Data | None = None
     val: Data | None = None
@@ -146,12 +154,14 @@ class Problem:
 
     def __post_init__(self) -> None:
         if isinstance(self.model, nn.Module) or not callable(self.model):
-            raise TypeError(
-                f"'model' must be a function or class that makes a module. Got {type(self.model).__name__} instead."
-            )
+            copied = ", one module: write lambda: copy.deepcopy(model) to start all from it, or hand over its class"
+            given = type(self.model).__name__ + (copied if isinstance(self.model, nn.Module) else " instead")
+            raise TypeError(f"'model' must be a function or class that makes a module. Got {given}.")
         check_takes("model", self.model, "need no arguments, such as lambda: Network(3, 2)")
-        if not callable(self.losses):
-            raise TypeError(f"'losses' must be a function. Got {type(self.losses).__name__} instead.")
+        if not callable(self.losses) and not isinstance(self.losses, Mapping):
+            raise TypeError(
+                f"'losses' must be a function, or functions by task name. Got {type(self.losses).__name__} instead."
+            )
         if isinstance(self.tasks, str):
             raise TypeError(f"'tasks' must be a list of names. Got the string {self.tasks!r} instead.")
         if self.counts is not None and not callable(self.counts):
@@ -177,15 +187,21 @@ class Problem:
                 raise TypeError(f"'metrics' must be Metric objects. Got {type(metric).__name__} for {name!r} instead.")
             if name in self.tasks:
                 raise ValueError(f"'metrics' must not have names of tasks, which stand for losses. Got {name!r}.")
+            if metric.task is not None and metric.task not in self.tasks:
+                raise ValueError(f"'task' must be one of the tasks {list(self.tasks)}. Got {metric.task!r} instead.")
         object.__setattr__(self, "metrics", dict(self.metrics or {}))
+        for split in ("train", "val", "test"):
+            object.__setattr__(self, split, as_split(split, getattr(self, split), self.tasks))
+        self._check_by_task()
         if self.train is None and (self.val is not None or self.test is not None):
             raise ValueError("'val' and 'test' must come with 'train'. Got None for 'train'.")
         if self.train is None and self.metrics:
             raise ValueError(f"'metrics' must come with data: 'train' is None. Got {list(self.metrics)}.")
+        functions: Any = self.losses
         if self.train is None and not self.takes_model:
-            check_takes("losses", self.losses, "take (outputs) where 'train' is None", "outputs")
+            check_takes("losses", functions, "take (outputs) where 'train' is None", "outputs")
         else:
-            check_takes("losses", self.losses, "take (outputs, targets), or (model, batch)", "outputs", "targets")
+            check_takes("losses", functions, "take (outputs, targets), or (model, batch)", "outputs", "targets")
         if self.shared is not None and self.representation is not None:
             raise ValueError("'shared' and 'representation' must not both be given: each says where the heads begin.")
         if isinstance(self.shared, str):
@@ -207,38 +223,50 @@ class Problem:
         if self.recipe.epochs is not None:
             check_count("recipe.epochs", self.recipe.epochs)
 
+    def _check_by_task(self) -> None:
+        """Put functions by task together, and refuse what data by task cannot be combined with."""
+        by_task = any(isinstance(data, PerTask) for data in (self.train, self.val, self.test))
+        if isinstance(self.losses, (Mapping, TaskLosses)):
+            given = self.losses.functions if isinstance(self.losses, TaskLosses) else self.losses
+            object.__setattr__(self, "losses", make_losses(given, tuple(self.tasks), by_task=by_task))
+        if by_task and not self.takes_model:
+            raise TypeError(
+                "'losses' must be a dictionary of functions by task name, or losses(model, batch), where each task has "
+                "data of its own. Got losses(outputs, targets): its targets would be those of one task."
+            )
+        if by_task and self.representation is not None:
+            raise ValueError(
+                "'representation' must be None where each task has data of its own: gradients for the outputs of "
+                f"different samples never meet. Name parameters in 'shared' instead. Got {self.representation!r}."
+            )
+
     @functools.cached_property
     def takes_model(self) -> bool:
         """Whether ``losses`` has the general form ``losses(model, batch)``."""
-        try:
-            names = list(inspect.signature(self.losses).parameters)
-        except (TypeError, ValueError):
-            return False
-        return names[:1] == ["model"]
+        losses: Any = self.losses
+        return takes_model(losses)
+
+    def __repr__(self) -> str:
+        """Name, tasks, and what the rest looks like: shapes in place of data."""
+        return describe_problem(self)
 
     def run(self, model: Callable[..., Any], batch: Any = None) -> tuple[Tensor, Any]:
         """The losses ``[m]`` of a model on a batch, and its outputs (None in the general form)."""
-        outputs = None
+        outputs, losses = None, cast("Callable[..., Any]", self.losses)
         if self.takes_model:
-            found = self.losses(model, batch)
+            found = losses(model, batch)
         elif self.train is None:
             outputs = model()
-            found = self.losses(outputs)
+            found = losses(outputs)
         else:
             inputs, targets = self.split_batch(batch)
             outputs = model(inputs)
-            found = self.losses(outputs, targets)
-        return self._as_vector(found), outputs
+            found = losses(outputs, targets)
+        return as_vector(found, tuple(self.tasks)), outputs
 
     def split_batch(self, batch: Any) -> tuple[Any, Any]:
         """Inputs and targets of a batch, for losses of the form ``losses(outputs, targets)``."""
-        if not isinstance(batch, (tuple, list)) or len(batch) < 2:
-            raise TypeError(
-                "a batch must be (inputs, targets) for losses(outputs, targets); for others write "
-                f"losses(model, batch). Got {_describe(batch)} instead."
-            )
-        inputs, *targets = batch
-        return inputs, targets[0] if len(targets) == 1 else tuple(targets)
+        return split_batch(batch)
 
     def labels_in(self, batch: Any) -> Tensor | None:
         """How many samples of a batch have a label for each task, ``[m]``, where ``counts`` knows."""
@@ -248,7 +276,7 @@ class Problem:
         try:
             found = torch.as_tensor(counted)
         except (TypeError, ValueError, RuntimeError):
-            raise TypeError(f"'counts' must return one number per task. Got {_describe(counted)} instead.") from None
+            raise TypeError(f"'counts' must return one number per task. Got {describe(counted)} instead.") from None
         if found.shape != (len(self.tasks),):
             raise ValueError(
                 f"'counts' must return shape [{len(self.tasks)}], one number per task. Got {list(found.shape)} instead."
@@ -264,37 +292,3 @@ class Problem:
         if callable(self.shared):
             return bool(self.shared(name))
         return any(name == prefix or name.startswith(f"{prefix.rstrip('.')}.") for prefix in self.shared)
-
-    def _as_vector(self, found: Any) -> Tensor:
-        tasks = len(self.tasks)
-        if isinstance(found, Mapping):
-            if set(found) != set(self.tasks):
-                raise ValueError(
-                    f"'losses' must return one loss for each of the tasks {list(self.tasks)}, NaN where a task has no "
-                    f"labels. Got {list(found)} instead."
-                )
-            for task in self.tasks:
-                if not isinstance(found[task], Tensor) or found[task].numel() != 1:
-                    raise TypeError(
-                        f"'losses' must return tensors of one number each. Got {_describe(found[task])} for {task!r}."
-                    )
-            found = torch.stack([found[task].reshape(()) for task in self.tasks])
-        if not isinstance(found, Tensor):
-            raise TypeError(
-                f"'losses' must return a tensor of shape [{tasks}] or a dictionary by task name. "
-                f"Got {_describe(found)} instead."
-            )
-        if found.shape != (tasks,):
-            raise ValueError(f"'losses' must return shape [{tasks}], one per task. Got {list(found.shape)} instead.")
-        if not found.is_floating_point():
-            raise TypeError(f"'losses' must return a floating-point tensor. Got {found.dtype} instead.")
-        return found
-
-
-def _describe(found: Any) -> str:
-    """What was found, in few words."""
-    if isinstance(found, Tensor):
-        return f"a tensor of shape {list(found.shape)}"
-    if isinstance(found, (tuple, list)):
-        return f"a {type(found).__name__} of {len(found)}"
-    return type(found).__name__

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,94 +11,42 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, default_collate
 
 from paretomtl._random import order_seed, rank_seed, seed_everything
-from paretomtl.problems import Data
-from paretomtl.training._ranks import Ranks
+from paretomtl.problems import Data, PerTask
+from paretomtl.problems._per_task import describe
+from paretomtl.training._batch import (
+    Batches,
+    ChangedBatchError,
+    Cut,
+    NoData,
+    Shares,
+    count_samples,
+    first_part,
+    map_samples,
+    map_tensors,
+    samples_by_task,
+    unchanged,
+)
+from paretomtl.training._passes import warn_if_short, why_empty
+from paretomtl.training._task_batches import TaskBatches
+
+__all__ = [
+    "Batches",
+    "ChangedBatchError",
+    "Cut",
+    "NoData",
+    "Resident",
+    "Shares",
+    "count_samples",
+    "first_part",
+    "make_batches",
+    "map_samples",
+    "map_tensors",
+    "samples_by_task",
+    "unchanged",
+]
 
 _PROBED = 16  # samples of a Dataset by which it is recognised
 _EVALUATED = 1 << 16  # samples of all models at once on a GPU, and 16 batches at most
-
-
-@dataclass(frozen=True)
-class Cut:
-    """What one process sees of the batch of a step: micro-batches, and how many samples each counts for.
-
-    One that counts for none stands in where a batch has too few samples for all processes.
-    """
-
-    parts: tuple[Any, ...]
-    samples: tuple[int, ...]
-
-
-def first_part(batch: Any) -> Any:
-    """A batch, or the first micro-batch of one that is cut."""
-    return batch.parts[0] if isinstance(batch, Cut) else batch
-
-
-@dataclass(frozen=True)
-class Shares:
-    """How the batch of a step is cut: among processes, and into micro-batches of each."""
-
-    ranks: Ranks = field(default_factory=Ranks)
-    accumulate: int = 1
-
-    @property
-    def whole(self) -> bool:
-        """Whether it is not cut at all."""
-        return not self.ranks.several and self.accumulate == 1
-
-    def of(self, numbers: Tensor, batch_size: int) -> tuple[list[Tensor], bool]:
-        """The micro-batches of this process as numbers of samples, and whether they count.
-
-        A share has two samples at least, which batch normalisation wants, unless batches are smaller than that.
-        """
-        least = max(1, min(2, batch_size // self.ranks.size))
-        sharing = max(1, min(self.ranks.size, len(numbers) // least))
-        counts = self.ranks.rank < sharing
-        share = numbers.tensor_split(sharing)[self.ranks.rank if counts else 0]
-        return list(share.tensor_split(max(1, min(self.accumulate, len(share) // least)))), counts
-
-
-class Batches(ABC):
-    """One split, cut into batches.
-
-    Attributes:
-        steps: how many batches an epoch has; None when that is not known before the end.
-        samples: how many samples there are; None when that is not known.
-        resumes_inside: whether an epoch can be taken up in its middle.
-        cut: whether the batches of an epoch are cut into parts.
-    """
-
-    steps: int | None
-    samples: int | None = None
-    resumes_inside: bool = True
-    cut: bool = False
-
-    @abstractmethod
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
-        """The batches of a training epoch, from number ``start`` on."""
-
-    @abstractmethod
-    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
-        """All samples once, for the evaluation of so many models at once; ``shared`` by all processes."""
-
-    @abstractmethod
-    def probe(self) -> Any:
-        """A batch of few samples, by which the data are recognised; None where there are none, or only some here."""
-
-
-class NoData(Batches):
-    """A problem without data: an epoch is one step without a batch."""
-
-    steps = 1
-
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
-        yield from [None][start:]
-
-    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
-        yield None
-
-    def probe(self) -> Any:
-        return None
 
 
 class _Indexed(Batches):
@@ -209,25 +154,29 @@ class _Loaded(Batches):
 
     resumes_inside = False
 
-    def __init__(self, loader: DataLoader[Any], move: Callable[[Any], Any], shares: Shares) -> None:
+    def __init__(self, name: str, loader: Any, move: Callable[[Any], Any], shares: Shares) -> None:
+        self._name = name
         self._loader = loader
+        self._seen = 0  # batches of the longest pass so far
+        self._said_short = False
         self._move = move
         self._shares = shares
         try:
             self.steps = -(-len(loader) // shares.accumulate)
-        except TypeError:
+        except (TypeError, NotImplementedError):
             self.steps = None
 
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
         if start:
             raise ValueError("a DataLoader starts at the beginning of an epoch, not inside of it.")
         seed_everything(order_seed(seed, epoch))
-        inner = getattr(self._loader.batch_sampler, "sampler", None)
-        for holder in (self._loader, self._loader.sampler, inner):
+        outer = getattr(self._loader, "sampler", None)
+        inner = getattr(getattr(self._loader, "batch_sampler", None), "sampler", None)
+        for holder in (self._loader, outer, inner):
             generator = getattr(holder, "generator", None)
             if isinstance(generator, torch.Generator):
                 generator.manual_seed(order_seed(seed, epoch))
-        for holder in (self._loader.sampler, inner):
+        for holder in (outer, inner):
             if isinstance(holder, DistributedSampler):
                 holder.set_epoch(epoch)
         yield from self.in_order() if self._shares.whole else self._cut(seed, epoch)
@@ -242,8 +191,13 @@ class _Loaded(Batches):
             parts = tuple(itertools.islice(source, self._shares.accumulate))
 
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
-        for batch in self._loader:
+        number = 0
+        for number, batch in enumerate(self._loader, 1):
+            self._seen = max(self._seen, number)
             yield self._move(batch)
+        if not number:
+            raise ValueError(why_empty(self._name, self._loader, self._seen))
+        self._said_short = self._said_short or warn_if_short(self._name, self._loader, number)
 
     def probe(self) -> Any:
         return None if self._shares.ranks.several else first_part(next(self.epoch(0, 0), None))
@@ -269,15 +223,31 @@ def make_batches(
 
     if data is None:
         return NoData()
+    if isinstance(data, PerTask):
+        if shares.ranks.several:
+            raise ValueError(f"'{name}' must be one data set where several processes share a run. Got one a task.")
+        parts = {
+            task: make_batches(
+                f"{name}[{task!r}]", part, batch_size=batch_size, device=device, dtype=dtype, shares=shares
+            )
+            for task, part in data.data.items()
+        }
+        return TaskBatches(name, parts, data.mode)
     if isinstance(data, DataLoader):
-        return _Loaded(data, moved, shares)
+        return _Loaded(name, data, moved, shares)
     if isinstance(data, IterableDataset):
-        return _Loaded(DataLoader(data, batch_size=batch_size), moved, shares)
+        return _Loaded(name, DataLoader(data, batch_size=batch_size), moved, shares)
     tensors = _tensors_of(data)
     if tensors:
+        if any(tensor.layout != torch.strided for tensor in tensors):
+            raise TypeError(f"'{name}' must be dense tensors, for samples by number. Got sparse ones: call to_dense().")
         sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
         if len(sizes) > 1 or 0 in sizes:
-            shapes = [list(tensor.shape) for tensor in tensors]
+            shapes = (
+                {name: list(part.shape) for name, part in data.items()}
+                if isinstance(data, Mapping)
+                else [list(tensor.shape) for tensor in tensors]
+            )
             raise ValueError(
                 f"'{name}' must be tensors with the same first dimension, not empty. Got {shapes} instead."
             )
@@ -297,60 +267,9 @@ def make_batches(
             lambda part: moved(default_collate([dataset[i] for i in part.tolist()])),
             shares,
         )
-    raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {type(data).__name__} instead.")
-
-
-def map_tensors(function: Callable[[Tensor], Tensor], batch: Any) -> Any:
-    """Apply a function to every tensor of a batch: in tuples, lists and dictionaries."""
-    if isinstance(batch, Tensor):
-        return function(batch)
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(map_tensors(function, part) for part in batch))
-    if isinstance(batch, (tuple, list)):
-        return type(batch)(map_tensors(function, part) for part in batch)
-    if isinstance(batch, Mapping):
-        return {name: map_tensors(function, part) for name, part in batch.items()}
-    return batch
-
-
-def count_samples(batch: Any) -> int:
-    """How many samples a batch has: the first dimension of its first tensor that has one; 1 where there is none."""
-    found: list[int] = []
-
-    def note(tensor: Tensor) -> Tensor:
-        found.extend(tensor.shape[:1])
-        return tensor
-
-    map_tensors(note, batch)
-    return found[0] if found else 1
-
-
-class ChangedBatchError(ValueError):
-    """A batch was written to."""
-
-
-@contextlib.contextmanager
-def unchanged(batch: Any, who: str = "model' and 'losses") -> Iterator[None]:
-    """Refuse operations within that write to the tensors of a batch, which other models are still to see."""
-    before = _versions(batch)
-    yield
-    if _versions(batch) != before:
-        raise ChangedBatchError(
-            f"'{who}' must not change a batch in place: all models of a front see the same one. Got a batch that was "
-            "written to: write x = x / 255 for x /= 255, and clone what an indexed assignment is to change."
-        )
-
-
-def _versions(batch: Any) -> list[int]:
-    """How often each tensor of a batch was written to; what was made in inference mode does not count it."""
-    found: list[int] = []
-
-    def note(tensor: Tensor) -> Tensor:
-        found.append(0 if tensor.is_inference() else tensor._version)
-        return tensor
-
-    map_tensors(note, batch)
-    return found
+    if isinstance(data, Iterable) and not isinstance(data, (tuple, list, Mapping)):
+        return _Loaded(name, data, moved, shares)
+    raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {describe(data)} instead.")
 
 
 def _may_be_missing(labels: Tensor) -> Tensor:

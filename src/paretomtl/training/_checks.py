@@ -17,11 +17,14 @@ from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, count_samples, map_tensors, unchanged
 from paretomtl.training._gradients import before_stack, task_gradients
 from paretomtl.training._hidden_state import check_hidden_state
+from paretomtl.training._identity import digest
 from paretomtl.training._models import Single, make_modules
 from paretomtl.training._modules import warn_of_modes
+from paretomtl.training._passes import check_starts_again
 from paretomtl.training._ranks import Ranks
 from paretomtl.training._repeats import check_factory, find_sums, others_than_first
 from paretomtl.training._settings import Settings
+from paretomtl.training._task_batches import TaskBatches
 
 
 def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapping[str, Batches], batch: Any) -> bool:
@@ -37,6 +40,8 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
         What :func:`check_losses` returns.
     """
     problem = settings.problem
+    for name, split in splits.items():
+        check_passes(name, getattr(problem, name), split)
     check_apart(settings.shares.ranks, splits["train"], batch)
     warn_of_modes(modules[0])
     stacked = check_losses(settings, modules[0], batch)
@@ -157,6 +162,20 @@ def check_apart(ranks: Ranks, train: Batches, batch: Any) -> None:
         )
 
 
+def check_passes(name: str, data: Any, batches: Batches) -> None:
+    """Refuse data that do not start from the beginning at each pass."""
+    if isinstance(batches, TaskBatches):
+        for task, part in batches.parts.items():
+            check_passes(f"{name}[{task!r}]", data.data[task], part)
+        return
+
+    def read_first() -> Any:
+        with isolated_randomness():
+            return first_batch(name, batches.epoch(0, 0))
+
+    check_starts_again(name, data, read_first, lambda one, other: digest(one) == digest(other))
+
+
 def first_batch(name: str, batches: Iterable[Any]) -> Any:
     """The first batch of a split; where it cannot be read, the error says of which split."""
     try:
@@ -170,6 +189,10 @@ def first_batch(name: str, batches: Iterable[Any]) -> Any:
 
 def check_counted(problem: Problem, name: str, batches: Batches, batch: Any) -> None:
     """Say so where nobody can tell how many samples a batch of a DataLoader has, and means depend on it."""
+    if isinstance(batches, TaskBatches):
+        for task, part in batches.parts.items():
+            check_counted(problem, f"{name}[{task!r}]", part, batch[task])
+        return
     if problem.counts is not None or batches.resumes_inside or batches.steps == 1:
         return
     sizes: set[int] = set()

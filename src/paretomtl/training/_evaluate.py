@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,15 @@ from torch import Tensor, nn
 
 from paretomtl._files import load_tensors
 from paretomtl.problems import Problem
-from paretomtl.training._batches import Batches, ChangedBatchError, count_samples, map_tensors, unchanged
+from paretomtl.problems._per_task import TaskBatch, measure
+from paretomtl.training._batches import (
+    Batches,
+    ChangedBatchError,
+    count_samples,
+    map_tensors,
+    samples_by_task,
+    unchanged,
+)
 from paretomtl.training._models import Models, Single
 from paretomtl.training._modules import copy_template
 from paretomtl.training._ranks import Ranks
@@ -54,12 +62,12 @@ def evaluate(
                 tally.add(losses, labels)
             if tallies[0].collects:
                 targets.append(problem.split_batch(batch)[1])
-        rest = list(batches.in_order()) if problem.metrics and problem.takes_model else targets
+        rest = _all_of(batches) if problem.metrics and problem.takes_model else targets
         if tallies[0].collects:
             rest = _gathered(ranks, rest, groups[0].alive.device)
         for tally in tallies:
             tally.put_together(ranks)
-        metrics = [tally.metrics(rest, lambda: list(batches.in_order())) for tally in tallies]
+        metrics = [tally.metrics(rest, lambda: _all_of(batches)) for tally in tallies]
     return Scores(
         torch.cat([tally.losses() for tally in tallies]),
         {name: torch.cat([found[name] for found in metrics]) for name in problem.metrics},
@@ -111,7 +119,7 @@ class _Tally:
             for name, metric in self._problem.metrics.items():
                 try:
                     with self._left_alone(), unchanged(rest, "metrics"):
-                        value = _one_number(metric.function(*self._seen_by_metrics(k, rest)))
+                        value = _one_number(measure(self._problem, metric, *self._seen_by_metrics(k, rest)))
                     found[name][k] = value
                 except Exception as error:  # the models are worth more than a metric
                     if isinstance(error, ChangedBatchError) and self._problem.takes_model:
@@ -146,10 +154,17 @@ class _Tally:
 
 def _labels(problem: Problem, batch: Any, found: Sequence[Tensor]) -> Tensor:
     """How many samples of a batch have a label for each task, ``[m]``: all, or none where no model has a loss."""
-    labels = problem.labels_in(batch)
+    labels, device = problem.labels_in(batch), found[0].device
+    samples = samples_by_task(batch).to(device) if isinstance(batch, TaskBatch) else count_samples(batch)
     if labels is not None:
-        return labels.to(found[0].device, torch.float64)
-    return torch.cat([losses.isnan().logical_not() for losses in found]).any(0).double() * count_samples(batch)
+        labels = labels.to(device, torch.float64)
+        return torch.where(samples > 0, labels, 0.0) if isinstance(samples, Tensor) else labels
+    return torch.cat([losses.isnan().logical_not() for losses in found]).any(0).double() * samples
+
+
+def _all_of(batches: Batches) -> list[Any]:
+    """All batches of a split, each with the tasks that have samples of their own in it."""
+    return [batch.without_stand_ins() if isinstance(batch, TaskBatch) else batch for batch in batches.in_order()]
 
 
 def _gathered(ranks: Ranks, parts: list[Any], device: torch.device) -> list[Any]:
@@ -178,7 +193,7 @@ def _concatenate(parts: Sequence[Any]) -> Any:
     first = parts[0]
     if isinstance(first, Tensor):
         return torch.cat([part if part.ndim else part[None] for part in parts])
-    if isinstance(first, dict):
+    if isinstance(first, Mapping):
         return {name: _concatenate([part[name] for part in parts]) for name in first}
     if isinstance(first, (tuple, list)):
         return tuple(_concatenate(list(column)) for column in zip(*parts, strict=True))

@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from paretomtl.problems._per_task import loss_functions
+
 _MOST = 100  # entries of a container that are looked at
 _LARGEST = 1 << 10  # numbers of a tensor
 _PLAIN = (bool, int, float, complex)
@@ -61,8 +63,8 @@ class GlobalNumbers(MutableMapping[str, Any]):
 def global_numbers(losses: Any, module: nn.Module) -> GlobalNumbers:
     """Those that the losses and the forward passes of a module's parts know, torch's own aside."""
     kinds = dict.fromkeys(type(part) for part in module.modules() if not type(part).__module__.startswith("torch."))
-    functions = [getattr(losses, "__func__", losses), *(kind.forward for kind in kinds)]
-    return GlobalNumbers(functions)
+    functions = [getattr(each, "__func__", each) for each in loss_functions(losses).values()]
+    return GlobalNumbers([*functions, *(kind.forward for kind in kinds)])
 
 
 def numbers_outside(losses: Any, module: nn.Module) -> dict[str, Any]:
@@ -85,17 +87,18 @@ def numbers_outside(losses: Any, module: nn.Module) -> dict[str, Any]:
 
     for name, value in global_numbers(losses, module).items():
         note(name, value)
-    function = getattr(losses, "__func__", losses)
-    for name, cell in zip(
-        getattr(getattr(function, "__code__", None), "co_freevars", ()),
-        getattr(function, "__closure__", None) or (),
-        strict=False,
-    ):
-        with contextlib.suppress(ValueError):  # not filled yet
-            note(f"closure {name}", cell.cell_contents)
-    owner = getattr(losses, "__self__", None if hasattr(losses, "__code__") else losses)
-    for name, value in getattr(owner, "__dict__", {}).items():
-        note(f"losses {name}", value)
+    for label, each in loss_functions(losses).items():
+        function = getattr(each, "__func__", each)
+        for name, cell in zip(
+            getattr(getattr(function, "__code__", None), "co_freevars", ()),
+            getattr(function, "__closure__", None) or (),
+            strict=False,
+        ):
+            with contextlib.suppress(ValueError):  # not filled yet
+                note(f"closure {name} of {label}", cell.cell_contents)
+        owner = getattr(each, "__self__", None if hasattr(each, "__code__") else each)
+        for name, value in getattr(owner, "__dict__", {}).items():
+            note(f"{label} {name}", value)
     return found
 
 

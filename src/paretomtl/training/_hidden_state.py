@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
-from paretomtl.training._batches import count_samples, map_tensors
+from paretomtl.problems._per_task import loss_functions
+from paretomtl.training._batches import map_samples, map_tensors
 from paretomtl.training._global_state import global_numbers
 from paretomtl.training._models import ModelWithLosses, copy_module
 
@@ -198,24 +199,27 @@ def _is_filled(cell: Any) -> bool:
 
 def _loss_spaces(problem: Problem) -> _Spaces:
     """Where the function that computes losses may keep state: the object that it belongs to, and its closure."""
-    losses: Any = problem.losses
-    owner = getattr(losses, "__self__", None if hasattr(losses, "__code__") else losses)
-    if isinstance(owner, nn.Module):
-        return {f"losses().{name}".rstrip("."): space for name, space in attributes_of(owner).items()}
-    if hasattr(owner, "__dict__") and not isinstance(owner, type):
-        return {"losses()": vars(owner)}
-    return {"losses()": _Cells(losses)} if hasattr(losses, "__code__") else {}
+    found: _Spaces = {}
+    for label, losses in loss_functions(problem.losses).items():
+        owner = getattr(losses, "__self__", None if hasattr(losses, "__code__") else losses)
+        if isinstance(owner, nn.Module):
+            found |= {f"{label}().{name}".rstrip("."): space for name, space in attributes_of(owner).items()}
+        elif hasattr(owner, "__dict__") and not isinstance(owner, type):
+            found[f"{label}()"] = vars(owner)
+        elif hasattr(losses, "__code__"):
+            found[f"{label}()"] = _Cells(losses)
+    return found
 
 
 def _check_losses_have_no_parameters(problem: Problem) -> None:
-    losses: Any = problem.losses
-    owner = getattr(losses, "__self__", losses)
-    if isinstance(owner, nn.Module) and any(p.requires_grad for p in owner.parameters()):
-        names = [name for name, p in owner.named_parameters() if p.requires_grad][:5]
-        raise ValueError(
-            f"'losses' must not have parameters to train, which belong to the model. Got {names}: make them part of "
-            "what 'model' makes, and write losses(model, batch)."
-        )
+    for losses in loss_functions(problem.losses).values():
+        owner = getattr(losses, "__self__", losses)
+        if isinstance(owner, nn.Module) and any(p.requires_grad for p in owner.parameters()):
+            names = [name for name, p in owner.named_parameters() if p.requires_grad][:5]
+            raise ValueError(
+                f"'losses' must not have parameters to train, which belong to the model. Got {names}: make them part "
+                "of what 'model' makes, and write losses(model, batch)."
+            )
 
 
 def _is_attached(value: Any) -> bool:
@@ -280,9 +284,7 @@ def _same(one: Any, other: Any, depth: int = _DEEPEST) -> bool:
 
 def _first_half(batch: Any) -> Any:
     """Other samples than those of the batch: the first half of them, two at least."""
-    count = count_samples(batch)
-    half = max(2, count // 2)
-    return map_tensors(lambda tensor: tensor[:half] if tensor.ndim and len(tensor) == count else tensor, batch)
+    return map_samples(lambda tensor: tensor[: max(2, len(tensor) // 2)], batch)
 
 
 def in_words(changed: Sequence[tuple[str, str]]) -> str:

@@ -22,9 +22,11 @@ from paretomtl._random import isolated_randomness, model_seed, seed_everything
 from paretomtl._signatures import make_scheduler
 from paretomtl.methods import in_words
 from paretomtl.problems import OptimizerFactory, Problem, Recipe, SchedulerFactory
+from paretomtl.problems._per_task import measure
 from paretomtl.training._batches import Batches, Resident, make_batches
 from paretomtl.training._models import make_modules
 from paretomtl.training._parameters import name_parameters
+from paretomtl.training._task_batches import TaskBatches
 
 _LONGEST = 20_000  # letters of a description that are stored; of longer ones, a checksum
 _RATES = 1_000  # steps over which the learning rates of a schedule are compared
@@ -129,11 +131,14 @@ def fingerprint(batches: Batches) -> str | None:
     None where samples differ from one draw to the next, or belong to one process of several.
     """
     if isinstance(batches, Resident):
-        return _digest(batches.whole())
+        return digest(batches.whole())
+    if isinstance(batches, TaskBatches):
+        parts = {task: fingerprint(part) for task, part in batches.parts.items()}
+        return None if None in parts.values() else digest([parts, batches.mode])
     draws = [_draw(batches) for _ in range(2)]
     if draws[0] is None or draws[1] is None:
         return None
-    one, other = (_digest((draw, batches.samples)) for draw in draws)
+    one, other = (digest((draw, batches.samples)) for draw in draws)
     return one if one == other else None
 
 
@@ -158,7 +163,7 @@ def measure_start(
             try:
                 with warnings.catch_warnings(), torch.no_grad():
                     warnings.simplefilter("ignore")
-                    value = float(metric.function(*seen))
+                    value = float(measure(problem, metric, *seen))
             except Exception:  # such as a class that is missing among so few
                 continue
             metrics[name] = value
@@ -193,10 +198,11 @@ def _draw(batches: Batches) -> Any:
         return batches.probe()
 
 
-def _digest(value: Any) -> str:
-    digest = hashlib.sha256()
-    _feed(digest, value)
-    return digest.hexdigest()[:16]
+def digest(value: Any) -> str:
+    """Sixteen letters for a batch or a part of one."""
+    made = hashlib.sha256()
+    _feed(made, value)
+    return made.hexdigest()[:16]
 
 
 def _feed(digest: Any, value: Any) -> None:

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from paretomtl.core._shapes import known_finite
 from paretomtl.methods import State, Step
-from paretomtl.training._batches import Cut
+from paretomtl.problems._per_task import TaskBatch
+from paretomtl.training._batches import Cut, samples_by_task
 from paretomtl.training._gradients import (
     Gathered,
     TaskGradients,
@@ -144,9 +145,12 @@ def _counted(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[T
     """
     present = ~losses.isnan()
     labels = models.problem.labels_in(part)
+    own = samples_by_task(part).to(losses.device) if isinstance(part, TaskBatch) else None
     if labels is None or samples == 0:
-        return present * float(samples), ~present.any(-1) & (samples > 0)
+        return present * (float(samples) if own is None else own), ~present.any(-1) & (samples > 0)
     labels = labels.to(losses.device).double()
+    if own is not None:  # batches that stand in have no labels
+        labels = torch.where(own > 0, labels, 0.0)
     return torch.where(present, labels, 0.0), (~present & (labels > 0)).any(-1)
 
 

@@ -336,7 +336,9 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
                 raise TypeError(f"'model' must make an nn.Module. Got {type(module).__name__} instead.")
             check_unwrapped(module)
             if any(module is other for other in modules):
-                raise ValueError("'model' must make a new module at each call. Got the same one twice.")
+                raise ValueError(
+                    "'model' must make a new module at each call. Got the same one twice: return copy.deepcopy(model)."
+                )
             lazy = [name for name, tensor in named_tensors(module).items() if is_lazy(tensor)]
             if lazy:
                 raise ValueError(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from paretomtl._files import load_tensors
 from paretomtl.problems import Problem
-from paretomtl.training._batches import count_samples, map_tensors
+from paretomtl.training._batches import map_samples
 from paretomtl.training._hidden_state import attributes_of, changes, in_words, try_pass
 from paretomtl.training._models import copy_module
 
@@ -56,13 +56,9 @@ def _differ(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[st
 
 def find_sums(problem: Problem, module: nn.Module, batch: Any) -> list[str]:
     """The tasks whose losses double where every sample comes twice: sums over samples, and not means."""
-    count = count_samples(batch)
 
     def cut(times: int) -> Any:
-        def part(tensor: Tensor) -> Tensor:
-            return torch.cat([tensor[:_FEW]] * times) if tensor.ndim and len(tensor) == count else tensor
-
-        return map_tensors(part, batch)
+        return map_samples(lambda tensor: torch.cat([tensor[:_FEW]] * times), batch)
 
     once, twice = (try_pass(problem, copy_module(module), cut(times), training=False) for times in (1, 2))
     if once is None or twice is None:

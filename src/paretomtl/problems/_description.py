@@ -1,0 +1,82 @@
+"""A problem in a few lines: what its parts are, and the shapes of its data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from paretomtl.problems._per_task import PerTask, TaskLosses
+
+if TYPE_CHECKING:
+    from paretomtl.problems._problem import Problem, Recipe
+
+
+def describe_problem(problem: Problem) -> str:
+    """The representation of a problem: one line for each part that was given."""
+    losses: Any = problem.losses
+    functions = {task: _name(each) for task, each in losses.functions.items()} if _by_task(losses) else _name(losses)
+    lines = {"model": _name(problem.model), "losses": functions, "tasks": list(problem.tasks)}
+    for split in ("train", "val", "test"):
+        if getattr(problem, split) is not None:
+            lines[split] = describe_data(getattr(problem, split))
+    if problem.metrics:
+        lines["metrics"] = ", ".join(f"{name} ({metric.better} is better)" for name, metric in problem.metrics.items())
+    for name in ("shared", "representation", "reference"):
+        value = getattr(problem, name)
+        if value is not None:
+            lines[name] = _name(value) if callable(value) else value
+    if problem.counts is not None:
+        lines["counts"] = _name(problem.counts)
+    if problem.truth is not None:
+        lines["truth"] = "known"
+    recipe = _describe_recipe(problem.recipe)
+    if recipe:
+        lines["recipe"] = recipe
+    return "\n".join([f"Problem {problem.name!r}", *(f"  {name}: {value}" for name, value in lines.items())])
+
+
+def describe_data(data: Any) -> str:
+    """A split in words: shapes and dtypes of tensors, kinds and lengths of all else."""
+    if isinstance(data, Tensor):
+        return f"{list(data.shape)} {str(data.dtype).removeprefix('torch.')}"
+    if isinstance(data, PerTask):
+        parts = "; ".join(f"{task}: {describe_data(part)}" for task, part in data.data.items())
+        return f"by task ({data.mode}): {parts}"
+    if isinstance(data, Mapping):
+        return "{" + ", ".join(f"{name!r}: {describe_data(part)}" for name, part in data.items()) + "}"
+    if isinstance(data, (tuple, list)):
+        return "(" + ", ".join(describe_data(part) for part in data) + ")"
+    kind = type(data).__name__
+    if isinstance(data, DataLoader):
+        source = describe_data(data.dataset)
+        return f"{kind} of {source}, {_length(data, 'batches')}"
+    return f"{kind}, {_length(data, 'samples')}"
+
+
+def _length(data: Any, unit: str) -> str:
+    try:
+        return f"{len(data):,} {unit}"
+    except (TypeError, NotImplementedError):
+        return "length unknown"
+
+
+def _describe_recipe(recipe: Recipe) -> str:
+    parts = []
+    for each in fields(recipe):
+        value = getattr(recipe, each.name)
+        if value is not None and value != each.default and value != {}:
+            shown = list(value) if isinstance(value, Mapping) else _name(value) if callable(value) else value
+            parts.append(f"{each.name}={shown}")
+    return ", ".join(parts)
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__qualname__", None) or type(function).__name__).replace("<locals>.", "")
+
+
+def _by_task(losses: Any) -> bool:
+    return isinstance(losses, TaskLosses)

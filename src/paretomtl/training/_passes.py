@@ -1,0 +1,115 @@
+"""Passes over data that are read again and again: a source that can be read only once is refused."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from torch.utils.data import DataLoader, IterableDataset
+
+_REMEDY = (
+    "data are read once to be checked, in every epoch, and at the end to be evaluated. Let __iter__ start from the "
+    "beginning at each call, such as by opening the file or making the generator there"
+)
+
+
+def why_empty(name: str, loader: Any, seen: int) -> str:
+    """Why a pass over a loader had no batches.
+
+    Args:
+        name: what error messages call the data.
+        loader: what was read.
+        seen: how many batches the longest pass before had.
+    """
+    if seen:
+        return (
+            f"'{name}' must have batches in every pass. Got none after a pass with {seen}, as of an iterator that can "
+            f"be read only once: {_REMEDY}."
+        )
+    rule, dropped = f"'{name}' must hold at least one batch", bool(getattr(loader, "drop_last", False))
+    try:
+        samples = len(loader.dataset)
+    except (AttributeError, TypeError, NotImplementedError):
+        samples = 0
+    if samples and dropped:
+        size = getattr(loader, "batch_size", None)
+        return (
+            f"{rule}. Got {samples} samples with batch_size={size} and drop_last=True, which drops them all: take a "
+            "smaller batch_size, or drop_last=False."
+        )
+    return f"{rule}. Got an empty one."
+
+
+def warn_if_short(name: str, loader: Any, batches: int) -> bool:
+    """Say so where a pass had fewer batches than the loader's length; whether that was said."""
+    try:
+        length = len(loader)
+    except (TypeError, NotImplementedError):
+        return False
+    if batches >= length:
+        return False
+    warnings.warn(
+        f"'{name}' ended after {batches} batches, and its length is {length}: schedules that go by the planned steps "
+        "end late. Let __len__ say how many there are.",
+        stacklevel=2,
+    )
+    return True
+
+
+def check_starts_again(name: str, data: Any, read_first: Callable[[], Any], same: Callable[[Any, Any], bool]) -> None:
+    """Refuse data that go on where the last pass stopped.
+
+    Only sources that hold an iterator, or are one, are read twice from the same random state. If the passes begin
+    differently and the iterator is still the same, then the second one went on.
+
+    Args:
+        name: what error messages call the data.
+        data: a split as the problem has it.
+        read_first: reads the first batch of a pass.
+        same: whether two batches are the same.
+    """
+    sources = _sources(data)
+    held = {label: iterator for source in sources for label, iterator in _held(source).items()}
+    if not held:
+        return
+    first = read_first()
+    before = {id(source): _numbers(source) for source in sources}
+    for source in sources:
+        if isinstance(source, Iterator):
+            iter(source)
+    reset = any(_numbers(source) != before[id(source)] for source in sources)
+    if reset or same(first, read_first()):
+        return
+    still = {label for source in sources for label, each in _held(source).items() if held.get(label) is each}
+    if still:
+        raise ValueError(
+            f"'{name}' must start from the beginning at each pass. Got {', '.join(sorted(still))}, which goes on where "
+            f"the last pass stopped: {_REMEDY}."
+        )
+
+
+def _sources(data: Any) -> list[Any]:
+    """What a loader reads in this process; workers read copies, which start where the original stands."""
+    if not isinstance(data, DataLoader):
+        return [data] if isinstance(data, IterableDataset) else []
+    if data.num_workers:
+        return []
+    parts = [data.dataset] if isinstance(data.dataset, IterableDataset) else []
+    return [*parts, *(each for each in (data.sampler, data.batch_sampler) if isinstance(each, Iterator))]
+
+
+def _held(source: Any) -> dict[str, Iterator[Any]]:
+    """The iterators that a source is or keeps, by what to call them."""
+    kind = type(source).__name__
+    own = {f"{kind}, an iterator": source} if isinstance(source, Iterator) else {}
+    kept = {f"{kind}.{key}": each for key, each in _attributes(source).items() if isinstance(each, Iterator)}
+    return {**own, **kept}
+
+
+def _numbers(source: Any) -> dict[str, Any]:
+    return {key: each for key, each in _attributes(source).items() if isinstance(each, (bool, int, float))}
+
+
+def _attributes(source: Any) -> Mapping[str, Any]:
+    return getattr(source, "__dict__", {})

@@ -17,6 +17,7 @@ from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, count_samples, map_tensors, unchanged
 from paretomtl.training._gradients import before_stack, task_gradients
 from paretomtl.training._hidden_state import check_hidden_state
+from paretomtl.training._hints import find_pairs, hints, how_called, missing_inputs
 from paretomtl.training._identity import digest
 from paretomtl.training._models import Single, make_modules
 from paretomtl.training._modules import warn_of_modes
@@ -45,6 +46,13 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
     check_apart(settings.shares.ranks, splits["train"], batch)
     warn_of_modes(modules[0])
     stacked = check_losses(settings, modules[0], batch)
+    pairs = None if batch is None else find_pairs(problem, modules[0], batch)
+    if pairs is not None:
+        warnings.warn(
+            f"'losses' subtracts outputs of shape {pairs[0]} and targets of shape {pairs[1]}, which makes a table of "
+            "all pairs: write outputs.squeeze(-1), or targets[:, None].",
+            stacklevel=5,
+        )
     _check_factory(settings, modules, batch)
     sums = [] if batch is None else find_sums(problem, modules[0], batch)
     if sums:
@@ -81,8 +89,16 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
             with precision:
                 losses = models.losses(batch)
     except Exception as error:
-        error.add_note(_how_called(problem, batch))
+        for note in (how_called(problem, batch), *hints(error, batch)):
+            error.add_note(note)
         raise
+    missing = missing_inputs(problem, batch)
+    if missing is not None and bool(losses.isnan().any()):
+        warnings.warn(
+            f"'train' has NaN in {missing} of the inputs of its first batch, and losses are NaN: fill what is missing, "
+            "such as by the mean of its column, before training.",
+            stacklevel=6,
+        )
     replaced = [key for key, p in models.module.named_parameters() if models.trained.get(key, p) is not p]
     if replaced:
         raise ValueError(
@@ -90,7 +106,10 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
             "which a forward pass replaced by new ones: change them in place, under torch.no_grad()."
         )
     if not losses.requires_grad:
-        raise ValueError("'losses' must depend on the model's parameters. Got losses attached to none of them.")
+        raise ValueError(
+            "'losses' must depend on the model's parameters. Got losses attached to none of them: do not compute them "
+            "under torch.no_grad(), nor from .detach(), .data, .item() or .numpy()."
+        )
     apart = before_stack(losses) is not None
     rows = task_gradients(losses, list(models.trained.values()))
     for task, loss, row in zip(problem.tasks, losses.tolist(), rows, strict=True):
@@ -110,26 +129,6 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     if problem.representation is not None:
         _check_representation(settings, module, batch)
     return problem.train is None or apart
-
-
-def _how_called(problem: Problem, batch: Any) -> str:
-    """For a user whose model or losses raised: what they were called with."""
-    if problem.train is None and not problem.takes_model:
-        return "This came of losses(model()): without 'train', model() takes no argument, and losses(outputs) one."
-    form = "losses(model, batch)" if problem.takes_model else "losses(model(inputs), targets)"
-    kinds: list[str] = []
-
-    def note(tensor: Tensor) -> Tensor:
-        kinds.append(f"{list(tensor.shape)} {tensor.dtype}")
-        return tensor
-
-    map_tensors(note, batch)
-    other = "" if problem.takes_model else " For losses(model, batch), its first parameter must be called 'model'."
-    tensors = ", ".join(kinds[:6]) or "none"
-    return (
-        f"This came of {form} on the first batch of 'train', which is tried out before training. Its tensors: "
-        f"{tensors}.{other}"
-    )
 
 
 def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any) -> None:

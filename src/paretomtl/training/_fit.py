@@ -69,8 +69,10 @@ def fit(
             where they are left out.
         batch_size: for tensors and Datasets; a DataLoader has its own.
         seed: of the starts, the order of the data, and dropout.
-        optimizer: makes an optimizer from named parameters; Adam with its defaults when left out.
-        scheduler: makes a learning rate scheduler of ``torch.optim`` from an optimizer.
+        optimizer: makes an optimizer from named parameters, such as ``lambda p: torch.optim.SGD(p, lr=0.1)``; Adam with
+            its defaults when left out. See :data:`~paretomtl.problems.OptimizerFactory`.
+        scheduler: makes a learning rate scheduler of ``torch.optim`` from ``(optimizer)``, or from ``(optimizer,
+            total)``, where total is how many times it is going to step.
         schedule: whether the scheduler steps each "epoch" or each "step".
         strategy: "sequential" trains one model after another, batch by batch; "batched" stacks them and runs them under
             ``torch.vmap``, after checking that one step agrees with the models alone; "graphed" captures the whole step

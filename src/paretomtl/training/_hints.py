@@ -1,0 +1,129 @@
+"""What helps a user whose model or losses raised, or went through on values that they were not meant for."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from paretomtl._random import isolated_randomness
+from paretomtl.problems import Problem
+from paretomtl.problems._per_task import TaskBatch, TaskLosses
+from paretomtl.training._batches import map_tensors
+
+_DIFFERENCES = {
+    torch.Tensor.sub,
+    torch.Tensor.__sub__,
+    torch.Tensor.__rsub__,
+    torch.sub,
+    torch.subtract,
+    torch.nn.functional.mse_loss,
+    torch.nn.functional.l1_loss,
+    torch.nn.functional.smooth_l1_loss,
+    torch.nn.functional.huber_loss,
+}
+
+
+def how_called(problem: Problem, batch: Any) -> str:
+    """What the model and the losses were called with."""
+    if problem.train is None and not problem.takes_model:
+        return "This came of losses(model()): without 'train', model() takes no argument, and losses(outputs) one."
+    form = "losses(model, batch)" if problem.takes_model else "losses(model(inputs), targets)"
+    if isinstance(problem.losses, TaskLosses):
+        form = "losses[task](model(inputs), targets)"
+    tensors = ", ".join(_kinds(batch)[:6]) or "none"
+    other = "" if problem.takes_model else " For losses(model, batch), its first parameter must be called 'model'."
+    return (
+        f"This came of {form} on the first batch of 'train', which is tried out before training. Its tensors: "
+        f"{tensors}.{other}"
+    )
+
+
+def hints(error: Exception, batch: Any) -> list[str]:
+    """What may be the matter, for errors of torch that do not say what to write."""
+    text, kinds = str(error).lower(), " ".join(_kinds(batch))
+    found = []
+    if "target" in text and "dtype" in text and "long" in text:
+        found.append("Class numbers of cross_entropy are int64: write targets.long(), or hand over int64 labels.")
+    elif "dtype" in text and any(kind in kinds for kind in ("int", "bool")):
+        found.append(
+            "Integers are not cast, as they may be class numbers or tokens: write inputs.float() where a layer "
+            "multiplies them, or hand over floating-point tensors."
+        )
+    if "out of bounds" in text and isinstance(error, IndexError):
+        found.append("Class numbers must begin at 0 and be below the number of outputs of the model.")
+    if _has_arrays(batch):
+        found.append("The batch holds arrays of NumPy: let the collate_fn of the DataLoader return tensors.")
+    return found
+
+
+def find_pairs(problem: Problem, module: nn.Module, batch: Any) -> tuple[list[int], list[int]] | None:
+    """The shapes of outputs and targets that make a table of all pairs where they are subtracted; None without any."""
+    watch = _Differences()
+    with isolated_randomness(), warnings.catch_warnings(), contextlib.suppress(Exception), watch:
+        warnings.simplefilter("ignore")  # torch has warned already, where it does
+        problem.run(copy.deepcopy(module), batch)
+    return watch.found
+
+
+class _Differences(TorchFunctionMode):
+    """Notes differences between outputs ``[n, 1]`` and targets ``[n]``, which are tables ``[n, n]`` of all pairs.
+
+    Attributes:
+        found: the shapes of the first one; None without any.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: tuple[list[int], list[int]] | None = None
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        tensors = [each for each in args[:2] if isinstance(each, Tensor)]
+        if func in _DIFFERENCES and len(tensors) == 2 and self.found is None:
+            outputs, targets = sorted(tensors, key=lambda each: not each.requires_grad)
+            shapes = sorted([list(outputs.shape), list(targets.shape)], key=len)
+            n = shapes[0][0] if shapes[0] else 0
+            # Pairs within the outputs, as in a ranking loss, are meant.
+            if outputs.requires_grad and not targets.requires_grad and n > 1 and shapes == [[n], [n, 1]]:
+                self.found = list(outputs.shape), list(targets.shape)
+        return func(*args, **(kwargs or {}))
+
+
+def missing_inputs(problem: Problem, batch: Any) -> str | None:
+    """Which values of the inputs are NaN, in words; None where none are, or nobody knows which tensors are inputs."""
+    if problem.takes_model and not isinstance(batch, TaskBatch):
+        return None
+    pairs = batch.values() if isinstance(batch, TaskBatch) else [batch]
+    found = missing = 0
+    for pair in pairs:
+        inputs = pair[0] if isinstance(pair, (tuple, list)) and pair else None
+        if isinstance(inputs, Tensor) and inputs.is_floating_point():
+            found, missing = found + inputs.numel(), missing + int(inputs.isnan().sum())
+    return f"{missing} of {found} values" if missing else None
+
+
+def _kinds(batch: Any) -> list[str]:
+    kinds: list[str] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        kinds.append(f"{list(tensor.shape)} {tensor.dtype}")
+        return tensor
+
+    map_tensors(note, batch)
+    return kinds
+
+
+def _has_arrays(batch: Any) -> bool:
+    if isinstance(batch, np.ndarray):
+        return True
+    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, (tuple, list)) else ()
+    return any(_has_arrays(part) for part in parts)

@@ -26,6 +26,15 @@ def test_the_first_example_prints_what_is_written() -> None:
             assert mine == theirs
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_the_page_on_data_runs() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "loaders.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    space: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(code, "loaders.md", "exec"), space)
+    assert "age: DataLoader of TensorDataset, 60 samples, 3 batches" in repr(space["problem"])
+
+
 def test_every_file_it_points_to_exists() -> None:
     root = Path(__file__).parents[1]
     for page in [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").glob("*.md")]:

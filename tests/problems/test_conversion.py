@@ -83,6 +83,7 @@ def test_tensors_and_loaders_stay_as_they_are() -> None:
         ([(X, Y), (X, Y)], r"Got a list of 2 tuples: write DataLoader\(data, batch_size=32\) if each is a sample"),
         ((x for x in X), "Got a generator, which can be read only once"),
         ((X, {1, 2}), "Got a tuple of ndarray, set instead"),
+        (((X, X), Y), r"Got a tuple of tuple, ndarray: for several inputs write a dictionary, and losses\(model"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_converted_says_what_to_write(data: Any, message: str) -> None:

@@ -113,10 +113,23 @@ def test_a_loader_shorter_than_its_length_is_said_to_be() -> None:
         assert fit(train=Short(lambda: iter(PAIRS))).losses["train"].isfinite().all()
 
 
-def test_loaders_of_other_libraries_train() -> None:
+def test_loaders_and_data_sets_of_other_libraries_train() -> None:
     class Loader:
         def __iter__(self) -> Iterator[Any]:
             return iter(DataLoader(TensorDataset(X, Y), batch_size=4))
 
+    class Table:
+        """Samples by number, as data sets of Hugging Face have them."""
+
+        def __len__(self) -> int:
+            return len(X)
+
+        def __getitem__(self, number: int) -> Any:
+            return PAIRS[number]
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(PAIRS)
+
     expected = fit(train=DataLoader(TensorDataset(X, Y), batch_size=4)).losses["train"]
     assert torch.equal(fit(train=Loader()).losses["train"], expected)
+    assert torch.equal(fit(train=Table()).losses["train"], fit().losses["train"])

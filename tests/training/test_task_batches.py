@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 import paretomtl as pm
 from paretomtl.problems import PerTask
 from paretomtl.training._batches import Batches, make_batches
+from paretomtl.training._course import Course
 from paretomtl.training._identity import fingerprint, identify_problem
 
 TASKS = ["age", "sex"]
@@ -163,16 +164,22 @@ def test_evaluation_is_the_mean_over_each_tasks_own_samples(form: str) -> None:
     assert set(seen) <= {5, 3, 11}
 
 
-def test_a_run_is_resumed_to_the_same_end(tmp_path: Path) -> None:
-    for name, train in (("tensors", DATA), ("loader", {**DATA, "sex": DataLoader(TensorDataset(X2, SEX), 2)})):
-        expected = fit(problem(train))
+@pytest.mark.parametrize("sexes", [DATA["sex"], DataLoader(TensorDataset(X2, SEX), 2)], ids=["tensors", "loader"])
+def test_a_run_is_resumed_to_the_same_end(sexes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From inside an epoch of five steps, or from the last whole one for a loader."""
+    of, taken, step = problem({**DATA, "sex": sexes}), [0], Course.take_step
 
-        def stop(report: Any) -> None:
+    def stop(course: Course, batch: Any) -> None:
+        step(course, batch)
+        taken[0] += 1
+        if taken[0] == 8:
             raise RuntimeError("power cut")
 
-        with pytest.raises(RuntimeError, match="power cut"):
-            fit(problem(train), out=tmp_path / name, callbacks=[stop])
-        assert same(fit(problem(train), out=tmp_path / name, resume=True), expected)
+    expected = fit(of)
+    monkeypatch.setattr(Course, "take_step", stop)  # the ninth step is not stopped any more
+    with pytest.raises(RuntimeError, match="power cut"):
+        fit(of, out=tmp_path, checkpoint_seconds=0)
+    assert same(fit(of, out=tmp_path, resume=True), expected)
 
 
 def test_micro_batches_of_each_task_are_averaged_exactly() -> None:

@@ -183,7 +183,9 @@ def _other_kind(name: str, data: Any) -> str:
                 "batch_size=32) if each is a sample, DataLoader(data, batch_size=None) if each is a batch."
             )
         kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in data))
-        return f"{rule}. Got a {found} of {kinds} instead."
+        nested = any(isinstance(part, (tuple, list, Mapping)) for part in data)
+        several = ": for several inputs write a dictionary, and losses(model, batch)" if nested else " instead"
+        return f"{rule}. Got a {found} of {kinds}{several}."
     if isinstance(data, Iterator):
         return (
             f"{rule}. Got a {found}, which can be read only once: data are read in every epoch and evaluated at the "

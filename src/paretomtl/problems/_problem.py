@@ -109,9 +109,9 @@ class Problem:
         tasks: their names.
         train: tensors with a common first dimension (a tuple, or a dictionary for the general form), a ``Dataset``, or
             a ``DataLoader``. Arrays of NumPy and tables of pandas become tensors: integers int64 (uint8 and bool stay),
-            what is missing NaN. A dictionary of data sets by task name, or a :class:`PerTask`, gives each task data of
-            its own. None for a problem without data, such as a function to minimise: then ``model()`` takes no argument
-            and ``losses(outputs)`` one.
+            what is missing NaN. A dictionary of data sets by task name, or a :class:`~paretomtl.problems.PerTask`,
+            gives each task data of its own. None for a problem without data, such as a function to minimise: then
+            ``model()`` takes no argument and ``losses(outputs)`` one.
         val: the split that ``keep="best"`` looks at.
         test: only ever measured at the end.
         metrics: by name, what to measure on each split besides the losses.

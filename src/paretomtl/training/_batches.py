@@ -252,7 +252,7 @@ def make_batches(
                 f"'{name}' must be tensors with the same first dimension, not empty. Got {shapes} instead."
             )
         return Resident(moved(data), sizes.pop(), batch_size, device, shares)
-    if isinstance(data, Dataset):
+    if isinstance(data, Dataset) or is_map_style(data):
         dataset: Any = data
         if not hasattr(dataset, "__len__"):
             raise TypeError(
@@ -270,6 +270,12 @@ def make_batches(
     if isinstance(data, Iterable) and not isinstance(data, (tuple, list, Mapping)):
         return _Loaded(name, data, moved, shares)
     raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {describe(data)} instead.")
+
+
+def is_map_style(data: Any) -> bool:
+    """Whether an object hands out samples by number without being a Dataset of torch, as those of Hugging Face do."""
+    by_number = hasattr(data, "__getitem__") and hasattr(data, "__len__")
+    return by_number and not isinstance(data, (tuple, list, Mapping, Tensor))
 
 
 def _may_be_missing(labels: Tensor) -> Tensor:

@@ -55,7 +55,7 @@ def hints(error: Exception, batch: Any) -> list[str]:
     elif "dtype" in text and any(kind in kinds for kind in ("int", "bool")):
         found.append(
             "Integers are not cast, as they may be class numbers or tokens: write inputs.float() where a layer "
-            "multiplies them, or hand over floating-point tensors."
+            "multiplies them, or hand over floating-point numbers, such as table.astype('float32')."
         )
     if "out of bounds" in text and isinstance(error, IndexError):
         found.append("Class numbers must begin at 0 and be below the number of outputs of the model.")

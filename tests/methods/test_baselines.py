@@ -27,7 +27,10 @@ def test_names_resolve_to_methods_of_that_name() -> None:
     assert resolve_method("torchjd:UPGrad").name == "torchjd:UPGrad"
     method = Mgda(rescale=True)
     assert resolve_method(method) is method
-    with pytest.raises(ValueError, match=r"'method' must be one of pareto-mtl, .*, or torchjd:NAME. Got 'adam'"):
+    with pytest.raises(
+        ValueError,
+        match=r"'method' must be one of pareto-mtl, .*, torchjd:NAME, package.* Got 'adam'",
+    ):
         resolve_method("adam")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from torch import Tensor
 from paretomtl import TensorBoard
 from paretomtl._files import file_name, read_record, write_record
 from paretomtl._front_file import is_stored
+from paretomtl._lookup import short_name
 from paretomtl._opening import SMALL_RECORD, exists
 from paretomtl._terminal import text_console
 from paretomtl.cli._again import resuming
@@ -30,11 +32,15 @@ from paretomtl.cli._common import (
 )
 from paretomtl.cli._show import summary
 from paretomtl.front import Front
+from paretomtl.methods import Method
+from paretomtl.methods._registry import name_in_tables
+from paretomtl.problems import PROBLEMS, Problem
 from paretomtl.training import Executor, fit
 from paretomtl.training._ranks import leads
 
 _FILE = "asked.json"
 _LARGEST = 2**63
+_UNNAMED = str(inspect.signature(Problem).parameters["name"].default)
 FORMAT = 1
 """The version of the file; None are those that said none."""
 
@@ -101,7 +107,7 @@ class Asked:
         """Train as asked for; the front, and the folder of the run."""
         found = find_problem(self.problem, self.with_)
         method = find_method(self.method, self.set_, found)
-        folder = out or Path("runs") / f"{file_name(found.name)}-{file_name(method.name.replace(':', '-'))}-{self.seed}"
+        folder = out or Path("runs") / self._folder_name(found, method)
         callbacks: list[Any] = [TensorBoard(tensorboard)] if tensorboard is not None and leads() else []
         callbacks.append(lambda report: self._keep(folder))  # at the end of an epoch: a run may be killed
         front = fit(
@@ -132,6 +138,12 @@ class Asked:
         if leads():
             self._keep(folder)
         return front, folder
+
+    def _folder_name(self, problem: Problem, method: Method) -> str:
+        """The name of the run's folder; a problem that has no name of its own has that of its file or attribute."""
+        own = self.problem not in PROBLEMS and problem.name == _UNNAMED
+        name = file_name(short_name(self.problem) if own else problem.name)
+        return f"{name}-{file_name(name_in_tables(self.method, method).replace(':', '-'))}-{self.seed}"
 
     def _keep(self, folder: Path) -> None:
         if not exists(folder / _FILE):

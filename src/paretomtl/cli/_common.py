@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import functools
 import importlib
 import inspect
@@ -22,10 +21,12 @@ from rich.table import Table
 from rich.text import Text
 
 import paretomtl
+from paretomtl._lookup import FORMS, absolute_name, is_file, is_of_library, nearest
 from paretomtl._terminal import escaped, json_text, shown_warnings, text_console
 from paretomtl.cli._again import offering_to_go_on
 from paretomtl.front import Front
 from paretomtl.methods import METHODS, Method, resolve_method
+from paretomtl.methods._registry import option_names, set_options
 from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
 from paretomtl.training._signals import sigterm_interrupts, stopped_by
 
@@ -44,7 +45,14 @@ OPTIMIZERS = {
     "rmsprop": torch.optim.RMSprop,
 }
 
-PROBLEM_HELP = "A built-in name (see [bold]paretomtl list[/]) or package.module:attribute, a Problem or what makes one."
+PROBLEM_HELP = (
+    "A built-in name (see [bold]paretomtl list[/]), or your own as FILE.py:attribute or package.module:attribute: "
+    "a Problem, or a function that makes one."
+)
+METHOD_HELP = (
+    "A built-in name, torchjd:NAME, or your own as FILE.py:attribute or package.module:attribute: a Method, its class, "
+    "or a function that makes one."
+)
 
 
 def complete_problem(start: str) -> list[str]:
@@ -97,8 +105,7 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
                 text_console(stderr=True).print(line, highlight=False, soft_wrap=True)
             raise typer.Exit(code_of_stop()) from None
         except (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError) as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            if not isinstance(error, OSError) and not _is_ours(frames[-1].filename):
+            if not _is_about_input(error):
                 raise
             told = [escaped(text, lines=False) for text in (str(error), *getattr(error, "__notes__", []))]
             said = Text.assemble(("Error:", "red"), " " + "\n".join(told))
@@ -113,8 +120,16 @@ def code_of_stop() -> int:
     return TERMINATED if stopped_by() is signal.SIGTERM else INTERRUPTED
 
 
+def _hint(name: str) -> str:
+    """What may have been meant by a name that is none."""
+    file = Path(name.rpartition(":")[0] if ":" in name else name)
+    if file.suffix == ".py" or file.with_suffix(".py").is_file():
+        return f" In a file, the problem has a name, too: {file.with_suffix('.py')}:problem, if it is called so there."
+    return nearest(name, PROBLEMS)
+
+
 def find_problem(name: str, settings: Sequence[str] = ()) -> Problem:
-    """A built-in problem by name, or one of the user's own as ``package.module:attribute``.
+    """A built-in problem by name, or one of the user's own.
 
     Settings such as ``recipe=paper`` are arguments of the function that makes it.
     """
@@ -130,17 +145,22 @@ def named_problem(name: str, settings: Sequence[str] = ()) -> NamedProblem | Non
         named = NamedProblem(name)
     except ValueError:
         raise ValueError(
-            f"'PROBLEM' must be one of {', '.join(PROBLEMS)}, or package.module:attribute. Got {name!r} instead."
+            f"'PROBLEM' must be one of {', '.join(PROBLEMS)}, {FORMS}. Got {name!r} instead.{_hint(name)}"
         ) from None
     found = named.found()
     if settings and (isinstance(found, Problem) or not callable(found)):
         raise ValueError(f"'--with' must go with a function that makes a problem. '{name}' is none.")
-    return NamedProblem(name, _arguments(name, found, settings))
+    return NamedProblem(absolute_name(name), _arguments(name, found, settings))
 
 
 def problem_in_python(name: str, settings: Sequence[str] = ()) -> str:
     """Lines of Python that make a problem of this name, and ``model``, one of its models."""
-    module, _, attribute = name.partition(":")
+    module, _, attribute = name.rpartition(":")
+    if is_file(module):
+        given = _arguments(name, NamedProblem(name).found(), settings)
+        said = f", {given!r}" if given else ""
+        brought = "from paretomtl.problems import NamedProblem"
+        return f"{brought}\n\nmodel = NamedProblem({absolute_name(name)!r}{said}).make().model()"
     if name in PROBLEMS:
         brought, made = "from paretomtl.problems import PROBLEMS", f'PROBLEMS["{name}"]'
         ready, make = False, PROBLEMS[name]
@@ -177,11 +197,12 @@ def _parsed(option: str, settings: Sequence[str], known: Sequence[str], owner: s
 
 def find_method(name: str, settings: Sequence[str], problem: Problem) -> Method:
     """A method by name, as the problem's recipe configures it, with settings such as ``epsilon=0.2``."""
-    method = problem.recipe.methods.get(name) or resolve_method(name)
-    known = [field.name for field in dataclasses.fields(method)]  # type: ignore[arg-type]
-    changes = _parsed("--set", settings, known, name)
+    method = problem.recipe.methods.get(name, name)
+    if not settings:
+        return resolve_method(method)
+    changes = _parsed("--set", settings, option_names(method), name)
     try:
-        return dataclasses.replace(method, **changes) if changes else method  # type: ignore[type-var]
+        return set_options(method, changes)
     except TypeError as error:
         raise ValueError(f"'--set' must fit the options of '{name}'. Got {', '.join(settings)}: {error}") from None
 
@@ -275,6 +296,14 @@ def print_above(text: str) -> None:
 def print_json(content: Any) -> None:
     """JSON on standard output, and nothing else."""
     print(json_text(content))
+
+
+def _is_about_input(error: Exception) -> bool:
+    """Whether this library raised an error, or met one of the system, rather than code of the user's."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, OSError):  # files are opened by the standard library, for the one or the other
+        files = [file for file in files if _is_ours(file) or not is_of_library(file)]
+    return _is_ours(files[-1])
 
 
 def _is_ours(filename: str) -> bool:

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from paretomtl._lookup import absolute_name
 from paretomtl._terminal import text_console
 from paretomtl.cli._asked import Asked, print_result
 from paretomtl.cli._common import ProblemSettings, clean_errors, complete_problem
-from paretomtl.cli._trust import Trust, needs_trust, refusal
+from paretomtl.cli._trust import Trust, method_needs_trust, needs_trust, refusal
 from paretomtl.front import Front
 
 
@@ -50,13 +51,15 @@ def refine(
     if propose:
         return
     asked = Asked.of(run)
+    command = ["paretomtl", "refine", str(run), "--around", str(around)]
     if problem is not None:
-        asked = dataclasses.replace(asked, problem=problem, with_=with_ or [])
+        asked = dataclasses.replace(asked, problem=absolute_name(problem), with_=with_ or [])
     elif with_:
         raise ValueError("'--with' must go with '--problem': the run says what it was asked for.")
     elif not trust and needs_trust(asked.problem, asked.with_):
-        command = ["paretomtl", "refine", str(run), "--around", str(around)]
         raise refusal(run / "asked.json", asked.problem, asked.with_, command)
+    if not trust and method_needs_trust(asked.method):
+        raise refusal(run / "asked.json", asked.method, asked.set_, command, "method")
     asked = dataclasses.replace(
         asked, epochs=asked.epochs if epochs is None else epochs, seed=asked.seed if seed is None else seed
     )

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from paretomtl._lookup import absolute_name
 from paretomtl.cli._asked import Asked, print_result
 from paretomtl.cli._common import (
+    METHOD_HELP,
     Accumulate,
     BatchSize,
     ClipNorm,
@@ -33,7 +35,7 @@ from paretomtl.cli._ray import Cpus, OnRay, ShardSize, ray_executor
 def run(
     problem: ProblemArgument,
     with_: ProblemSettings = None,
-    method: Annotated[str, typer.Option(help="How to train.", autocompletion=complete_method)] = "pareto-mtl",
+    method: Annotated[str, typer.Option(help=METHOD_HELP, autocompletion=complete_method)] = "pareto-mtl",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="An option of the method, such as epsilon=0.2; may be repeated.")
     ] = None,
@@ -74,9 +76,9 @@ def run(
     front of what there is are stored).
     """
     asked = Asked(
-        problem=problem,
+        problem=absolute_name(problem),
         with_=with_ or [],
-        method=method,
+        method=absolute_name(method),
         set_=set_ or [],
         epochs=epochs,
         batch_size=batch_size,

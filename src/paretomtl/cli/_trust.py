@@ -7,14 +7,17 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from paretomtl._lookup import is_file
+from paretomtl.methods._registry import is_known
 from paretomtl.problems import PROBLEMS
 
 Trust = Annotated[
-    bool, typer.Option("--trust", help="Import and call the problem that the run's asked.json names: it runs as code.")
+    bool,
+    typer.Option("--trust", help="Import and call the problem and method that the run's asked.json names, as code."),
 ]
 
 
@@ -27,25 +30,35 @@ def needs_trust(name: str, settings: Sequence[str]) -> bool:
     return any(key in parameters and "Path" in str(parameters[key].annotation) for key in given)
 
 
-def refusal(path: Path, name: str, settings: Sequence[str], command: Sequence[str]) -> ValueError:
-    """What to say where a problem that needs trust would be made.
+def method_needs_trust(name: str) -> bool:
+    """Whether a method, named by a file, is code of others."""
+    return not is_known(name)
+
+
+def refusal(
+    path: Path,
+    name: str,
+    settings: Sequence[str],
+    command: Sequence[str],
+    what: Literal["problem", "method"] = "problem",
+) -> ValueError:
+    """What to say where a problem or method that needs trust would be made.
 
     Args:
         path: the file that names it.
-        name: of the problem.
+        name: of the problem or method.
         settings: its arguments.
         command: words of a command that does the same, for where it was not typed.
+        what: which of the two.
     """
     if sys.argv and Path(sys.argv[0]).name == "paretomtl":
         command = ["paretomtl", *sys.argv[1:]]
-    module, _, attribute = name.partition(":")
+    module, _, attribute = name.rpartition(":")
     said = f" with {', '.join(settings)}" if settings else ""
-    what = (
-        f"take '{name}'"
-        if name in PROBLEMS
-        else f"import '{module}', from the current folder first, and use its '{attribute}'"
-    )
+    where = "" if is_file(module) else ", from the current folder first,"
+    use = f"take '{name}'" if name in PROBLEMS else f"import '{module}'{where} and use its '{attribute}'"
+    other = " Or name the problem yourself: --problem NAME." if what == "problem" else ""
     return ValueError(
-        f"'--trust' must be given for a problem that '{path}' names, for it runs as code. It would {what}{said}. "
-        f"If you trust that, type: {shlex.join([*command, '--trust'])}. Or name the problem yourself: --problem NAME."
+        f"'--trust' must be given for a {what} that '{path}' names, for it runs as code. It would {use}{said}. "
+        f"If you trust that, type: {shlex.join([*command, '--trust'])}.{other}"
     )

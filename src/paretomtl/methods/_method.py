@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -198,10 +199,15 @@ def in_words(method: Method) -> str:
         'ParetoMTL(initial_steps=0, epsilon=0.1, release_steps=0)'
     """
     if not dataclasses.is_dataclass(method):
-        return repr(method)
+        return without_addresses(repr(method))
     fields = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}
     said = [f"{name}={value!r}" for name, value in fields.items() if value is not None and value is not False]
-    return f"{type(method).__name__}({', '.join(said)})"
+    return without_addresses(f"{type(method).__name__}({', '.join(said)})")
+
+
+def without_addresses(text: str) -> str:
+    """A text that does not change from one process to the next: Python shows many objects with their addresses."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 class Weigher:

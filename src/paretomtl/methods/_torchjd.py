@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._extras import require
+from paretomtl._lookup import nearest
 from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_positive
 from paretomtl.methods._linear import Linear, importances
@@ -112,7 +113,8 @@ class TorchJD(Method):
         if missing:
             raise ValueError(
                 f"'options' must set {', '.join(missing)}: {self.source} has no default for it, so write "
-                f'TorchJD("{self.source}", {{"{missing[0]}": ...}}). Got {dict(self.options)} instead.'
+                f'TorchJD("{self.source}", {{"{missing[0]}": ...}}), or --set {missing[0]}=VALUE on the command line. '
+                f"Got {dict(self.options)} instead."
             )
         try:
             self._make(torch.full((2,), 0.5, dtype=torch.float64))
@@ -214,16 +216,22 @@ class TorchJD(Method):
         return module
 
     def _type(self) -> type[nn.Module]:
-        for package, name in (("scalarization", self.source), ("aggregation", f"{self.source}Weighting")):
-            found = getattr(require(f"torchjd.{package}", "torchjd"), name, None)
-            if isinstance(found, type) and issubclass(found, nn.Module) and not inspect.isabstract(found):
-                return found
-        raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {self.source!r} instead.")
+        return torchjd_type(self.source)
 
     def _row_argument(self) -> str | None:
         """What the constructor calls the row of a subproblem; None where it takes none, or is given one for all."""
         name = _ROWS[self.source][0] if self.source in _ROWS else None
         return None if name in self.options else name
+
+
+def torchjd_type(source: str) -> type[nn.Module]:
+    """The class of a weighting or scalarizer of TorchJD."""
+    for package, name in (("scalarization", source), ("aggregation", f"{source}Weighting")):
+        found = getattr(require(f"torchjd.{package}", "torchjd"), name, None)
+        if isinstance(found, type) and issubclass(found, nn.Module) and not inspect.isabstract(found):
+            return found
+    near = nearest(source, [*_ROWS, *sorted(_STARTS), *_NEEDS_MORE])
+    raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {source!r} instead.{near}")
 
 
 def _memory(module: nn.Module) -> dict[str, Tensor]:

@@ -1,0 +1,76 @@
+"""Options of TorchJD's weightings and scalarizers, set one by one as on a command line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from paretomtl._extras import require
+from paretomtl.methods._torchjd import TorchJD, torchjd_type
+
+_WRAPPER = ("learning_rate", "options")
+_GIVEN_BY_FIT = "shape"  # the number of tasks
+_PROJECTOR = "projector"
+
+
+def torchjd_option_names(source: str) -> list[str]:
+    """The options that can be set: arguments of the constructor and of its projector, and those of the wrapper."""
+    return [*_arguments(source), *(_projector_arguments() if _takes_projector(source) else ()), *_WRAPPER]
+
+
+def set_torchjd_options(method: str | TorchJD, values: Mapping[str, Any]) -> TorchJD:
+    """A method of TorchJD, by the name of its source or as configured before, with other options.
+
+    Args:
+        method: "UPGrad", say, or a method.
+        values: options by name; sequences of numbers stand for vectors, and options of a projector make one.
+    """
+    source = method if isinstance(method, str) else method.source
+    before: Mapping[str, Any] = {} if isinstance(method, str) else method.options
+    given = values.get("options", {})
+    wrapper = {} if isinstance(method, str) else {"learning_rate": method.learning_rate}
+    wrapper |= {name: values[name] for name in ("learning_rate",) if name in values}
+    if not isinstance(given, Mapping):
+        return TorchJD(source, given, **wrapper)  # which says what it must be
+    options = {**before, **given}
+    arguments = _arguments(source)
+    for name, argument in arguments.items():
+        if name in values:
+            options[name] = _value(values[name], argument)
+    if _takes_projector(source):
+        known = _projector_arguments()
+        changed = {name: values[name] for name in known if name in values}
+        if changed:
+            old = {name: getattr(options.get(_PROJECTOR), name, default) for name, default in known.items()}
+            try:
+                options[_PROJECTOR] = require("torchjd.linalg", "torchjd").QuadprogProjector(**{**old, **changed})
+            except TypeError:
+                raise ValueError(f"'options' must be what {source} takes. Got {changed} instead.") from None
+    return TorchJD(source, options, **wrapper)
+
+
+def _arguments(source: str) -> dict[str, inspect.Parameter]:
+    """The arguments of the constructor that numbers, text and tuples can stand for."""
+    found = inspect.signature(torchjd_type(source)).parameters
+    kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    left_out = (_GIVEN_BY_FIT, _PROJECTOR)
+    return {name: each for name, each in found.items() if name not in left_out and each.kind not in kinds}
+
+
+def _takes_projector(source: str) -> bool:
+    known = _PROJECTOR in inspect.signature(torchjd_type(source)).parameters
+    return known and hasattr(require("torchjd.linalg", "torchjd"), "QuadprogProjector")
+
+
+def _projector_arguments() -> dict[str, Any]:
+    """Options of TorchJD's usual projector, with their defaults."""
+    parameters = inspect.signature(require("torchjd.linalg", "torchjd").QuadprogProjector).parameters
+    return {name: each.default for name, each in parameters.items()}
+
+
+def _value(value: Any, argument: inspect.Parameter) -> Any:
+    is_vector = isinstance(value, (list, tuple)) and "Tensor" in str(argument.annotation)
+    return torch.tensor(value, dtype=torch.float64) if is_vector else value

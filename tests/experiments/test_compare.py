@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import pickle
 from pathlib import Path
@@ -249,6 +250,23 @@ def test_rows_of_another_optimizer_are_refused(tmp_path: Path) -> None:
     compare(regression(), ["linear"], 1, optimizer=sgd(0.1), **options)
     with pytest.raises(ValueError, match="its recipe differs"):
         compare(regression(), ["linear"], 1, optimizer=sgd(0.2), **options)
+
+
+def test_an_option_at_its_default_changes_no_row(tmp_path: Path) -> None:
+    """Rows from before an option was added are of its default."""
+    options: dict[str, Any] = {"folder": tmp_path, "epochs": 2, "device": "cpu", "progress": "quiet"}
+    (stored,), _ = compare(regression(), ["linear"], 1, **options)
+    assert "weigh_every" not in stored["options"]
+    before = (tmp_path / "compare.json").read_text()
+    for name, parameter in inspect.signature(pm.fit).parameters.items():
+        if name not in ("problem", "method", "preferences", "seed", *options):
+            compare(regression(), ["linear"], 1, **options, **{name: parameter.default})
+    assert (tmp_path / "compare.json").read_text() == before
+    with pytest.raises(ValueError, match=r"options \{.*\}, and not \{.*'weigh_every': '2'"):
+        compare(regression(), ["linear"], 1, **options, weigh_every=2)
+    save_rows(tmp_path / "compare.json", "compare", "", [{**stored, "options": {"weigh_every": "2"}}])
+    with pytest.raises(ValueError, match="must hold results of the same problem and options"):
+        compare(regression(), ["linear"], 1, **options)
 
 
 def test_rows_that_do_not_say_what_they_are_of_are_taken_with_a_warning(tmp_path: Path) -> None:

@@ -45,7 +45,8 @@ def compare(
     problem: ProblemArgument,
     with_: ProblemSettings = None,
     methods: Annotated[
-        str | None, typer.Option(help="Names separated by commas; all built-in ones if left out.", show_default=False)
+        str | None,
+        typer.Option(help="Names separated by commas, as for run; all built-in ones if left out.", show_default=False),
     ] = None,
     seeds: Annotated[int, typer.Option(help="How many seeds for each method.")] = 5,
     preferences: Preferences = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 import statistics
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paretomtl._extras import require
-from paretomtl._files import check_writable
+from paretomtl._files import check_writable, file_name
 from paretomtl._paths import as_path
 from paretomtl._significance import reach_of
 from paretomtl.core._shapes import check_count
@@ -22,7 +21,10 @@ from paretomtl.experiments._failed_runs import FailedRun, noting_kept, warn_of_f
 from paretomtl.experiments._indicators import finite_points, volume
 from paretomtl.experiments._store import Row, environment, load_rows, numbers, seconds_here, update_rows
 from paretomtl.front import Front
-from paretomtl.methods import resolve_method
+from paretomtl.methods import Method, resolve_method
+from paretomtl.methods._definition import describe_definition
+from paretomtl.methods._method import without_addresses
+from paretomtl.methods._registry import name_in_tables
 from paretomtl.problems import NamedProblem, Problem
 from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor, fit
 from paretomtl.training._identity import differing_start, identify_problem
@@ -34,12 +36,12 @@ from paretomtl.training._time_left import Tally
 
 RESULTS = "compare.json"
 
-_OPTIONS = frozenset(inspect.signature(fit).parameters)
+_OPTIONS = {name: parameter.default for name, parameter in inspect.signature(fit).parameters.items()}
 
 
 def compare(
     problem: Problem,
-    methods: Sequence[str],
+    methods: Sequence[str | Method],
     seeds: int,
     *,
     preferences: int | None = None,
@@ -57,12 +59,13 @@ def compare(
 
     Args:
         problem: what to train; hypervolumes are on its test split, or else on training.
-        methods: their names.
+        methods: their names, as :func:`paretomtl.methods.resolve_method` takes them, or methods.
         seeds: how many, from 0 on.
         preferences: how many models each; those of "single-task" are one per task.
         problem_settings: what the problem was made with, so that results of another one are told apart.
         folder: where rows are kept; a method and seed that is there already is not trained again. Rows of another
-            problem are refused, though it has the same name: data, model, metrics and first losses are compared.
+            problem are refused, though it has the same name: data, model, metrics and first losses are compared. So are
+            rows of a method of the same name that is configured or defined otherwise, and of other options.
         command: what to write down as the command that made the results.
         tell: called with a line before each run.
         keep_fronts: whether fronts are stored, too, in ``folder/fronts/METHOD-SEED``.
@@ -83,8 +86,8 @@ def compare(
     check_count("seeds", seeds)
     if isinstance(methods, str) or not isinstance(methods, Iterable) or not methods:
         raise TypeError(f"'methods' must be a list of names. Got {methods!r} instead.")
-    for name in methods:
-        resolve_method(name)
+    chosen = _choose_methods(methods, problem)
+    names, descriptions = list(chosen), {name: describe_definition(method) for name, method in chosen.items()}
     strangers = [name for name in options if name not in _OPTIONS]
     if strangers:
         raise TypeError(f"'options' must be arguments of fit. Got {strangers[0]!r} instead.")
@@ -107,7 +110,7 @@ def compare(
         factories = options.get("optimizer"), options.get("scheduler")
         identity = identify_problem(problem, *factories, device=options.get("device"))
     for row in rows:
-        wrong = _difference(row, problem, asked, identity)
+        wrong = _difference(row, problem, asked, identity, descriptions)
         if wrong is not None:
             raise ValueError(
                 f"'out' must hold results of the same problem and options. '{path}' holds others: {wrong}. Take "
@@ -120,13 +123,13 @@ def compare(
             stacklevel=2,
         )
     have = {(row["method"], row["seed"]) for row in rows}
-    wanted = [(method, seed) for method in methods for seed in range(seeds)]
+    wanted = [(name, seed) for name in names for seed in range(seeds)]
     runs = [run for run in wanted if run not in have]
     fronts: dict[str, Front] = {}
     errors: list[FailedRun] = []
     done = len(wanted) - len(runs)
     with executor or SerialExecutor() as place:
-        jobs = _Runs(problem, runs, preferences, options, place, tell)
+        jobs = _Runs(problem, chosen, runs, preferences, options, place, tell)
         known = seconds_here(rows, lambda row: str(row["method"]))
         tally = Tally(jobs.names, [method for method, _ in runs], stored=done, known=known, slots=jobs.slots)
         with noting_kept(lambda: done, len(wanted), "run", path), StudyProgress(tally, progress) as jobs.display:
@@ -145,27 +148,47 @@ def compare(
                 if seed == 0:
                     fronts[method] = front
                 if folder is not None and keep_fronts:
-                    front.save(folder / "fronts" / f"{method.replace(':', '-')}-{seed}")
-                rows = sorted(
-                    [*rows, {**_row(front), **asked, **where, "identity": identity}],
-                    key=lambda row: _place(row, methods),
-                )
+                    front.save(folder / "fronts" / f"{file_name(method.replace(':', '-'))}-{seed}")
+                known_as = {"method": method, "method_in_words": descriptions[method]}
+                made = {**_row(front), **known_as, **asked, **where, "identity": identity}
+                rows = sorted([*rows, made], key=lambda row: _place(row, names))
                 if path is not None:
                     rows = update_rows(path, "compare", command, partial(_merged, mine=rows))
                 have.add((method, seed))
                 done += 1
     if errors and not done:
         errors[0].raise_()
-    return [row for row in rows if row["method"] in methods and row["seed"] < seeds], fronts
+    return [row for row in rows if row["method"] in chosen and row["seed"] < seeds], fronts
 
 
-def _difference(row: Row, problem: Problem, asked: Mapping[str, Any], identity: Mapping[str, Any] | None) -> str | None:
-    """In what a stored row is one of another problem, or of other options; None where it is not."""
+def _choose_methods(methods: Sequence[str | Method], problem: Problem) -> dict[str, Method]:
+    """The methods as the problem's recipe configures them, by the names that their rows have."""
+    chosen: dict[str, Method] = {}
+    for each in methods:
+        method = problem.recipe.methods.get(each) if isinstance(each, str) else None
+        method = method or resolve_method(each)
+        name = name_in_tables(each, method)
+        if name in chosen and describe_definition(chosen[name]) != describe_definition(method):
+            raise ValueError(f"'methods' must have distinct names. Got two that are called {name!r}.")
+        chosen[name] = method
+    return chosen
+
+
+def _difference(
+    row: Row,
+    problem: Problem,
+    asked: Mapping[str, Any],
+    identity: Mapping[str, Any] | None,
+    descriptions: Mapping[str, str],
+) -> str | None:
+    """In what a stored row is one of another problem, method, or of other options; None where it is not."""
     found = {"problem": problem.name, **asked}
+    row = {**row, "options": _other_than_default(row.get("options") or {})}
+    found["options"] = _other_than_default(asked["options"])
+    if "method_in_words" in row:  # older rows are without
+        found["method_in_words"] = descriptions.get(row["method"], row["method_in_words"])
     if "tasks" in row:
         found["tasks"] = list(problem.tasks)
-    if isinstance(row.get("options"), dict):  # where it was an option of fit, it decided nothing
-        row = {**row, "options": {name: value for name, value in row["options"].items() if name != "progress"}}
     for name, value in found.items():
         if row.get(name, []) != value:
             return f"{name} {row.get(name, [])!r}, and not {value!r}"
@@ -180,6 +203,12 @@ def _difference(row: Row, problem: Problem, asked: Mapping[str, Any], identity: 
         if one != other and None not in (one, other):
             return f"its data differ in {split!r}"
     return differing_start(stored.get("start"), identity["start"])
+
+
+def _other_than_default(options: Mapping[str, str]) -> dict[str, str]:
+    """The options that decide something, so that rows from before an option was added are still known."""
+    decide = {name: value for name, value in options.items() if name != "progress"}  # once stored with them
+    return {name: value for name, value in decide.items() if value != _named(_OPTIONS.get(name))}
 
 
 def _merged(stored: Sequence[Row], mine: Sequence[Row]) -> list[Row]:
@@ -199,6 +228,7 @@ class _Runs(Jobs):
     def __init__(
         self,
         problem: Problem,
+        methods: Mapping[str, Method],
         runs: Sequence[tuple[str, int]],
         preferences: int | None,
         options: Mapping[str, Any],
@@ -213,7 +243,7 @@ class _Runs(Jobs):
             (method, None if method == "single-task" else preferences, seed) for method, seed in runs
         ]
         self._waiting, self._begun = orders, set[int]()
-        common = place.problem or problem, {**options, "device": device}
+        common = place.problem or problem, methods, {**options, "device": device}
         super().__init__(train_whole, names, orders, common, device, {"problem": problem, **options})
         self._tell = tell
 
@@ -238,18 +268,20 @@ class _Runs(Jobs):
 
 
 def train_whole(
-    common: tuple[Problem | NamedProblem, Mapping[str, Any]], order: tuple[str, int | None, int] | None, link: Link
+    common: tuple[Problem | NamedProblem, Mapping[str, Method], Mapping[str, Any]],
+    order: tuple[str, int | None, int] | None,
+    link: Link,
 ) -> tuple[Front | Exception | Failure | None, Row]:
     """One method with one seed, and where it was trained; its error if it fails, None for one that is left out."""
     if order is None:
         return None, {}
-    (problem, options), (method, preferences, seed) = common, order
+    (problem, methods, options), (method, preferences, seed) = common, order
     here = is_part_of_study()
     made = problem.make() if isinstance(problem, NamedProblem) else problem
     with quiet_elsewhere(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is kept
         try:
-            return fit(made, method, preferences, seed=seed, **options), environment()
+            return fit(made, methods[method], preferences, seed=seed, **options), environment()
         except Exception as error:
             return (without_frames(error) if here else failure(error)), {}
 
@@ -377,7 +409,7 @@ def _differ(one: Summary, other: Summary) -> bool:
 
 def _named(value: Any) -> str:
     """An option as text that does not change from one process to the next."""
-    return re.sub(r" at 0x[0-9a-f]+", "", str(value))
+    return without_addresses(str(value))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
     python benchmarks/plot.py                 # reads benchmarks/results/front-cuda.json, writes front-cuda.png and .svg
 
-Needs matplotlib (`pip install paretomtl[figures]`).
+Needs matplotlib (`pip install '.[figures]'`).
 """
 
 from __future__ import annotations

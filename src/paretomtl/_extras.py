@@ -8,6 +8,22 @@ from types import ModuleType
 
 from paretomtl._version import __version__
 
+PACKAGES = {
+    "cli": "typer rich",
+    "indicators": "moocore",
+    "figures": "matplotlib",
+    "report": "plotly",
+    "torchjd": "torchjd",
+    "digits": "scikit-learn",
+    "frames": "pandas",
+    "images": "pillow",
+    "tensorboard": "tensorboard",
+    "onnx": "onnx onnxscript",
+    "ray": "ray",
+    "all": "safetensors",  # which every install brings; a copy of the sources does not
+}
+"""What each extra of pyproject.toml brings, as pip calls it."""
+
 
 def require(module: str, extra: str) -> ModuleType:
     """Import an optional module, or say which install brings it."""
@@ -17,9 +33,19 @@ def require(module: str, extra: str) -> ModuleType:
         if error.name is not None and not module.startswith(error.name):
             raise
         raise ModuleNotFoundError(
-            f"'{module.split('.')[0]}' is needed for this and is not installed: pip install 'paretomtl[{extra}]'",
+            f"'{module.split('.')[0]}' is needed for this and is not installed: {install_hint(extra)}",
             name=error.name,
         ) from None
+
+
+def install_hint(extra: str) -> str:
+    """The command that installs an extra, from wherever paretomtl itself was installed.
+
+    Example:
+        >>> print(install_hint("cli"))
+        pip install typer rich (or pip install '.[cli]' in the folder of paretomtl)
+    """
+    return f"pip install {PACKAGES[extra]} (or pip install '.[{extra}]' in the folder of paretomtl)"
 
 
 def version_of(package: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from paretomtl._extras import install_hint
+
 
 def main() -> None:
     """The entry point; says what to install where the command line's own dependencies are missing."""
@@ -12,6 +14,6 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
-        print(f"paretomtl: '{error.name}' is not installed: pip install 'paretomtl[cli]'", file=sys.stderr)
+        print(f"paretomtl: '{error.name}' is not installed: {install_hint('cli')}", file=sys.stderr)
         sys.exit(2)
     app()

@@ -122,6 +122,8 @@ class TorchJD(Method):
             raise ValueError(
                 f"'options' must be what {self.source} takes. Got {dict(self.options)} instead: {error}"
             ) from None
+        except ImportError as error:
+            raise ModuleNotFoundError(f"'{self.name}' needs more than TorchJD itself. {error}") from None
 
     def _check_known(self, arguments: Mapping[str, inspect.Parameter]) -> None:
         """Refuse what a newer TorchJD may bring: vectors whose meaning nobody has looked up."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 from torch import Tensor
 
+from paretomtl._lookup import nearest
 from paretomtl.core import nondominated
 from paretomtl.core._shapes import as_numbers
 
@@ -119,7 +120,7 @@ class Table:
         known = [*self.tasks, *self.metrics]
         raise ValueError(
             f"bounds and 'best' must name one of {known}, measured on '{self.split}', or loss:TASK, or WHAT:TASK for "
-            f"the metric 'TASK WHAT'. Got {name!r} instead."
+            f"the metric 'TASK WHAT'. Got {name!r} instead.{nearest(name, known)}"
         )
 
     def column(self, name: str) -> tuple[Tensor, bool]:

@@ -183,9 +183,12 @@ def test_defaults_are_the_librarys(here: Path) -> None:
         (["run", "toys:make", "--epochs", "1", "--optimizer", "magic"], "'--optimizer' must be one of sgd"),
         (["run", "toys:make", "--epochs", "1", "--only", "a"], "'--only' must be whole numbers"),
         (["run", "toys:make", "--epochs", "1", "--out", "toys.py/x"], "'out' must be a folder that can be written"),
-        (["show", "nowhere"], "'path' must be the folder of a front"),
+        (["show", "nowhere"], "'RUN' must be the folder of a front or run. Got 'nowhere', which is not there."),
         (["compare", "toys:make", "--epochs", "1", "--seeds", "0"], "'--seeds' must be at least 1"),
-        (["select", "nowhere", "--knee"], "'path' must be the folder of a front"),
+        (
+            ["select", "toys.py", "--knee"],
+            "'RUN' must be the folder of a front or run. Got 'toys.py', which is a file.",
+        ),
         (
             ["run", "toys:make", "--epochs", "1", "--set", "epsilon=abc"],
             "'epsilon' must be at least 0 and under 1. Got",

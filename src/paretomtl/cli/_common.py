@@ -46,12 +46,12 @@ OPTIMIZERS = {
 }
 
 PROBLEM_HELP = (
-    "A built-in name (see [bold]paretomtl list[/]), or your own as FILE.py:attribute or package.module:attribute: "
-    "a Problem, or a function that makes one."
+    "A built-in name (see [bold]paretomtl list[/]), or your own as FILE.py:NAME or MODULE:NAME, a Problem or a "
+    "function that makes one."
 )
 METHOD_HELP = (
-    "A built-in name, torchjd:NAME, or your own as FILE.py:attribute or package.module:attribute: a Method, its class, "
-    "or a function that makes one."
+    "A built-in name, torchjd:NAME, or your own as FILE.py:NAME or MODULE:NAME, a Method, its class, or a function "
+    "that makes one."
 )
 
 
@@ -66,16 +66,23 @@ def complete_method(start: str) -> list[str]:
 
 
 # Options that several commands share.
-ProblemArgument = Annotated[str, typer.Argument(help=PROBLEM_HELP, autocompletion=complete_problem, show_default=False)]
+ProblemArgument = Annotated[
+    str,
+    typer.Argument(metavar="PROBLEM", help=PROBLEM_HELP, autocompletion=complete_problem, show_default=False),
+]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run's folder, or that of a stored front.", show_default=False)
+]
 ProblemSettings = Annotated[
-    list[str] | None, typer.Option("--with", help="An argument of the problem, such as recipe=paper; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--with", metavar="NAME=VALUE", help="An argument of the problem, such as recipe=paper; may be repeated."
+    ),
 ]
 Preferences = Annotated[int | None, typer.Option(help="How many models; 5, one per task for single-task.")]
 PreferenceVectors = Annotated[
     str | None,
-    typer.Option(
-        help="How many models (5, one per task for single-task), or which: vectors such as 1,0.2:0.7,0.7:0.2,1."
-    ),
+    typer.Option(help="How many models (5, one per task for single-task), or which: vectors such as 1,0:0.7,0.7:0,1."),
 ]
 Epochs = Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")]
 BatchSize = Annotated[int | None, typer.Option(help="The problem's recipe if left out.")]
@@ -187,6 +194,7 @@ def _parsed(option: str, settings: Sequence[str], known: Sequence[str], owner: s
         if not separator or key not in known:
             raise ValueError(
                 f"'{option}' must be NAME=VALUE with a name of {list(known)} for '{owner}'. Got {setting!r} instead."
+                f"{'' if key in known else nearest(key, known)}"
             )
         try:
             found[key] = ast.literal_eval(value)

@@ -68,7 +68,7 @@ def compare(
         typer.Option(help="Where results and the figure go; what is there already is not trained again."),
     ] = None,
     fronts_: Annotated[
-        bool, typer.Option("--fronts", help="Store the models, too, in OUT/fronts/METHOD-SEED, for select and report.")
+        bool, typer.Option("--fronts", help="Store the models, too, in OUT/fronts, for select and report.")
     ] = False,
     progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,

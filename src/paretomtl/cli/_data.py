@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from paretomtl._lookup import nearest
 from paretomtl._terminal import text_console
 from paretomtl.cli._common import clean_errors, print_json
 from paretomtl.problems import Canvases, prepare_canvases, prepare_census, prepare_localization, prepare_utkface
@@ -46,7 +47,10 @@ class _Prepared:
 @clean_errors
 def prepare(
     name: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(NAMES)}.", autocompletion=complete_name, show_default=False)
+        str,
+        typer.Argument(
+            metavar="NAME", help=f"One of {', '.join(NAMES)}.", autocompletion=complete_name, show_default=False
+        ),
     ],
     source: Annotated[
         Path | None,
@@ -76,7 +80,7 @@ def prepare(
 ) -> None:
     """Read a data set once, verify it and keep it in one file; what is there already is only verified."""
     if name not in NAMES:
-        raise ValueError(f"'name' must be one of {', '.join(NAMES)}. Got {name!r} instead.")
+        raise ValueError(f"'NAME' must be one of {', '.join(NAMES)}. Got {name!r} instead.{nearest(name, NAMES)}")
     errors, began = text_console(stderr=True), time.perf_counter()
 
     def tell(text: str) -> None:

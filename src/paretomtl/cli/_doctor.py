@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from paretomtl._terminal import escaped, text_console
-from paretomtl.cli._common import LOST, MENDABLE, clean_errors, print_json
+from paretomtl.cli._common import LOST, MENDABLE, RunArgument, clean_errors, print_json
 from paretomtl.training._doctor import examine, mend, worst
 
 _STYLES = {"sound": "green", "note": "dim", "mendable": "yellow", "lost": "red"}
@@ -22,7 +21,7 @@ _SUMS = {
 
 @clean_errors
 def doctor(
-    run: Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)],
+    run: RunArgument,
     fix: Annotated[
         bool,
         typer.Option(

@@ -9,14 +9,14 @@ import typer
 from paretomtl._lookup import absolute_name
 from paretomtl._terminal import text_console
 from paretomtl.cli._asked import Asked, print_result
-from paretomtl.cli._common import ProblemSettings, clean_errors, complete_problem
+from paretomtl.cli._common import ProblemSettings, RunArgument, clean_errors, complete_problem
+from paretomtl.cli._places import load_front
 from paretomtl.cli._trust import Trust, method_needs_trust, needs_trust, refusal
-from paretomtl.front import Front
 
 
 @clean_errors
 def refine(
-    run: Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)],
+    run: RunArgument,
     around: Annotated[int, typer.Option(help="The subproblem whose trade-off you liked.", show_default=False)],
     count: Annotated[int, typer.Option(help="How many preferences to try around it.")] = 5,
     angle: Annotated[
@@ -42,7 +42,7 @@ def refine(
     The new preferences lie around the direction of that solution's losses, or around its importances, up to half way to
     the nearest other solution.
     """
-    front = Front.load(run)
+    front = load_front(run)
     rows = front.around(around, count, angle=angle)
     console = text_console(stderr=True)
     console.print(f"{front.reading.capitalize()}s around subproblem {around} of {run}:", highlight=False)

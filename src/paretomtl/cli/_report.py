@@ -7,6 +7,7 @@ import typer
 
 from paretomtl._terminal import text_console
 from paretomtl.cli._common import clean_errors
+from paretomtl.cli._places import check_run, check_target
 from paretomtl.report import write_page
 
 
@@ -22,6 +23,9 @@ def report(
 
     It needs no network and no other file. Runs in one page have the same tasks.
     """
+    for run in runs:
+        check_run(run)
+    check_target("--out", out)
     path = write_page(runs, out, title=title)
     size = path.stat().st_size / 1e6
     text_console().print(f"Written: {path} ({size:.1f} MB); open it in a browser.", highlight=False)

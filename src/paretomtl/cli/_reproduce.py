@@ -10,10 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from paretomtl._files import check_writable
+from paretomtl._lookup import nearest
 from paretomtl._terminal import text_console
 from paretomtl.cli._common import ProgressName, clean_errors, print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.experiments import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
+from paretomtl.experiments._runner import check_only, check_study
 from paretomtl.report import DRAWINGS
 
 VERDICT_STYLE = {"reproduced": "green", "partly": "yellow", "not measured": "dim"}
@@ -22,7 +24,10 @@ EVERYTHING = "all"
 
 @clean_errors
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"The study: {', '.join(STUDIES)}; or {EVERYTHING}.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="STUDY", help=f"The study: {', '.join(STUDIES)}; or {EVERYTHING}.", show_default=False),
+    ],
     out: Annotated[Path | None, typer.Option(help="Where rows and figures are; out/reproduce if left out.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small run: minutes on two cores.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A tiny run that only shows that everything works.")] = False,
@@ -46,17 +51,23 @@ def reproduce(
     What is stored already is kept, so that a study may be run in several goes.
     """
     if name not in (*STUDIES, EVERYTHING):
-        known = ", ".join((*STUDIES, EVERYTHING))
-        raise typer.BadParameter(f"must be one of {known}. Got {name!r} instead.", param_hint="NAME")
+        known = (*STUDIES, EVERYTHING)
+        raise ValueError(f"'STUDY' must be one of {', '.join(known)}. Got {name!r} instead.{nearest(name, known)}")
     if quick and smoke:
-        raise typer.BadParameter("must not both be given: each is a size.", param_hint="--quick, --smoke")
+        raise ValueError("'--quick' and '--smoke' must not both be given: each is a size.")
     size: Size = "smoke" if smoke else "quick" if quick else "full"
     found, errors = {}, text_console(stderr=True)
     executor = ray_executor(ray, cpus)
+    folder = out or Path("out") / "reproduce"
+    check_writable("--out", folder)
+    chosen = _chosen(name, size, only)
+    if draw:
+        _check_stored(chosen, folder)
+    else:  # rather now than after the first of several studies
+        for each in chosen:
+            check_study(each, STUDIES[each], folder, size=size, seeds=seeds, only=only, data=data)
     with executor or contextlib.nullcontext():
-        for each in STUDIES if name == EVERYTHING else (name,):
-            folder = out or Path("out") / "reproduce"
-            check_writable("--out", folder)
+        for each in chosen:
             began = time.perf_counter()
             if draw:
                 stored = stored_study(each, STUDIES[each], folder, size, seeds)
@@ -72,13 +83,28 @@ def reproduce(
                     again=again, command=command, executor=executor, progress=progress,  # type: ignore[arg-type]
                     tell=print_above,
                 )  # fmt: skip
-            found[each] = _told(each, STUDIES[each], stored, folder, quiet=as_json, began=began, size=size)
+            found[each] = _told(each, STUDIES[each], stored, folder, quiet=as_json, began=began, size=size, draw=draw)
     if as_json:
         print_json(found[name] if name != EVERYTHING else found)
 
 
+def _chosen(name: str, size: Size, only: str | None) -> list[str]:
+    """The studies that are asked for: of all, those that have a cell to train."""
+    if name != EVERYTHING:
+        return [name]
+    cells = {each: study.cells(size) for each, study in STUDIES.items()}
+    check_only(only, [cell for some in cells.values() for cell in some])
+    return [each for each, some in cells.items() if only is None or any(only in cell.name for cell in some)]
+
+
+def _check_stored(chosen: list[str], folder: Path) -> None:
+    """Refuse to draw where nothing is stored."""
+    if not any(results_file(folder, each).exists() for each in chosen):
+        raise ValueError(f"'--draw' must come with an '--out' that has results. '{folder}' has none of {chosen[0]}.")
+
+
 def _told(
-    name: str, study: Study, progress: Progress, folder: Path, *, quiet: bool, began: float, size: Size
+    name: str, study: Study, progress: Progress, folder: Path, *, quiet: bool, began: float, size: Size, draw: bool
 ) -> dict[str, Any]:
     """Print what the rows say, as far as they say it; draw the figures."""
     console = text_console(quiet=quiet)
@@ -101,7 +127,9 @@ def _told(
         remarks.append(f"A {size} run: too short for its verdicts to mean anything.")
     if progress.missing:
         shown = "; ".join(progress.missing[:4]) + ("; ..." if len(progress.missing) > 4 else "")
-        remarks.append(f"Missing {len(progress.missing)} cells: {shown}. The same command goes on.")
+        remarks.append(
+            f"Missing {len(progress.missing)} cells: {shown}. The same command{' without --draw' if draw else ''} goes on."
+        )
     for remark in remarks:
         console.print(remark, style="yellow", soft_wrap=True)
     seconds = time.perf_counter() - began

@@ -37,7 +37,10 @@ def run(
     with_: ProblemSettings = None,
     method: Annotated[str, typer.Option(help=METHOD_HELP, autocompletion=complete_method)] = "pareto-mtl",
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="An option of the method, such as epsilon=0.2; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="An option of the method, such as epsilon=0.2; may be repeated."
+        ),
     ] = None,
     preferences: PreferenceVectors = None,
     epochs: Epochs = None,
@@ -60,7 +63,10 @@ def run(
     cpus: Cpus = 1,
     shard_size: ShardSize = None,
     out: Annotated[
-        Path | None, typer.Option(help="The run's folder; runs/PROBLEM-METHOD-SEED if left out.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="The run's folder; one in runs, named by problem, method and seed, if left out.", show_default=False
+        ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")] = False,
     checkpoint_seconds: Annotated[float, typer.Option(help="The least time between checkpoints.")] = 30.0,

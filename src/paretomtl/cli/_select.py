@@ -14,19 +14,21 @@ from paretomtl.cli._ask import ask, at_terminal
 from paretomtl.cli._common import (
     NOTHING_FITS,
     ProblemSettings,
+    RunArgument,
     clean_errors,
     complete_problem,
     numbers_of,
     print_json,
 )
 from paretomtl.cli._export import Source, export
+from paretomtl.cli._places import check_target, load_front
 from paretomtl.cli._trust import Trust
 from paretomtl.front import Front
 
 
 @clean_errors
 def select(
-    run: Annotated[Path, typer.Argument(help="A run's folder, or that of a stored front.", show_default=False)],
+    run: RunArgument,
     direction: Annotated[
         str | None,
         typer.Option(help="Nearest to this direction of the losses, such as 1,2; more allows more."),
@@ -42,7 +44,7 @@ def select(
     ] = False,
     at_least: Annotated[
         list[str] | None,
-        typer.Option(help="A bound on a metric or loss, such as 'accuracy:right=0.78' or 'right accuracy=0.78'."),
+        typer.Option(help="A bound on a metric or loss, such as accuracy:right=0.8 or 'right accuracy=0.8'."),
     ] = None,
     at_most: Annotated[
         list[str] | None, typer.Option(help="A bound from above, such as 'right=0.5' or 'loss:right=0.5'.")
@@ -86,11 +88,13 @@ def select(
 
     Exit codes: 0 chosen, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
     """
+    for option, path in (("--save", save), ("--torchscript", torchscript), ("--onnx", onnx)):
+        check_target(option, path)
     exported = export_ is not None or torchscript is not None or onnx is not None
     source = Source.of(run, problem, with_, trust=trust) if exported else None  # before questions are asked
     if source is not None and (torchscript is not None or onnx is not None):
         source.check_trust()
-    front = Front.load(run)
+    front = load_front(run)
     nothing = (
         not knee
         and not max_regret

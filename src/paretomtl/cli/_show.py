@@ -7,14 +7,15 @@ import typer
 from rich.text import Text
 
 from paretomtl._terminal import text_console
-from paretomtl.cli._common import clean_errors, print_front, print_json
+from paretomtl.cli._common import RunArgument, clean_errors, print_front, print_json
+from paretomtl.cli._places import check_target, load_front
 from paretomtl.front import Front, quick_hypervolume
 from paretomtl.training import plain_numbers
 
 
 @clean_errors
 def show(
-    run: Annotated[Path, typer.Argument(help="A run's folder, or that of a stored front.", show_default=False)],
+    run: RunArgument,
     split: Annotated[
         str | None, typer.Option(help="train, val or test; test, val or train if left out.", show_default=False)
     ] = None,
@@ -24,7 +25,8 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show a stored front: solutions, status, hypervolume, spread, regions, how it was trained."""
-    front = Front.load(run)
+    check_target("--plot", plot)
+    front = load_front(run)
     shown = split or front.shown_split
     if shown not in front.losses:
         raise ValueError(f"'--split' must be one of {list(front.losses)}. Got {shown!r} instead.")

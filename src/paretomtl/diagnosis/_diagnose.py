@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_count
+from paretomtl.core._shapes import as_whole, check_count
 from paretomtl.diagnosis._diagnosis import Diagnosis
 from paretomtl.diagnosis._proposal import end_weights
 from paretomtl.diagnosis._rules import weight_factors
@@ -79,12 +79,14 @@ def diagnose(
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
-    if isinstance(seeds, int):
+    seeds = as_whole(seeds)
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
         check_count("seeds", seeds)
         seeds = range(seeds)
     split = split or ("train" if problem.val is None else "val")
-    if split not in ("train", "val", "test") or (split != "train" and getattr(problem, split) is None):
-        raise ValueError(f"'split' must be one that the problem has: train, val or test. Got {split!r} instead.")
+    splits = ["train", *(name for name in ("val", "test") if getattr(problem, name) is not None)]
+    if split not in splits:
+        raise ValueError(f"'split' must be one that the problem has: {', '.join(splits)}. Got {split!r} instead.")
     epochs = usual_epochs(problem) if epochs is None else epochs
     check_count("epochs", epochs)
     options: dict[str, Any] = {

@@ -91,6 +91,11 @@ class ImageCell:
         return " / ".join(filter(None, (self.problem, self.part, self.method_name, self.note)))
 
     @property
+    def data_set(self) -> str | None:
+        """What must be prepared before it is trained; None for made-up samples."""
+        return None if self.samples == 0 else self.problem
+
+    @property
     def stages(self) -> tuple[str, ...]:
         released = isinstance(self.method, ParetoMTL) and self.method.release_steps > 0
         return ("final", "snapshot") if released else ("final",)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from paretomtl._files import check_writable
+from paretomtl.experiments._data import check_data
 from paretomtl.experiments._failed_runs import noting_kept
 from paretomtl.experiments._indicators import fill_indicators
 from paretomtl.experiments._store import Row, environment, load_rows, seconds_here, update_rows
@@ -98,8 +99,12 @@ def run_study(
     """
     if executor is not None and seconds is not None:
         raise ValueError(f"'seconds' must be left out with an executor, which begins cells itself. Got {seconds}.")
+    if seconds is not None and not seconds >= 0:
+        raise ValueError(f"'seconds' must not be negative. Got {seconds} instead.")
     check_writable("out", folder)
     cells = _cells(study, size, seeds)
+    check_only(only, cells)
+    check_study(name, study, folder, size=size, seeds=seeds, only=only, data=data)
     path = results_file(folder, name)
     rows = load_rows(path) if path.exists() else []
     if again:
@@ -138,6 +143,34 @@ def run_study(
                 stop_in_time()
     rows = update_rows(path, name, command, lambda stored: fill_indicators(_with_others(stored, cells, rows)))
     return Progress(rows, [cell.name for cell in cells if _lacking(cell, rows)], trained)
+
+
+def check_only(only: str | None, cells: Sequence[Cell]) -> None:
+    """Refuse a part of a name that no cell has."""
+    if only is not None and not any(only in cell.name for cell in cells):
+        known = "; ".join(cell.name for cell in cells)
+        raise ValueError(f"'only' must be a part of the name of some cell. Got {only!r}; the cells are: {known}.")
+
+
+def check_study(
+    name: str,
+    study: Study,
+    folder: Path,
+    *,
+    size: Size = "full",
+    seeds: int | None = None,
+    only: str | None = None,
+    data: Path | None = None,
+) -> None:
+    """Raise an error, with the commands that help, where what is to be trained needs data that is not prepared.
+
+    The arguments are those of :func:`run_study`.
+    """
+    cells = _cells(study, size, seeds)
+    known, path = {cell.name: cell for cell in cells}, results_file(folder, name)
+    rows = [row for row in (load_rows(path) if path.exists() else []) if _belongs(row, known)]
+    rows = _taken_over(study, cells, rows, folder, lambda text: None)
+    check_data([cell for cell in cells if (only is None or only in cell.name) and _lacking(cell, rows)], data)
 
 
 def _cells(study: Study, size: Size, seeds: int | None) -> Sequence[Cell]:

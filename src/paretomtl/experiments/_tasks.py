@@ -98,6 +98,11 @@ class TaskCell:
         return " / ".join(filter(None, (self.problem, self.part, self.method, self.note)))
 
     @property
+    def data_set(self) -> str | None:
+        """What must be prepared before it is trained; None for made-up samples."""
+        return None if self.samples == 0 else self.problem
+
+    @property
     def stages(self) -> tuple[str, ...]:
         return ("final",)
 

@@ -51,10 +51,9 @@ def _from_any_mirror(source: Published, path: Path, md5: str, tell: Callable[[st
             return
         tell(f"That failed: {reason}")
         reasons.append(f"{address}: {reason}")
-    listed = "\n".join(f"  {reason}" for reason in reasons)
     raise OSError(
-        f"'{path.name}' of {source.name} could not be downloaded from any address:\n{listed}\nIf you have the files "
-        f"({', '.join(source.md5)}), pass their folder: --from FOLDER"
+        f"'{path.name}' of {source.name} could not be downloaded from any address. {'; '.join(reasons)}. If you have "
+        f"the files ({', '.join(source.md5)}), pass their folder: --from FOLDER"
     )
 
 

@@ -1,0 +1,52 @@
+"""Folders and files that commands read and write, checked before anything else is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paretomtl._files import check_writable
+from paretomtl._lookup import nearest
+from paretomtl._opening import exists
+from paretomtl.front import Front
+
+_RUNS = Path("runs")
+
+
+def load_front(run: Path) -> Front:
+    """The front in a folder; an error that says what is there instead."""
+    check_run(run)
+    return Front.load(run)
+
+
+def check_run(run: Path) -> None:
+    """Refuse what is no folder of a run or front."""
+    if exists(run / "front.json") or exists(run / "front" / "front.json"):
+        return
+    if exists(run / "config.json"):
+        found = "has an unfinished run: the command that began it goes on with --resume, and watch shows it"
+    elif run.is_dir():
+        found = "has neither a run nor a front in it"
+    elif exists(run):
+        found = "is a file"
+    else:
+        found = "is not there"
+    raise FileNotFoundError(f"'RUN' must be the folder of a front or run. Got '{run}', which {found}.{_known(run)}")
+
+
+def check_target(option: str, path: Path | None) -> None:
+    """Refuse a file to write that is a folder, or is in a place where nothing can be written; None is no file."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ValueError(f"'{option}' must be a file. Got '{path}', which is a folder.")
+    try:
+        check_writable(option, path.parent)
+    except ValueError:
+        raise ValueError(f"'{option}' must be in a folder that can be written. Got '{path}' instead.") from None
+
+
+def _known(run: Path) -> str:
+    """The nearest run here, or some of them."""
+    found = sorted(str(path.parent) for path in _RUNS.glob("*/config.json"))
+    some = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
+    return nearest(str(run), found) or (f" Runs here: {some}." if found else "")

@@ -1,6 +1,7 @@
 """A model and data of your own: what it draws, and whether it will fail, from the same sensors.
 
 python examples/own_model.py
+paretomtl run examples/own_model.py:problem
 """
 
 import torch
@@ -44,13 +45,16 @@ problem = pm.Problem(
     train=(x[:800], y[:800]),
     val=(x[800:], y[800:]),
     metrics={"failures found": pm.Metric(failures_found)},
+    recipe=pm.Recipe(epochs=60, batch_size=100, optimizer=lambda p: torch.optim.Adam(p, lr=0.01)),
     name="sensors",
 )
-front = pm.fit(problem, preferences=5, epochs=60, batch_size=100, optimizer=lambda p: torch.optim.Adam(p, lr=0.01))
-print(front)
 
-choice = front.select(bounds={"power": 0.2}, best="failures found")
-print(choice.reason)
-if choice.k is not None:
-    model = front.model(choice.k)  # an ordinary nn.Module
-    print("chosen:", type(model).__name__, "of subproblem", choice.k)
+if __name__ == "__main__":  # nothing is trained where the command line imports this file
+    front = pm.fit(problem, preferences=5)
+    print(front)
+
+    choice = front.select(bounds={"power": 0.2}, best="failures found")
+    print(choice.reason)
+    if choice.k is not None:
+        model = front.model(choice.k)  # an ordinary nn.Module
+        print("chosen:", type(model).__name__, "of subproblem", choice.k)

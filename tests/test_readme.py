@@ -1,15 +1,27 @@
-"""The README's example runs and prints what the README says, up to rounding on other machines."""
+"""The README's example prints what the README says, up to rounding on other machines. So do its commands."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+from paretomtl.cli._app import app
+from paretomtl.cli._data import NAMES
+from paretomtl.experiments import STUDIES
+from paretomtl.problems import PROBLEMS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_first_example_prints_what_is_written() -> None:
@@ -36,8 +48,71 @@ def test_the_page_on_data_runs() -> None:
 
 
 def test_every_file_it_points_to_exists() -> None:
-    root = Path(__file__).parents[1]
-    for page in [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").glob("*.md")]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} points to {target}"
+
+
+def commands() -> list[str]:
+    block = next(text for text in README.split("```") if text.startswith("\nparetomtl diagnose"))
+    return [line.partition("#")[0].strip() for line in block.strip().splitlines()]
+
+
+def shortened(line: str) -> list[str]:
+    """The words of a command as a shell sees them, with as little work as there can be."""
+    words = [
+        part for word in shlex.split(line) for part in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
+    ]
+    if "run" in words or "compare" in words or "diagnose" in words:
+        words += ["--epochs", "1", "--device", "cpu", "--strategy", "sequential"]
+    if "compare" in words or "diagnose" in words:
+        words += ["--seeds", "1"]
+    return ["--smoke" if word == "--quick" else word for word in words]
+
+
+@pytest.mark.system
+def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a fresh clone without a network; what is watched is left at once."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    monkeypatch.setenv("PARETOMTL_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("paretomtl.problems._download._PAUSE", 0.0)
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    def leave(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("paretomtl.report.page.PageServer.serve_forever", leave)
+    lines = commands()
+    assert len(lines) >= 12
+    for line in lines:
+        words = shortened(line)
+        if "--ray" in words and importlib.util.find_spec("ray") is None:
+            continue
+        if words[0] == "torchrun":
+            done = subprocess.run(
+                [sys.executable, "-m", "torch.distributed.run", *words[1:]], capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            continue
+        assert words[0] == "paretomtl"
+        found = CliRunner().invoke(app, words[1:])
+        expected = {"select": (0, 3), "watch": (130,), "data": (2,)}.get(words[1], (0,))  # few epochs may fit no bound
+        assert found.exit_code in expected, f"{line}\n{found.output}{found.exception!r}"
+    assert "could not be downloaded from any address" in found.output
+    assert "--from FOLDER" in found.output
+
+
+def test_its_commands_name_what_exists() -> None:
+    """Without training: every command parses, and every problem, study and data set in it is there."""
+    known = {"run": PROBLEMS, "compare": PROBLEMS, "diagnose": PROBLEMS, "reproduce": STUDIES, "prepare": NAMES}
+    for line in commands():
+        words = line.split()
+        command = next((word for word in words if word in known), None)
+        if command is None:
+            continue
+        name = words[words.index(command) + 1]
+        assert name in known[command] or (ROOT / name.partition(":")[0]).is_file(), line

@@ -207,7 +207,7 @@ def test_a_folder_in_the_place_of_a_file_is_named(here: Path) -> None:
     train("exported:make")
     (here / "model.pt").mkdir()
     text = call("select", "run", "--trust", "--importance", "1,0", "--torchscript", "model.pt", code=2)
-    assert text.endswith("Error: 'model.pt' must be a file to write. It is a folder.")
+    assert text == "Error: '--torchscript' must be a file. Got 'model.pt', which is a folder."
 
 
 def test_what_cannot_be_exported_has_its_reason(here: Path) -> None:

@@ -127,9 +127,8 @@ def _told(
         remarks.append(f"A {size} run: too short for its verdicts to mean anything.")
     if progress.missing:
         shown = "; ".join(progress.missing[:4]) + ("; ..." if len(progress.missing) > 4 else "")
-        remarks.append(
-            f"Missing {len(progress.missing)} cells: {shown}. The same command{' without --draw' if draw else ''} goes on."
-        )
+        command = "The same command without --draw" if draw else "The same command"
+        remarks.append(f"Missing {len(progress.missing)} cells: {shown}. {command} goes on.")
     for remark in remarks:
         console.print(remark, style="yellow", soft_wrap=True)
     seconds = time.perf_counter() - began

@@ -83,8 +83,10 @@ def test_warnings_are_shown() -> None:
     """As Python formats them for standard error."""
     with shown_warnings():
         said = warnings.formatwarning(UserWarning(NAME), UserWarning, "here.py", 1)
+        own = warnings.formatwarning(UserWarning(NAME), UserWarning, escaped.__code__.co_filename, 1)
     assert "\\x9b31m" in said
     assert prints(said)
+    assert own == f"Warning: {escaped(NAME)}\n", "where in this library it came from tells nobody anything"
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl._extras import require
@@ -80,11 +81,16 @@ def _console_type() -> Any:
 
 @contextmanager
 def shown_warnings() -> Iterator[None]:
-    """Warnings on a terminal, which may hold names from files, without what does not print."""
-    before = warnings.formatwarning
+    """Warnings on a terminal, which may hold names from files, without what does not print.
 
-    def formatted(message: Any, *rest: Any, **more: Any) -> str:
-        return escaped(before(message, *rest, **more))
+    Where in this library one was raised is left out: that tells users of a command nothing.
+    """
+    before, here = warnings.formatwarning, str(Path(__file__).parent)
+
+    def formatted(message: Any, category: type[Warning], filename: str, *rest: Any, **more: Any) -> str:
+        if filename.startswith(here):
+            return escaped(f"Warning: {message}") + "\n"
+        return escaped(before(message, category, filename, *rest, **more))
 
     warnings.formatwarning = formatted
     try:

@@ -197,6 +197,12 @@ def test_bad_methods_are_named(here: Path, method: str, message: str) -> None:
     assert message in call("compare", "quadratic", *SHORT, "--methods", f"linear,{method}", code=2)
 
 
+@pytest.mark.parametrize("words", [("run", "--method", "./my-own.py:Mine"), ("compare", "--methods", "my-own.py:Mine")])
+def test_a_method_that_workers_cannot_import_is_refused(here: Path, words: tuple[str, ...]) -> None:
+    text = call(words[0], "quadratic", *SHORT, *words[1:], "--ray", code=2)
+    assert "my-own.py': rename it." in text
+
+
 def test_a_comparison_tells_definitions_apart(here: Path) -> None:
     options = {"folder": here / "c", "epochs": 1, "device": "cpu", "progress": "quiet"}
     methods = ["linear", "own:Mine", "./own.py:Called"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,7 +34,7 @@ from paretomtl.cli._common import (
     print_front,
     print_json,
 )
-from paretomtl.cli._ray import Cpus, OnRay, ray_executor
+from paretomtl.cli._ray import Cpus, OnRay, check_methods_for, ray_executor
 from paretomtl.experiments import RESULTS, FailedRun, Summary, common_reference, summaries, verdict
 from paretomtl.experiments import compare as compare_methods
 from paretomtl.methods import METHODS
@@ -81,6 +82,7 @@ def compare(
     settings = with_ or []
     found, said = find_problem(problem, settings), "".join(f" --with {setting}" for setting in settings)
     names = list(METHODS) if methods is None else [name.strip() for name in methods.split(",")]
+    check_methods_for(ray, names)
     if seeds < 1:
         raise ValueError(f"'--seeds' must be at least 1. Got {seeds} instead.")
     if fronts_ and out is None:
@@ -115,7 +117,7 @@ def compare(
         preferences=preferences,
         problem_settings=settings,
         folder=out,
-        command=f"paretomtl compare {problem}{said} --methods {','.join(names)} --seeds {seeds}",
+        command=f"{shlex.join(['paretomtl', 'compare', problem])}{said} --methods {','.join(names)} --seeds {seeds}",
         keep_fronts=fronts_,
         progress=progress,  # type: ignore[arg-type]
         failed=tell_failed,

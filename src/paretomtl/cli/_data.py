@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -114,7 +115,7 @@ def prepare(
         *([] if drawn is None else [f"sheet   {drawn}"]),
     ]
     if found.facts.get("seed", 0) == 0:
-        place = "" if found.path == found.usual else f"PARETOMTL_DATA={found.path.parent} "
+        place = "" if found.path == found.usual else f"PARETOMTL_DATA={shlex.quote(str(found.path.parent))} "
         lines.append(f"Train on it with: {place}paretomtl run {name}{found.arguments}")
     for line in lines:
         text_console().print(line, highlight=False, soft_wrap=True)

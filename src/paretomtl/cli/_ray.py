@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from paretomtl._lookup import is_file, split_name
 from paretomtl.cli._again import RepeatableCommand
 from paretomtl.cli._common import named_problem
 from paretomtl.training import RayExecutor
@@ -42,6 +44,17 @@ def with_place(arguments: list[str]) -> list[str]:
         f"--ray={_HERE}" if word == "--ray" and not _ADDRESS.fullmatch(after) else word
         for word, after in zip(arguments, followed, strict=True)
     ]
+
+
+def check_methods_for(ray: str | None, methods: Iterable[str]) -> None:
+    """Refuse methods that workers could not import: a method is sent to them as the name of its class."""
+    files = [parts[0] for name in methods if (parts := split_name(name)) is not None and is_file(parts[0])]
+    wrong = [file for file in files if not Path(file).stem.isidentifier()]
+    if ray is not None and wrong:
+        raise ValueError(
+            f"'--ray' must come with methods in files whose names modules can have, such as my_methods.py. "
+            f"Got '{wrong[0]}': rename it."
+        )
 
 
 def ray_executor(

@@ -28,7 +28,7 @@ from paretomtl.cli._common import (
     complete_method,
     preferences_of,
 )
-from paretomtl.cli._ray import Cpus, OnRay, ShardSize, ray_executor
+from paretomtl.cli._ray import Cpus, OnRay, ShardSize, check_methods_for, ray_executor
 
 
 @clean_errors
@@ -81,6 +81,7 @@ def run(
     Exit codes: 0 done, 2 bad input, 5 trained but not stored, 130 stopped by Ctrl-C, 143 by SIGTERM (a checkpoint and a
     front of what there is are stored).
     """
+    check_methods_for(ray, [method])
     asked = Asked(
         problem=absolute_name(problem),
         with_=with_ or [],

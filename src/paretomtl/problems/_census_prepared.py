@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -169,7 +170,7 @@ def load_census(cache: str | Path | None = None, *, verify: bool = True) -> Cens
     """What :func:`prepare_census` stored; an error for a file that is missing, damaged, or of something else."""
     path = census_file(cache, verify)
     if verify:
-        command = f"paretomtl data prepare census{'' if cache is None else f' --cache {cache}'}"
+        command = f"paretomtl data prepare census{'' if cache is None else f' --cache {shlex.quote(str(cache))}'}"
     else:
         command = "paretomtl.problems.prepare_census(FOLDER, verify=False)"
     census = Census(**read_arrays(path, command, _LAYOUT, version=VERSION, name="census"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import functools
 import math
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -192,9 +193,8 @@ def load_localization(cache: str | Path | None = None, size: Size = SIZE) -> Fra
     """What :func:`prepare_localization` stored; an error for a file that is missing, damaged, or of something else."""
     path = localization_file(cache, size)
     resized = "" if tuple(size) == SIZE else f" --size {size[0]}x{size[1]}"
-    command = (
-        f"paretomtl data prepare localization --from FOLDER{'' if cache is None else f' --cache {cache}'}{resized}"
-    )
+    place = "" if cache is None else f" --cache {shlex.quote(str(cache))}"
+    command = f"paretomtl data prepare localization --from FOLDER{place}{resized}"
     words: dict[str, str | int] = {"version": VERSION, "name": "localization", "height": size[0], "width": size[1]}
     frames = Frames(**read_arrays(path, command, {"images": Like("u1", ("n", 3, *size)), **_LAYOUT}, **words))
     if len(np.unique(frames.records)) != frames.records.max() + 1:

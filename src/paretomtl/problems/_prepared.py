@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -86,7 +87,7 @@ def prepare_canvases(
 def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> Canvases:
     """What :func:`prepare_canvases` stored; an error for a file that is missing, damaged, or of something else."""
     path = canvases_file(name, cache, seed)
-    options = f"{'' if cache is None else f' --cache {cache}'}{f' --seed {seed}' if seed else ''}"
+    options = f"{'' if cache is None else f' --cache {shlex.quote(str(cache))}'}{f' --seed {seed}' if seed else ''}"
     command = f"paretomtl data prepare {name}{options}"
     layout = {}
     for part, size in (("train", "n"), ("test", "t")):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -171,7 +172,9 @@ def prepare_utkface(
 
 def load_utkface(cache: str | Path | None = None, side: int = SIDE) -> Faces:
     """What :func:`prepare_utkface` stored; an error for a file that is missing, damaged, or of something else."""
-    options = f"{'' if cache is None else f' --cache {cache}'}{'' if side == SIDE else f' --side {side}'}"
+    options = (
+        f"{'' if cache is None else f' --cache {shlex.quote(str(cache))}'}{'' if side == SIDE else f' --side {side}'}"
+    )
     command = f"paretomtl data prepare utkface --from FOLDER{options}"
     layout = {
         "images": Like("u1", ("n", 3, side, side)),

@@ -106,6 +106,8 @@ def test_help_reads_well_on_a_narrow_screen() -> None:
     for words in commands:
         found = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "60", "NO_COLOR": "1", "TERM": "dumb"})
         assert found.exit_code == 0
+        assert "Usage" in found.output
+        assert "--json" in found.output or words in ([], ["report"], ["watch"])
         assert max(map(len, found.output.splitlines())) <= 60
         assert "…" not in re.sub(r"--[\w-]+…", "", found.output), words
 

@@ -269,13 +269,6 @@ def test_compare_with_one_seed_shows_the_fronts(here: Path) -> None:
     assert max(map(len, text.splitlines()[:12])) <= 80
 
 
-@pytest.mark.parametrize("command", ["run", "compare", "show", "select", "list", "reproduce"])
-def test_help_explains(command: str) -> None:
-    text = call(command, "--help")
-    assert "Usage" in text
-    assert "--json" in text
-
-
 def test_completion_knows_the_names() -> None:
     from paretomtl.cli._common import complete_method, complete_problem
 

@@ -128,10 +128,10 @@ def failing(monkeypatch: pytest.MonkeyPatch, *runs: tuple[str, int]) -> list[tup
     """Let these runs fail; the runs that were tried."""
     tried: list[tuple[str, int]] = []
 
-    def train(problem: Any, method: str, *arguments: Any, seed: int, **options: Any) -> pm.Front:
-        tried.append((method, seed))
-        if (method, seed) in runs:
-            raise ValueError(f"{method} cannot be trained.")
+    def train(problem: Any, method: pm.Method, *arguments: Any, seed: int, **options: Any) -> pm.Front:
+        tried.append((method.name, seed))
+        if (method.name, seed) in runs:
+            raise ValueError(f"{method.name} cannot be trained.")
         return pm.fit(problem, method, *arguments, seed=seed, **options)
 
     monkeypatch.setattr("paretomtl.experiments._compare.fit", train)
@@ -159,7 +159,8 @@ def test_runs_that_fail_do_not_cost_the_others(tmp_path: Path, monkeypatch: pyte
 def test_an_error_elsewhere_is_sent_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a worker in another process: an exception may hold what cannot be sent."""
     failing(monkeypatch, ("mgda", 0))
-    sent, where = train_whole((pm.problems.quadratic(), {}), ("mgda", None, 0), None)  # type: ignore[arg-type]
+    common = (pm.problems.quadratic(), {"mgda": pm.MGDA()}, {})
+    sent, where = train_whole(common, ("mgda", None, 0), None)  # type: ignore[arg-type]
     assert isinstance(sent, Failure)
     run = FailedRun("mgda", 0, pickle.loads(pickle.dumps(sent)))
     assert str(run) == "mgda, seed 0 failed: ValueError: mgda cannot be trained."

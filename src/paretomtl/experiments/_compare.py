@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import statistics
 import warnings
@@ -17,14 +16,13 @@ from paretomtl._files import check_writable, file_name
 from paretomtl._paths import as_path
 from paretomtl._significance import reach_of
 from paretomtl.core._shapes import check_count
+from paretomtl.experiments._choices import FIT_OPTIONS, choose_methods, option_text, other_than_default
 from paretomtl.experiments._failed_runs import FailedRun, noting_kept, warn_of_failure, without_frames
 from paretomtl.experiments._indicators import finite_points, volume
 from paretomtl.experiments._store import Row, environment, load_rows, numbers, seconds_here, update_rows
 from paretomtl.front import Front
-from paretomtl.methods import Method, resolve_method
+from paretomtl.methods import Method
 from paretomtl.methods._definition import describe_definition
-from paretomtl.methods._method import without_addresses
-from paretomtl.methods._registry import name_in_tables
 from paretomtl.problems import NamedProblem, Problem
 from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor, fit
 from paretomtl.training._identity import differing_start, identify_problem
@@ -35,8 +33,6 @@ from paretomtl.training._study_progress import StudyProgress
 from paretomtl.training._time_left import Tally
 
 RESULTS = "compare.json"
-
-_OPTIONS = {name: parameter.default for name, parameter in inspect.signature(fit).parameters.items()}
 
 
 def compare(
@@ -86,9 +82,9 @@ def compare(
     check_count("seeds", seeds)
     if isinstance(methods, str) or not isinstance(methods, Iterable) or not methods:
         raise TypeError(f"'methods' must be a list of names. Got {methods!r} instead.")
-    chosen = _choose_methods(methods, problem)
+    chosen = choose_methods(methods, problem)
     names, descriptions = list(chosen), {name: describe_definition(method) for name, method in chosen.items()}
-    strangers = [name for name in options if name not in _OPTIONS]
+    strangers = [name for name in options if name not in FIT_OPTIONS]
     if strangers:
         raise TypeError(f"'options' must be arguments of fit. Got {strangers[0]!r} instead.")
     choose_style(progress)
@@ -102,7 +98,7 @@ def compare(
     asked = {
         "preferences_asked": preferences,
         "problem_settings": sorted(problem_settings),
-        "options": {name: _named(v) for name, v in sorted(options.items())},
+        "options": {name: option_text(v) for name, v in sorted(options.items())},
     }
     rows = load_rows(path) if path is not None and path.exists() else []
     identity = None
@@ -161,19 +157,6 @@ def compare(
     return [row for row in rows if row["method"] in chosen and row["seed"] < seeds], fronts
 
 
-def _choose_methods(methods: Sequence[str | Method], problem: Problem) -> dict[str, Method]:
-    """The methods as the problem's recipe configures them, by the names that their rows have."""
-    chosen: dict[str, Method] = {}
-    for each in methods:
-        method = problem.recipe.methods.get(each) if isinstance(each, str) else None
-        method = method or resolve_method(each)
-        name = name_in_tables(each, method)
-        if name in chosen and describe_definition(chosen[name]) != describe_definition(method):
-            raise ValueError(f"'methods' must have distinct names. Got two that are called {name!r}.")
-        chosen[name] = method
-    return chosen
-
-
 def _difference(
     row: Row,
     problem: Problem,
@@ -183,8 +166,8 @@ def _difference(
 ) -> str | None:
     """In what a stored row is one of another problem, method, or of other options; None where it is not."""
     found = {"problem": problem.name, **asked}
-    row = {**row, "options": _other_than_default(row.get("options") or {})}
-    found["options"] = _other_than_default(asked["options"])
+    row = {**row, "options": other_than_default(row.get("options") or {})}
+    found["options"] = other_than_default(asked["options"])
     if "method_in_words" in row:  # older rows are without
         found["method_in_words"] = descriptions.get(row["method"], row["method_in_words"])
     if "tasks" in row:
@@ -203,12 +186,6 @@ def _difference(
         if one != other and None not in (one, other):
             return f"its data differ in {split!r}"
     return differing_start(stored.get("start"), identity["start"])
-
-
-def _other_than_default(options: Mapping[str, str]) -> dict[str, str]:
-    """The options that decide something, so that rows from before an option was added are still known."""
-    decide = {name: value for name, value in options.items() if name != "progress"}  # once stored with them
-    return {name: value for name, value in decide.items() if value != _named(_OPTIONS.get(name))}
 
 
 def _merged(stored: Sequence[Row], mine: Sequence[Row]) -> list[Row]:
@@ -405,11 +382,6 @@ def _differ(one: Summary, other: Summary) -> bool:
     found = (one, other)
     far = reach_of([summary.hypervolume[1] ** 2 for summary in found], [summary.seeds for summary in found])
     return abs(one.hypervolume[0] - other.hypervolume[0]) > far
-
-
-def _named(value: Any) -> str:
-    """An option as text that does not change from one process to the next."""
-    return without_addresses(str(value))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -128,7 +128,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, *runs: tuple[str, int]) -> list[tup
     """Let these runs fail; the runs that were tried."""
     tried: list[tuple[str, int]] = []
 
-    def train(problem: Any, method: pm.Method, *arguments: Any, seed: int, **options: Any) -> pm.Front:
+    def train(problem: Any, method: pm.methods.Method, *arguments: Any, seed: int, **options: Any) -> pm.Front:
         tried.append((method.name, seed))
         if (method.name, seed) in runs:
             raise ValueError(f"{method.name} cannot be trained.")

@@ -81,8 +81,8 @@ def many(way: str) -> Row:
         "steps": 40,
         "strategy": front.strategy,
         "finite": bool(front.losses["train"].isfinite().all()),
-        "in_region": front.region_hits(),
-        "nondominated": int(front.nondominated().sum()),
+        "in_region": front.region_hits("train"),
+        "nondominated": int(front.nondominated("train").sum()),
         "stored_mib": round(stored / MIB, 1),
         "seconds": round(seconds, 2),
     }

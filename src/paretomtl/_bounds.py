@@ -69,7 +69,7 @@ def within_bounds(table: Table, bounds: Sequence[Bound], best: str | None) -> Ch
         return _nearest(table, bounds, misses)
     usable = fits & values.isfinite()
     if not bool(usable.any()):
-        return Choice(None, f"No solution on {table.split}{said} has a known {best}.")
+        return table.choose_none(f"No solution on {table.split}{said} has a known {best}.")
     row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
     return table.choose(
         row,
@@ -85,8 +85,8 @@ def _nearest(table: Table, bounds: Sequence[Bound], misses: Sequence[Tensor]) ->
     known = torch.stack([values.isfinite() for values in columns]).all(0)
     if not bool(known.any()):
         unknown = [bound.name for bound, values in zip(bounds, columns, strict=True) if not values.isfinite().any()]
-        return Choice(
-            None, f"{none} No solution has a known {' and a known '.join(unknown) or 'value for all of them'}."
+        return table.choose_none(
+            f"{none} No solution has a known {' and a known '.join(unknown) or 'value for all of them'}."
         )
     usual = known & ~table.beyond()  # one diverged model would stretch the range of its names
     usual = usual if bool(usual.any()) else known
@@ -100,8 +100,7 @@ def _nearest(table: Table, bounds: Sequence[Bound], misses: Sequence[Tensor]) ->
         f"{'low' if bound.at_least else 'high'}"
         for bound, miss in missed
     )
-    return Choice(
-        None,
+    return table.choose_none(
         f"{none} Subproblem {table.subproblems[row]} comes nearest: {words}.",
         nearest=table.subproblems[row],
         misses={bound.name: miss for bound, miss in missed},

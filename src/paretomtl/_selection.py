@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -34,10 +34,11 @@ class Choice:
     Attributes:
         k: the subproblem; None where no solution fits.
         reason: a sentence.
-        losses: of the chosen solution, by task.
-        metrics: of the chosen solution, by name.
+        losses: of the chosen solution, by task, on ``split``.
+        metrics: of the chosen solution, by name, on ``split``.
         nearest: where no solution keeps the bounds, the subproblem that comes nearest; see :meth:`Front.select`.
-        misses: by name, how far that one is beyond each bound that it does not keep.
+        misses: by name, how far that one is beyond each bound that it does not keep, on ``split``.
+        split: by whose losses and metrics it was chosen.
     """
 
     k: int | None
@@ -46,6 +47,7 @@ class Choice:
     metrics: Mapping[str, float] = field(default_factory=dict)
     nearest: int | None = None
     misses: Mapping[str, float] = field(default_factory=dict)
+    split: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,12 @@ class Table:
             f"Subproblem {self.subproblems[row]}: {reason}",
             dict(zip(self.tasks, self.losses[row].tolist(), strict=True)),
             {name: float(values[row]) for name, values in self.metrics.items()},
+            split=self.split,
         )
+
+    def choose_none(self, reason: str, **misses: Any) -> Choice:
+        """The answer where no solution fits."""
+        return Choice(None, reason, split=self.split, **misses)
 
     def find(self, name: str) -> str:
         """The task or metric that a name stands for.
@@ -138,8 +145,8 @@ class Table:
 
 
 def table_of(front: Front, split: str | None) -> Table:
-    """What there is to choose from: on validation by default, on training where there is none."""
-    split = ("val" if "val" in front.losses else "train") if split is None else split
+    """What there is to choose from: on the split that ranks by default."""
+    split = front.ranking_split if split is None else split
     if not isinstance(split, str) or split not in front.losses:
         raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
     losses = front.losses[split].double()
@@ -164,7 +171,7 @@ def by_direction(table: Table, scaled: Tensor, direction: Wish) -> Choice:
     if not rows:
         if table.candidates():
             said = f"all losses on {table.split} that no other solution dominates are zero, which has no direction"
-            return Choice(None, f"No solution has a direction: {said}. Choose by importance or bounds.")
+            return table.choose_none(f"No solution has a direction: {said}. Choose by importance or bounds.")
         return _nothing(table)
     second = f"; the next is subproblem {table.subproblems[rows[1]]} at {distance[rows[1]]:.1f}°" if rows[1:] else ""
     return table.choose(
@@ -194,23 +201,22 @@ def knee(table: Table) -> Choice:
         return _nothing(table)
     if len(table.candidates()) == 1 < len(table.losses):
         alone = f"subproblem {table.subproblems[rows[0]]} dominates all other solutions on {table.split}"
-        return Choice(None, f"No knee: {alone}. Any other way of choosing takes it.")
+        return table.choose_none(f"No knee: {alone}. Any other way of choosing takes it.")
     losses = table.losses[rows]
     low, high = losses.amin(0), losses.amax(0)
     unit = (losses - low) / torch.where(high > low, high - low, 1.0)
     ends = unit[losses.argmin(0)]
     tasks = len(table.tasks)
     if len({tuple(end) for end in ends.tolist()}) < tasks or torch.linalg.matrix_rank(ends) < tasks:
-        return Choice(None, f"No knee: the best solutions of the tasks on {table.split} span no chord.")
+        return table.choose_none(f"No knee: the best solutions of the tasks on {table.split} span no chord.")
     normal = torch.linalg.solve(ends, torch.ones(tasks, dtype=torch.float64))
     if not bool((normal > 0).all()):
         said = "the plane through the best of each task is tilted so that below it is not better"
-        return Choice(None, f"No knee: {said} on {table.split}. Choose by direction, importance or bounds.")
+        return table.choose_none(f"No knee: {said} on {table.split}. Choose by direction, importance or bounds.")
     below = (1.0 - unit @ normal) / normal.norm()
     best = int(below.argmax())
     if float(below[best]) <= KNEE:
-        return Choice(
-            None,
+        return table.choose_none(
             f"No knee: no solution on {table.split} lies more than {KNEE:g} of the range of the front below the chord "
             "through the best of each task. The front is concave or straight; choose by direction, importance, regret "
             "or bounds.",
@@ -256,7 +262,7 @@ def least_regret(table: Table) -> Choice:
 
 
 def _nothing(table: Table) -> Choice:
-    return Choice(None, f"No solution has finite losses on {table.split}: {table.known()}.")
+    return table.choose_none(f"No solution has finite losses on {table.split}: {table.known()}.")
 
 
 def _row_of(name: str, row: Wish, tasks: Sequence[str]) -> Tensor:

@@ -15,9 +15,11 @@ from paretomtl import _bounds, _selection
 from paretomtl._extras import require
 from paretomtl._files import load_tensors
 from paretomtl._front_file import read_front, write_front
+from paretomtl._front_table import front_text
 from paretomtl._paths import as_path
 from paretomtl._random import isolated_randomness, model_seed, seed_everything
 from paretomtl._selection import Choice, Wish
+from paretomtl._splits import ranking_split, shown_splits
 from paretomtl._terminal import escaped
 from paretomtl.core import _preferences as vectors
 from paretomtl.core import in_region, nondominated
@@ -94,9 +96,14 @@ class Front:
         return len(self.subproblems)
 
     @property
-    def shown_split(self) -> str:
-        """The split that tables show, which is test, or validation, or training."""
-        return next(split for split in ("test", "val", "train") if split in self.losses)
+    def ranking_split(self) -> str:
+        """The split that choices and rankings go by: validation if there is one, else training. Never test."""
+        return ranking_split(self.losses)
+
+    @property
+    def shown_splits(self) -> tuple[str, ...]:
+        """The splits that tables and figures show: the one that ranks, and test beside it if there is one."""
+        return shown_splits(self.losses)
 
     def state_dict(self, k: int) -> dict[str, Tensor]:
         """Parameters and buffers of subproblem k, by name."""
@@ -119,33 +126,39 @@ class Front:
             raise ValueError(f"'problem' must make the model that was trained. Got one that differs in {wrong[:5]}.")
         return model.eval()
 
-    def nondominated(self, split: str = "train") -> Tensor:
-        """Which solutions no other one dominates, ``[K]`` bool."""
+    def nondominated(self, split: str | None = None) -> Tensor:
+        """Which solutions no other one dominates, ``[K]`` bool, on :attr:`ranking_split` if no split is named."""
         return nondominated(self._losses(split))
 
     def in_region(self, split: str = "train") -> Tensor:
-        """Which solutions lie in the region of their own preference vector, ``[K]`` bool, scaled as in training."""
+        """Which solutions lie in the region of their own preference vector, ``[K]`` bool, scaled as in training.
+
+        Regions are constraints of training, hence the losses on training.
+        """
         self._check_directions("regions")
         everyone = torch.full((len(self.preferences), len(self.tasks)), torch.nan, dtype=torch.float64)
         everyone[list(self.subproblems)] = self._scaled(split)
         return in_region(self.preferences, everyone)[list(self.subproblems)]
 
     def region_hits(self, split: str = "train") -> int:
-        """How many solutions lie in the region of their own preference vector."""
+        """How many solutions lie in the region of their own preference vector, by their losses on training."""
         return int(self.in_region(split).sum())
 
     def angle(self, split: str = "train") -> Tensor:
-        """The angle in degrees between each loss vector, scaled as in training, and its preference vector, ``[K]``."""
+        """The angle in degrees between each loss vector and its preference vector, ``[K]``.
+
+        Losses are those on training, scaled as in training.
+        """
         self._check_directions("angles")
         return _selection.angles(self._scaled(split), self.preferences[list(self.subproblems)])
 
-    def hypervolume(self, reference: Sequence[float] | None = None, split: str = "train") -> float:
+    def hypervolume(self, reference: Sequence[float] | None = None, split: str | None = None) -> float:
         """The volume between the solutions and a reference point that they should dominate (extra ``indicators``).
 
         Args:
             reference: larger is worse in every task. By default the problem's own, or else, for each task, the largest
                 loss of the untrained models on the first batch. Hypervolumes compare only for the same reference.
-            split: whose losses.
+            split: whose losses; :attr:`ranking_split` by default.
         """
         asked = self.reference if reference is None else reference
         if asked is None:
@@ -154,6 +167,7 @@ class Front:
         if reference is None or len(reference) != len(self.tasks) or not all(map(math.isfinite, reference)):
             rule = f"one finite number per task ({len(self.tasks)})"
             raise ValueError(f"'reference' must have {rule}. Got {asked} instead.")
+        split = self.ranking_split if split is None else split
         losses = self._finite(split)
         if not bool((losses < torch.tensor(reference, dtype=torch.float64)).all(-1).any()):
             raise ValueError(
@@ -164,12 +178,12 @@ class Front:
             )
         return float(require("moocore", "indicators").hypervolume(losses.numpy(), ref=list(reference)))
 
-    def igd_plus(self, points: Tensor, split: str = "train") -> float:
+    def igd_plus(self, points: Tensor, split: str | None = None) -> float:
         """IGD+ (Ishibuchi et al. 2015): by how much the solutions fall short of points of a front, on average.
 
         Args:
             points: ``[n, m]``, of the true front (``problem.truth.front(1000)``) or the best that is known.
-            split: whose losses.
+            split: whose losses; :attr:`ranking_split` by default.
         """
         points = as_rows("points", points)
         if points.ndim != 2 or points.shape[1] != len(self.tasks) or not len(points):
@@ -179,8 +193,11 @@ class Front:
             raise ValueError(f"'points' must be finite. Got {points[row].tolist()} in row {row} instead.")
         return float(require("moocore", "indicators").igd_plus(self._finite(split).numpy(), ref=points.numpy()))
 
-    def spread(self, split: str = "train") -> float:
-        """The diagonal of the smallest box around the solutions that no other one dominates (Zitzler 1999)."""
+    def spread(self, split: str | None = None) -> float:
+        """The diagonal of the smallest box around the solutions that no other one dominates (Zitzler 1999).
+
+        Losses are those on :attr:`ranking_split` if no split is named.
+        """
         losses = self._finite(split)
         kept = losses[nondominated(losses)]
         return float((kept.amax(0) - kept.amin(0)).norm()) if len(kept) else 0.0
@@ -221,7 +238,7 @@ class Front:
             best: the task or metric by which to choose among all, or among those within the bounds. Where no solution
                 keeps them, the answer names the one that comes nearest: the least of the largest miss, each divided by
                 the range of its name over the front.
-            split: what to look at: validation by default, training where there is none.
+            split: whose losses and metrics; :attr:`ranking_split` by default.
 
         Example:
             >>> import paretomtl as pm
@@ -269,7 +286,7 @@ class Front:
 
         Args:
             path: where to write the figure, in the format of its ending, such as ``.pdf``, ``.svg`` or ``.png``.
-            split: whose losses: test, validation or training, the first that there is, by default.
+            split: whose losses; by default those on :attr:`ranking_split`, and those on test in a second panel.
 
         Returns:
             A figure of matplotlib; closed where it was written.
@@ -286,7 +303,7 @@ class Front:
             k: the subproblem.
             count: how many.
             angle: in degrees, how far they go; by default half way to the nearest other solution, at least 2 degrees.
-            split: whose losses; validation by default, training where there is none.
+            split: whose losses; :attr:`ranking_split` by default.
 
         Example:
             >>> import paretomtl as pm
@@ -299,10 +316,7 @@ class Front:
             raise ValueError(
                 f"'k' must be of a method with preferences to choose. Those of '{self.method}' are starts."
             )
-        if self.reading == "importance":
-            places = self.preferences[list(self.subproblems)]
-        else:
-            places = self._scaled(("val" if "val" in self.losses else "train") if split is None else split)
+        places = self.preferences[list(self.subproblems)] if self.reading == "importance" else self._scaled(split)
         if not bool(places[row].isfinite().all()) or not bool((places[row] > 0).any()):
             raise ValueError(f"'k' must be a solution with finite losses that are not all zero. Got {k}.")
         others = [i for i in range(len(places)) if i != row and bool(places[i].isfinite().all())]
@@ -344,16 +358,17 @@ class Front:
             raise IndexError(f"'k' must be one of the subproblems trained, {known}. Got {k!r} instead.")
         return self.subproblems.index(k)
 
-    def _losses(self, split: str) -> Tensor:
+    def _losses(self, split: str | None) -> Tensor:
+        split = self.ranking_split if split is None else split
         if not isinstance(split, str) or split not in self.losses:
             raise ValueError(f"'split' must be one of {list(self.losses)}. Got {split!r} instead.")
         return self.losses[split]
 
-    def _finite(self, split: str) -> Tensor:
+    def _finite(self, split: str | None) -> Tensor:
         losses = self._losses(split).double()
         return losses[losses.isfinite().all(-1)]
 
-    def _scaled(self, split: str) -> Tensor:
+    def _scaled(self, split: str | None) -> Tensor:
         losses = self._losses(split).double()
         if self.ideal is not None:
             losses = (losses - losses.new_tensor(self.ideal)).clamp_min(0.0)
@@ -364,26 +379,10 @@ class Front:
             raise ValueError(f"{what} need preferences that are directions; those of '{self.method}' are not.")
 
     def __repr__(self) -> str:
-        split = self.shown_split
-        metrics = self.metrics.get(split, {})
-        columns = [*self.tasks, *metrics]
-        names = " ".join(f"{name if len(name) < 10 else name[:8] + '…':>9}" for name in columns)
-        stopped = "" if self.complete else ", stopped early"
-        lines = [
-            f"Front of {len(self)} solutions: {self.problem}, {self.method}, seed {self.seed}{stopped}; "
-            f"{'losses and metrics' if metrics else 'losses'} on {split}"
-        ]
-        lines.append(f"  k  {self.reading:<{8 * len(self.tasks)}} {names}  status")
-        kept = self.nondominated(split)
-        for i, k in enumerate(self.subproblems):
-            row = " ".join(f"{value:7.3f}" for value in self.preferences[k].tolist())
-            values = [*self.losses[split][i].tolist(), *[float(values[i]) for values in metrics.values()]]
-            shown = " ".join(f"{value:9.4g}" for value in values)
-            lines.append(f"{k:3d}  {row}  {shown}  {self.status[i]}{'' if kept[i] else ', dominated'}")
-        return escaped("\n".join([*lines, *(f"  remark: {remark}" for remark in self.remarks)]))
+        return escaped(front_text(self))
 
 
-def quick_hypervolume(front: Front, reference: Sequence[float] | None = None, split: str = "train") -> float | None:
+def quick_hypervolume(front: Front, reference: Sequence[float] | None = None, split: str | None = None) -> float | None:
     """The hypervolume for a table or a page; None where there is none to be had, or not within seconds.
 
     The work grows as K to the power of m/2 - 1: ten tasks and a hundred solutions take a minute, twelve take for ever.

@@ -81,16 +81,18 @@ def test_run_show_and_select(here: Path) -> None:
     assert "direction" in text
     assert "Stored in first" in text
     shown = call("show", "first")
-    assert "toy, pareto-mtl, seed 0; losses on test" in shown
-    assert "in their own region" in shown
-    assert "losses on val" in call("show", "first", "--split", "val")
+    assert "toy, pareto-mtl, seed 0; ranked by losses on val, test beside it" in shown
+    assert "in their own region on train" in shown
+    assert "seed 0; losses on test" in call("show", "first", "--split", "test")
     facts = json.loads(call("show", "first", "--json"))
     assert facts["subproblems"] == [0, 1, 2]
     assert len(facts["losses"]) == 3
     assert facts["metrics"]["worst"][0] > 0
     choice = json.loads(call("select", "first", "--importance", "1,0", "--json", "--save", "chosen.safetensors"))
-    on_validation = json.loads(call("show", "first", "--split", "val", "--json"))
-    assert choice["losses"]["sum"] == min(row[0] for row in on_validation["losses"])
+    assert (facts["split"], facts["test"]["split"], choice["split"]) == ("val", "test", "val")
+    assert json.loads(call("show", "first", "--split", "val", "--json"))["losses"] == facts["losses"]
+    assert choice["losses"]["sum"] == min(row[0] for row in facts["losses"])
+    assert choice["test"]["losses"]["sum"] == facts["test"]["losses"][choice["k"]][0]
     weights = load_file(here / "chosen.safetensors")
     front = pm.Front.load(here / "first")
     assert (weights["0.weight"] == front.state_dict(choice["k"])["0.weight"]).all()
@@ -240,7 +242,7 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     assert "±" in text
     assert "single-task" in text
     assert "separate networks" in text
-    assert "has the largest mean hypervolume" in text
+    assert "has the largest mean hypervolume on val" in text
     rows = json.loads((here / "c" / "compare.json").read_text())["rows"]
     assert len(rows) == 6
     assert {row["preferences"] for row in rows if row["method"] == "single-task"} == {2}
@@ -248,7 +250,8 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     before = (here / "c" / "compare.json").read_text()
     again = json.loads(call(*arguments, "--preferences", "3", "--out", "c", "--json"))
     assert (here / "c" / "compare.json").read_text() == before, "what is there is not trained again"
-    assert [each["method"] for each in again["methods"]]
+    assert again["split"] == "val"
+    assert [(each["split"], each["test"]["split"]) for each in again["methods"]] == [("val", "test")] * 3
     assert "must hold results of the same problem" in call(*arguments, "--preferences", "4", "--out", "c", code=2)
 
 
@@ -264,7 +267,7 @@ def test_compare_with_one_seed_shows_the_fronts(here: Path) -> None:
     text = call(
         "compare", "toys:ready", "--epochs", "2", "--seeds", "1", "--methods", "pareto-mtl,mgda", "--preferences", "2"
     )
-    assert "pareto-mtl, 2 models, losses on test" in text
+    assert "pareto-mtl, 2 models, ranked by losses on val, test beside it" in text
     assert "One seed cannot tell" in text
     assert max(map(len, text.splitlines()[:12])) <= 80
 
@@ -319,7 +322,7 @@ def test_refine_trains_around_a_solution_as_the_run_was_trained(here: Path) -> N
     run = ("run", "toys:make", "--epochs", "3", "--seed", "4", "--batch-size", "16", "--out", "first")
     call(*run, "--set", "epsilon=0.3", "--progress", "quiet", "--device", "cpu")
     proposed = call("refine", "first", "--around", "1", "--count", "3", "--propose")
-    assert "Directions around subproblem 1 of first:" in proposed
+    assert "Directions around subproblem 1 of first, by its losses on val:" in proposed
     assert not (here / "first-around-1").exists()
     found = CliRunner().invoke(
         app, ["refine", "first", "--trust", "--around", "1", "--count", "3", "--progress", "quiet", "--json"]

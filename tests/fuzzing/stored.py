@@ -60,7 +60,7 @@ def use_front(front: pm.Front, folder: Path) -> None:
         assert json.dumps(summary(front, split, folder))
     for k in front.subproblems:
         assert front.state_dict(k).keys() == front.parameters.keys()
-    assert len(front.status) == len(front) == len(front.losses[front.shown_split])
+    assert len(front.status) == len(front) == len(front.losses[front.ranking_split])
     try:
         front.select(importance=[1.0] * len(front.tasks))
     except ValueError as error:

@@ -14,7 +14,10 @@ from typer.testing import CliRunner
 
 import paretomtl as pm
 from fronts import front_of
+from pages import page_front
 from paretomtl.cli._app import app
+from test_splits import TEST, VAL
+from test_splits import front as ranked
 
 mpl.use("Agg")
 TWO = [[0.1, 1.0], [0.2, 0.5], [0.6, 0.3], [1.0, 0.1], [0.9, 0.9]]
@@ -30,7 +33,7 @@ def closed() -> Any:
 def test_two_tasks_are_a_plane_with_rays_and_regions() -> None:
     found = front_of(TWO)
     (axis,) = found.plot().axes
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("a", "b")
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("a loss on train", "b loss on train")
     assert axis.get_title(loc="left") == "made up, Pareto MTL, losses on train"
     points = torch.tensor([each.get_offsets().tolist()[0] for each in axis.collections])
     torch.testing.assert_close(points, torch.tensor(TWO))
@@ -74,7 +77,7 @@ def test_more_tasks() -> None:
     generator = torch.Generator().manual_seed(0)
     (space,) = front_of(torch.rand(6, 3, generator=generator).tolist()).plot().axes
     assert space.name == "3d"
-    assert (space.get_xlabel(), space.get_ylabel(), space.get_zlabel()) == ("a", "b", "c")
+    assert (space.get_xlabel(), space.get_ylabel(), space.get_zlabel()) == ("a on train", "b on train", "c on train")
     rows = torch.rand(6, 5, generator=generator)
     (axis,) = front_of(rows.tolist()).plot().axes
     assert [label.get_text() for label in axis.get_xticklabels()] == list("abcde")
@@ -139,3 +142,23 @@ def test_names_that_no_font_has_are_drawn(name: str, tasks: int, tmp_path: Path)
     front = dataclasses.replace(front_of(losses.tolist()), tasks=names, problem=name, method=name)
     front.plot(tmp_path / "front.svg")
     assert (tmp_path / "front.svg").stat().st_size > 0
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 4])
+def test_test_losses_have_a_panel_of_their_own(tasks: int) -> None:
+    found = page_front(7, tasks)
+    panels = found.plot().axes
+    assert [axis.get_title(loc="left") for axis in panels] == ["losses on val", "losses on test"]
+    assert panels[0].get_xlim() == panels[1].get_xlim()
+    (alone,) = found.plot(split="test").axes
+    assert alone.get_title(loc="left").endswith("losses on test")
+
+
+def test_what_is_faint_is_dominated_on_the_split_that_ranks() -> None:
+    first, second = ranked("val", "test").plot().axes
+    for axis, split in ((first, "val"), (second, "test")):
+        assert (axis.get_xlabel(), axis.get_ylabel()) == (f"a loss on {split}", f"b loss on {split}")
+        assert [each.get_alpha() for each in axis.collections] == [1.0, 1.0, 1.0, 0.35]
+        points = [each.get_offsets().tolist()[0] for each in axis.collections]
+        torch.testing.assert_close(torch.tensor(points), torch.tensor({"val": VAL, "test": TEST}[split]))
+    assert [axis.get_xlabel() for axis in ranked("test").plot().axes] == ["a loss on train", "a loss on test"]

@@ -22,7 +22,7 @@ def ask(table: Table) -> Choice:
     console = text_console(stderr=True)
     search = begin(table)
     if not search.rows:
-        return Choice(None, f"No solution has finite losses on {table.split}: {table.known()}.")
+        return table.choose_none(f"No solution has finite losses on {table.split}: {table.known()}.")
     count = len(search.rows)
     if search.most:
         console.print(

@@ -27,10 +27,10 @@ from paretomtl.cli._common import (
     find_method,
     find_optimizer,
     find_problem,
-    print_front,
     print_json,
 )
-from paretomtl.cli._show import summary
+from paretomtl.cli._show import quality_lines, ranked_words, summary
+from paretomtl.cli._tables import print_front
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.methods._registry import name_in_tables
@@ -167,15 +167,16 @@ def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
     if not leads():  # the first process shows, and knows whether it could store
         return
     stored = is_stored(front, folder / "front")
-    facts = {**summary(front, front.shown_split, folder), "stored": stored}
+    facts = {**summary(front, folder), "stored": stored}
     if not front.complete:
         facts["resume"] = resuming()
     if as_json:
         print_json(facts)
     else:
         console = text_console()
-        print_front(console, front, front.shown_split)
-        for line in _lines(facts):
+        print_front(console, front, front.shown_splits)
+        ranked = ranked_words(front)
+        for line in (f"{ranked[0].upper()}{ranked[1:]}.", *quality_lines(facts), *_lines(facts)):
             console.print(line, highlight=False, soft_wrap=True)
     if not front.complete:
         raise typer.Exit(code_of_stop())
@@ -184,10 +185,7 @@ def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    volume = facts["hypervolume"]
-    first = f"Losses on {facts['split']}; {facts['seconds']:.1f} s; {facts['strategy']}."
-    if volume is not None:
-        first += f" Hypervolume {volume:.4g} at {tuple(round(r, 3) for r in facts['reference'])}."
+    first = f"Trained in {facts['seconds']:.1f} s; {facts['strategy']}."
     lines = [first] if facts["complete"] else [first, f"Stopped early. Go on with: {facts['resume']}"]
     if not facts["stored"]:
         return [*lines, f"Not stored in {facts['folder']}: a warning above says why, and where it is."]

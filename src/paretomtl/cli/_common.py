@@ -16,15 +16,12 @@ from typing import Annotated, Any, ParamSpec
 
 import torch
 import typer
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 import paretomtl
 from paretomtl._lookup import FORMS, absolute_name, is_file, is_of_library, nearest
 from paretomtl._terminal import escaped, json_text, shown_warnings, text_console
 from paretomtl.cli._again import offering_to_go_on
-from paretomtl.front import Front
 from paretomtl.methods import METHODS, Method, resolve_method
 from paretomtl.methods._registry import option_names, set_options
 from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
@@ -260,40 +257,6 @@ def preferences_of(text: str | None) -> int | list[list[float]] | None:
             f"Got {text!r} instead."
         )
     return rows
-
-
-def print_front(console: Console, front: Front, split: str) -> None:
-    """The solutions of a front, one row each; metrics in a table of their own where there are many."""
-    metrics = front.metrics.get(split, {})
-    losses = {task: front.losses[split][:, i].tolist() for i, task in enumerate(front.tasks)}
-    measured = {name: values.tolist() for name, values in metrics.items()}
-    together = len(losses) + len(measured) <= 4
-    console.print(_solutions(front, {**losses, **measured} if together else losses, split, status=True))
-    if not together:
-        for start in range(0, len(measured), 6):
-            some = dict(list(measured.items())[start : start + 6])
-            if some:
-                console.print(_solutions(front, some, split, status=False))
-    if "infeasible" in front.status:
-        console.print("infeasible: the losses on training lie outside of the region of its preference.", style="dim")
-
-
-def _solutions(front: Front, columns: dict[str, list[float]], split: str, *, status: bool) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("k", justify="right", no_wrap=True)
-    if status:
-        table.add_column(front.reading, no_wrap=len(front.tasks) < 4)
-    for name in columns:
-        table.add_column(name, justify="right", overflow="fold", min_width=min(7, max(5, len(name))))
-    if status:
-        table.add_column("status", overflow="fold")
-    kept = front.nondominated(split).tolist()
-    for i, k in enumerate(front.subproblems):
-        direction = " ".join(f"{value:.2f}" for value in front.preferences[k].tolist())
-        word = front.status[i] if kept[i] else f"{front.status[i]}, dominated"
-        values = [f"{values[i]:.4g}" for values in columns.values()]
-        table.add_row(str(k), *([direction] if status else []), *values, *([word] if status else []))
-    return table
 
 
 def print_above(text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from paretomtl._terminal import text_console
@@ -31,14 +31,17 @@ from paretomtl.cli._common import (
     find_optimizer,
     find_problem,
     print_above,
-    print_front,
     print_json,
 )
 from paretomtl.cli._ray import Cpus, OnRay, check_methods_for, ray_executor
+from paretomtl.cli._show import ranked_words
+from paretomtl.cli._tables import Column, print_front, print_tables
 from paretomtl.experiments import RESULTS, FailedRun, Summary, common_reference, summaries, verdict
 from paretomtl.experiments import compare as compare_methods
 from paretomtl.methods import METHODS
 from paretomtl.report import draw_comparison
+
+_UNRANKED = "No validation split; give `val` to rank by it."
 
 
 @clean_errors
@@ -76,8 +79,9 @@ def compare(
 ) -> None:
     """Train several methods with the same recipe, seeds and budget, and say which does best.
 
-    Hypervolumes are on the test split, or else on training, all against one reference point. A run that fails does not
-    stop the others; the exit code is then 6.
+    Methods are ranked by their hypervolume on validation, or on training where there is no such split, all against one
+    reference point. What they have on test is shown beside it. A run that fails does not stop the others; the exit code
+    is then 6.
     """
     settings = with_ or []
     found, said = find_problem(problem, settings), "".join(f" --with {setting}" for setting in settings)
@@ -128,23 +132,29 @@ def compare(
     reference = common_reference(rows)
     if out is not None:
         draw_comparison(rows, out)
+    ranking = table[0].split
+    unranked = ranking == "train" and found.train is not None
     if as_json:
-        content = [{**vars(each), "hypervolume": _pair(each.hypervolume)} for each in table]
+        content = [_facts(each) for each in table]
+        note = _UNRANKED if unranked else None
+        told = {"split": ranking, "reference": reference, "methods": content, "verdict": verdict(table), "note": note}
         wrong = [{"method": run.method, "seed": run.seed, "error": run.reason} for run in failed]
-        found_failed = {"failed": wrong} if wrong else {}
-        print_json({"reference": reference, "methods": content, "verdict": verdict(table), **found_failed})
+        print_json({**told, **({"failed": wrong} if wrong else {})})
         _leave_if(failed, out)
         return
     console = text_console()
     if seeds == 1:
         for name, front in fronts.items():
-            console.print(Text.assemble((name, "bold"), f", {len(front)} models, losses on {front.shown_split}"))
-            print_front(console, front, front.shown_split)
+            console.print(Text.assemble((name, "bold"), f", {len(front)} models, {ranked_words(front)}"))
+            print_front(console, front, front.shown_splits)
             console.print()
-    console.print(_table(table, rows[0]["tasks"]))
-    where = f"Hypervolume on {rows[0]['split']} at {tuple(round(value, 3) for value in reference)}"
+    _print_table(console, table, rows[0]["tasks"])
+    where = f"Ranked by hypervolume on {ranking} at {tuple(round(value, 3) for value in reference)}"
+    beside = ", test beside it" if table[0].test is not None else ""
     note = "; * of one point made of the best losses of separate networks" if any(s.ideal for s in table) else ""
-    console.print(f"{where}{note}; K models each.", highlight=False, soft_wrap=True)
+    console.print(f"{where}{beside}{note}; K models each.", highlight=False, soft_wrap=True)
+    if unranked:
+        console.print(_UNRANKED, highlight=False, soft_wrap=True)
     console.print(verdict(table), highlight=False, soft_wrap=True)
     if out is not None:
         console.print(
@@ -179,27 +189,32 @@ class _Named:
         return self._name
 
 
-def _table(found: list[Summary], tasks: list[str]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("method", no_wrap=True)
-    table.add_column("K", justify="right")
-    table.add_column("hypervolume", justify="right", no_wrap=True)
-    best = [f"best {task}" for task in tasks] if len(tasks) == 2 else []
-    for name in ("spread", *best, "time"):
-        widest = max(map(len, name.split()))
-        table.add_column(name, justify="right", overflow="fold", min_width=min(12, max(6, widest)))
-    for each in found:
-        mean, deviation = each.hypervolume
-        volume = f"{mean:.4g}" if math.isnan(deviation) else f"{mean:.4g} ± {deviation:.2g}"
-        table.add_row(
-            each.method,
-            str(each.models),
-            volume + ("*" if each.ideal else ""),
-            f"{each.spread:.3g}",
-            *[f"{value:.3g}" for value in each.best[: len(best)]],
-            f"{each.seconds:.1f} s",
-        )
-    return table
+def _print_table(console: Console, found: list[Summary], tasks: list[str]) -> None:
+    """One row for each method: indicators on the split that ranks, and on test beside it."""
+    parts = [found] if found[0].test is None else [found, [each.test for each in found if each.test is not None]]
+    volumes = [[Column("hypervolume", [_volume(each) for each in part], part[0].split)] for part in parts]
+    spreads = [[Column("spread", [f"{each.spread:.3g}" for each in part], part[0].split)] for part in parts]
+    best = [
+        [Column(f"best {task}", [f"{each.best[i]:.3g}" for each in part], part[0].split)]
+        for i, task in enumerate(tasks if len(tasks) == 2 else [])
+        for part in parts
+    ]
+    models = Column("K", [str(each.models) for each in found])
+    time = Column("time", [f"{each.seconds:.1f} s" for each in found])
+    key = Column("method", [each.method for each in found], text=True)
+    print_tables(console, key, [models, time], [volumes, [*spreads, *best]])
+
+
+def _volume(each: Summary) -> str:
+    mean, deviation = each.hypervolume
+    text = f"{mean:.4g}" if math.isnan(deviation) else f"{mean:.4g} ± {deviation:.2g}"
+    return text + ("*" if each.ideal else "")
+
+
+def _facts(each: Summary) -> dict[str, Any]:
+    """A summary for JSON, with the name of the split of its numbers, and those on test."""
+    test = None if each.test is None else _facts(each.test)
+    return {**vars(each), "hypervolume": _pair(each.hypervolume), "test": test}
 
 
 def _pair(hypervolume: tuple[float, float]) -> dict[str, float | None]:

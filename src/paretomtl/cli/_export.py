@@ -89,6 +89,7 @@ def export(
     source: Source,
     k: int,
     reason: str,
+    split: str,
     *,
     weights: Path | None,
     torchscript: Path | None,
@@ -116,7 +117,7 @@ def export(
     if weights is not None:
         make = None if problem is None or source.name is None else problem_in_python(source.name, source.settings)
         told = source.facts(lambda text: console.print(text, highlight=False, soft_wrap=True))
-        facts = {**told, "chosen_because": reason}
+        facts = {**told, "chosen_because": reason, "chosen_on": split}
         written += export_weights(front, k, weights, make=make, facts=facts)
     if problem is not None and (torchscript is not None or onnx is not None):
         model = front.model(k)

@@ -39,13 +39,14 @@ def refine(
 ) -> None:
     """Look closer at a trade-off: train preferences around a solution, as the run was trained.
 
-    The new preferences lie around the direction of that solution's losses, or around its importances, up to half way to
-    the nearest other solution.
+    The new preferences lie around the direction of that solution's losses on validation, or on training where there is
+    no such split, or around its importances, up to half way to the nearest other solution.
     """
     front = load_front(run)
     rows = front.around(around, count, angle=angle)
     console = text_console(stderr=True)
-    console.print(f"{front.reading.capitalize()}s around subproblem {around} of {run}:", highlight=False)
+    by = f", by its losses on {front.ranking_split}" if front.reading == "direction" else ""
+    console.print(f"{front.reading.capitalize()}s around subproblem {around} of {run}{by}:", highlight=False)
     for row in rows.tolist():
         console.print("  " + "  ".join(f"{value:.4f}" for value in row), highlight=False)
     if propose:

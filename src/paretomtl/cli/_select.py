@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from paretomtl._files import write_tensors
 from paretomtl._selection import Choice, table_of
@@ -22,6 +23,7 @@ from paretomtl.cli._common import (
 )
 from paretomtl.cli._export import Source, export
 from paretomtl.cli._places import check_target, load_front
+from paretomtl.cli._tables import Column, print_tables
 from paretomtl.cli._trust import Trust
 from paretomtl.front import Front
 
@@ -58,7 +60,7 @@ def select(
     ] = None,
     k: Annotated[int | None, typer.Option(help="This subproblem, whatever speaks for others.")] = None,
     split: Annotated[
-        str | None, typer.Option(help="What to look at; val, or train where there is none.", show_default=False)
+        str | None, typer.Option(help="Whose losses and metrics; val, or train where there is none, if left out.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the chosen weights to this file, as safetensors.")] = None,
     export_: Annotated[
@@ -116,22 +118,24 @@ def select(
             best=best,
             split=split,
         )
+    shown = _by_split(front, choice)
     if as_json:
-        values = {"losses": _finite(choice.losses), "metrics": _finite(choice.metrics)}
         missed = {"nearest": choice.nearest, "misses": dict(choice.misses)}
-        print_json({"k": choice.k, "reason": choice.reason, **values, **missed})
+        own = shown.get(choice.split, {"losses": {}, "metrics": {}})
+        test = shown["test"] if "test" in shown and choice.split != "test" else None
+        print_json({"k": choice.k, "reason": choice.reason, "split": choice.split, **own, "test": test, **missed})
     else:
         console = text_console()
         console.print(choice.reason, highlight=False)
-        for name, value in {**choice.losses, **choice.metrics}.items():
-            console.print(f"  {name}: {value:.4g}", highlight=False)
+        if shown:
+            _print_values(console, shown)
     if choice.k is None:
         raise typer.Exit(NOTHING_FITS)
     if save is not None:
         save.parent.mkdir(parents=True, exist_ok=True)
         write_tensors(save, front.state_dict(choice.k), {"problem": front.problem, "subproblem": str(choice.k)})
     if source is not None:
-        export(run, source, choice.k, choice.reason, weights=export_, torchscript=torchscript, onnx=onnx)
+        export(run, source, choice.k, choice.reason, choice.split, weights=export_, torchscript=torchscript, onnx=onnx)
 
 
 def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice:
@@ -142,6 +146,26 @@ def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice
         raise ValueError(f"'--k' must be one of the subproblems trained, {list(front.subproblems)}. Got {k} instead.")
     table = table_of(front, split)
     return table.choose(front.subproblems.index(k), f"asked for by its number; values on {table.split}.")
+
+
+def _by_split(front: Front, choice: Choice) -> dict[str, dict[str, dict[str, float | None]]]:
+    """Losses and metrics of the chosen solution on the split that it was chosen by, and on test beside it."""
+    if choice.k is None:
+        return {}
+    found = {}
+    for split in dict.fromkeys([choice.split, *front.shown_splits[1:]]):
+        table, row = table_of(front, split), front.subproblems.index(choice.k)
+        values = table.choose(row, "")
+        found[split] = {"losses": _finite(values.losses), "metrics": _finite(values.metrics)}
+    return found
+
+
+def _print_values(console: Console, shown: dict[str, dict[str, dict[str, float | None]]]) -> None:
+    columns = [{**parts["losses"], **parts["metrics"]} for parts in shown.values()]
+    names = list(dict.fromkeys(name for values in columns for name in values))
+    cells = [["-" if (value := values.get(name)) is None else f"{value:.4g}" for name in names] for values in columns]
+    groups = [[[Column(split, some)] for split, some in zip(shown, cells, strict=True)]]
+    print_tables(console, Column("", names, text=True), [], groups)
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:

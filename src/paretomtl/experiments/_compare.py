@@ -6,7 +6,7 @@ import math
 import statistics
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,13 @@ from paretomtl._extras import require
 from paretomtl._files import check_writable, file_name
 from paretomtl._paths import as_path
 from paretomtl._significance import reach_of
+from paretomtl._splits import ranking_split
 from paretomtl.core._shapes import check_count
 from paretomtl.experiments._choices import FIT_OPTIONS, choose_methods, option_text, other_than_default
+from paretomtl.experiments._compare_rows import best_losses, check_ranked, finite_points, read_row, row_of, rows_split
 from paretomtl.experiments._failed_runs import FailedRun, noting_kept, warn_of_failure, without_frames
-from paretomtl.experiments._indicators import finite_points, volume
-from paretomtl.experiments._store import Row, environment, load_rows, numbers, seconds_here, update_rows
+from paretomtl.experiments._indicators import volume
+from paretomtl.experiments._store import Row, environment, load_rows, seconds_here, update_rows
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.methods._definition import describe_definition
@@ -54,7 +56,7 @@ def compare(
     """Train every method with every seed.
 
     Args:
-        problem: what to train; hypervolumes are on its test split, or else on training.
+        problem: what to train; methods are ranked on its validation split, or on training where there is none.
         methods: their names, as :func:`paretomtl.methods.resolve_method` takes them, or methods.
         seeds: how many, from 0 on.
         preferences: how many models each; those of "single-task" are one per task.
@@ -100,7 +102,7 @@ def compare(
         "problem_settings": sorted(problem_settings),
         "options": {name: option_text(v) for name, v in sorted(options.items())},
     }
-    rows = load_rows(path) if path is not None and path.exists() else []
+    rows = [read_row(row) for row in load_rows(path)] if path is not None and path.exists() else []
     identity = None
     if path is not None:
         factories = options.get("optimizer"), options.get("scheduler")
@@ -112,6 +114,7 @@ def compare(
                 f"'out' must hold results of the same problem and options. '{path}' holds others: {wrong}. Take "
                 "another folder, or delete that file."
             )
+    check_ranked(rows, ranking_split(["train"] if problem.val is None else ["train", "val"]), f"'{path}'")
     if any("identity" not in row for row in rows):
         warnings.warn(
             f"some rows of '{path}' are of a version that did not store what the problem consists of: that they are of "
@@ -146,7 +149,7 @@ def compare(
                 if folder is not None and keep_fronts:
                     front.save(folder / "fronts" / f"{file_name(method.replace(':', '-'))}-{seed}")
                 known_as = {"method": method, "method_in_words": descriptions[method]}
-                made = {**_row(front), **known_as, **asked, **where, "identity": identity}
+                made = {**row_of(front), **known_as, **asked, **where, "identity": identity}
                 rows = sorted([*rows, made], key=lambda row: _place(row, names))
                 if path is not None:
                     rows = update_rows(path, "compare", command, partial(_merged, mine=rows))
@@ -191,7 +194,7 @@ def _difference(
 def _merged(stored: Sequence[Row], mine: Sequence[Row]) -> list[Row]:
     """With the rows that another process has stored meanwhile."""
     known = {(row["method"], row["seed"]) for row in mine}
-    return [*mine, *(row for row in stored if (row["method"], row["seed"]) not in known)]
+    return [*mine, *(read_row(row) for row in stored if (row["method"], row["seed"]) not in known)]
 
 
 def _place(row: Row, methods: Sequence[str]) -> tuple[int, int]:
@@ -263,34 +266,9 @@ def train_whole(
             return (without_frames(error) if here else failure(error)), {}
 
 
-def _row(front: Front) -> Row:
-    split = front.shown_split
-    return {
-        "problem": front.problem,
-        "method": front.method,
-        "preferences": len(front),
-        "tasks": list(front.tasks),
-        "reading": front.reading,
-        "epochs": len(front.history["losses"]),
-        "seed": front.seed,
-        "split": split,
-        "reference": None if front.reference is None else [round(value, 5) for value in front.reference],
-        "spread": round(front.spread(split), 5),
-        "nondominated": int(front.nondominated(split).sum()),
-        "in_region": front.region_hits("train") if front.reading == "direction" else None,
-        "vectors": numbers(front.preferences),
-        "losses": numbers(front.losses[split]),
-        "train_losses": numbers(front.losses["train"]),
-        "metrics": {name: numbers(values) for name, values in front.metrics.get(split, {}).items()},
-        "status": list(front.status),
-        "strategy": front.strategy,
-        "seconds": round(front.seconds, 3),
-    }
-
-
 @dataclass(frozen=True)
 class Summary:
-    """One method over all seeds.
+    """One method over all seeds, on one split.
 
     Attributes:
         method: its name.
@@ -299,9 +277,12 @@ class Summary:
         hypervolume: mean and standard deviation over seeds, against the common reference.
         ideal: whether the hypervolume is that of one point, made of the best losses of separate networks.
         spread: mean over seeds.
-        best: for each task the best loss of a front, mean over seeds.
+        best: for each task the best loss of a front, mean over seeds; on test, the loss there of the solution that is
+            best on the split that ranks.
         nondominated: mean over seeds.
         seconds: mean over seeds.
+        split: whose losses these are.
+        test: the same on test, to be shown beside it; None where there is no such split.
     """
 
     method: str
@@ -313,40 +294,55 @@ class Summary:
     best: list[float]
     nondominated: float
     seconds: float
+    split: str = "train"
+    test: Summary | None = None
 
 
 def common_reference(rows: Sequence[Row]) -> list[float]:
-    """The reference for all: for each task the largest of the fronts' own; without any, the largest loss of all."""
+    """The reference for all: for each task the largest of the fronts' own.
+
+    Without any, the largest loss of all on the split that ranks.
+    """
+    rows = [read_row(row) for row in rows]
     known = [row["reference"] for row in rows if row["reference"] is not None]
-    known = known or [point for row in rows for point in finite_points(row)]
+    known = known or [point for row in rows for point in finite_points(row, rows_split(rows))]
     if not known:
         raise ValueError("'rows' must have a reference point, or finite losses. Got neither.")
     return [max(column) for column in zip(*known, strict=True)]
 
 
 def summaries(rows: Sequence[Row]) -> list[Summary]:
-    """The methods, best hypervolume first."""
-    reference = common_reference(rows)
+    """The methods, best hypervolume on the split that ranks first, with what they have on test."""
+    rows = [read_row(row) for row in rows]
+    ranking, reference = rows_split(rows), common_reference(rows)
+    tested = all("test" in row["losses"] for row in rows)
     found = []
     for method in dict.fromkeys(row["method"] for row in rows):
         mine = [row for row in rows if row["method"] == method]
-        ideal = method == "single-task"
-        volumes = [volume(finite_points(row), reference, ideal=ideal) for row in mine]
-        best = [[min(column) for column in zip(*finite_points(row), strict=True)] for row in mine if finite_points(row)]
-        found.append(
-            Summary(
-                method=method,
-                seeds=len(mine),
-                models=mine[0]["preferences"],
-                hypervolume=(statistics.fmean(volumes), statistics.stdev(volumes) if len(volumes) > 1 else math.nan),
-                ideal=ideal,
-                spread=statistics.fmean(row["spread"] for row in mine),
-                best=[statistics.fmean(column) for column in zip(*best, strict=True)] or [math.nan] * len(reference),
-                nondominated=statistics.fmean(row["nondominated"] for row in mine),
-                seconds=statistics.fmean(row["seconds"] for row in mine),
-            )
-        )
+        test = _summary(mine, "test", reference) if tested else None
+        found.append(replace(_summary(mine, ranking, reference), test=test))
     return sorted(found, key=lambda summary: -summary.hypervolume[0])
+
+
+def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Summary:
+    """One method on a split; what is best is decided on the split that ranks."""
+    ideal = rows[0]["method"] == "single-task"
+    best = [best_losses(row, split) for row in rows]
+    fronts = [[point] if point else [] for point in best] if ideal else [finite_points(row, split) for row in rows]
+    volumes = [volume(points, reference, ideal=False) for points in fronts]
+    return Summary(
+        method=rows[0]["method"],
+        seeds=len(rows),
+        models=rows[0]["preferences"],
+        hypervolume=(statistics.fmean(volumes), statistics.stdev(volumes) if len(volumes) > 1 else math.nan),
+        ideal=ideal,
+        spread=statistics.fmean(row["spread"][split] for row in rows),
+        best=[statistics.fmean(column) for column in zip(*filter(None, best), strict=True)]
+        or [math.nan] * len(reference),
+        nondominated=statistics.fmean(row["nondominated"][split] for row in rows),
+        seconds=statistics.fmean(row["seconds"] for row in rows),
+        split=split,
+    )
 
 
 def verdict(found: Sequence[Summary]) -> str:
@@ -364,12 +360,12 @@ def verdict(found: Sequence[Summary]) -> str:
         second = others[0].hypervolume[0]
         gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
         return (
-            f"{first.method} has the largest hypervolume{gap}. One seed cannot tell whether that is luck: compare with "
-            "more of them."
+            f"{first.method} has the largest hypervolume on {first.split}{gap}. One seed cannot tell whether that is "
+            "luck: compare with more of them."
         )
     alike = [other.method for other in others if not _differ(first, other)]
     worse = [other.method for other in others if _differ(first, other)]
-    text = f"{first.method} has the largest mean hypervolume."
+    text = f"{first.method} has the largest mean hypervolume on {first.split}."
     if alike:
         text += f" {_listed(alike)} cannot be told apart from it with {first.seeds} seeds."
     if worse:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from paretomtl._extras import require
+from paretomtl.experiments._compare_rows import best_losses, finite_points, read_row, rows_split
 from paretomtl.report._style import COLOURS, LABELS, MARKERS, RAY, paper_style, save_figure
 
 if TYPE_CHECKING:
@@ -21,35 +22,39 @@ def draw_comparison(rows: Sequence[Row], folder: Path) -> list[Path]:
     """The first seed's solutions of each method as PNG and SVG; returns their paths.
 
     Two tasks: one loss against the other, with the preference vectors as rays, and a line through the solutions of each
-    front that no other one dominates. More tasks: parallel coordinates.
+    front that no other one dominates. More tasks: parallel coordinates. The panel shows losses on the split that ranks;
+    where there is a test split, a second panel shows those on test.
     """
+    rows = [read_row(row) for row in rows]
     first = [row for row in rows if row["seed"] == min(r["seed"] for r in rows)]
+    ranking = rows_split(rows)
+    splits = [ranking, *(["test"] if all("test" in row["losses"] for row in first) else [])]
     pyplot = require("matplotlib.pyplot", "figures")
     with paper_style():
-        figure, axis = pyplot.subplots(figsize=(4.6, 3.9))
-        tasks = first[0]["tasks"]
-        if len(tasks) == 2:
-            _plane(axis, first)
-        else:
-            _parallel(axis, first)
-        axis.set_title(f"{first[0]['problem']}, losses on {first[0]['split']}, seed {first[0]['seed']}", loc="left")
-        axis.legend(fontsize=8.5, handletextpad=0.4)
+        size = (4.6 * len(splits), 3.9)
+        figure, axes = pyplot.subplots(1, len(splits), figsize=size, squeeze=False, sharey=True, layout="constrained")
+        draw = _plane if len(first[0]["tasks"]) == 2 else _parallel
+        for axis, split in zip(axes[0], splits, strict=True):
+            draw(axis, first, split, splits)
+            axis.tick_params(labelleft=True)
+            axis.set_title(f"{first[0]['problem']}, losses on {split}, seed {first[0]['seed']}", loc="left")
+        axes[0][-1].legend(fontsize=8.5, handletextpad=0.4)
         paths = save_figure(figure, folder, "compare")
         pyplot.close(figure)
     return paths
 
 
-def _plane(axis: Axes, rows: Sequence[Row]) -> None:
+def _plane(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -> None:
     for row in rows:
-        points, style = _points(row), _style(row["method"])
+        points, style = _points(row, split), _style(row["method"])
         if row["method"] == "single-task":
-            _separate(axis, points, style)
+            _separate(axis, best_losses(row, split), style)
             continue
         axis.scatter(points[:, 0], points[:, 1], s=26, zorder=3, linewidths=0.4, edgecolors="white", **style)
         if row["reading"] != "start":
             line = points[_along_front(points)]
             axis.plot(line[:, 0], line[:, 1], color=style["color"], linewidth=0.8, alpha=0.6, zorder=2)
-    right, top = _limits(rows)
+    right, top = _limits(rows, splits)
     axis.set_xlim(0, right)
     axis.set_ylim(0, top)
     for i, direction in enumerate(next((row["vectors"] for row in rows if row["reading"] == "direction"), [])):
@@ -57,46 +62,46 @@ def _plane(axis: Axes, rows: Sequence[Row]) -> None:
         label = "preference vectors" if i == 0 else None
         axis.plot([0, length * direction[0]], [0, length * direction[1]], **RAY, label=label)
     outside = sum(
-        int((_points(row) > torch.tensor([right, top])).any(-1).sum()) for row in rows if row["method"] != "single-task"
+        int((_points(row, split) > torch.tensor([right, top])).any(-1).sum())
+        for row in rows
+        if row["method"] != "single-task"
     )
-    note = f" ({outside} solutions lie beyond the reference)" if outside else ""
-    axis.set_xlabel(f"{rows[0]['tasks'][0]}{note}")
-    axis.set_ylabel(rows[0]["tasks"][1])
+    note = f"\n({outside} solutions lie beyond the reference)" if outside else ""
+    names = [f"{task} loss on {split}" for task in rows[0]["tasks"]]
+    axis.set(xlabel=f"{names[0]}{note}", ylabel=names[1])
 
 
-def _limits(rows: Sequence[Row]) -> list[float]:
-    """As far as the solutions go, but not beyond the reference."""
-    points = torch.cat([_points(row) for row in rows])
+def _limits(rows: Sequence[Row], splits: Sequence[str]) -> list[float]:
+    """As far as the solutions go on any of the splits, but not beyond the reference."""
+    points = torch.cat([_points(row, split) for row in rows for split in splits])
     largest = points.amax(0).tolist() if len(points) else [1.0] * points.shape[1]
     reference = next((row["reference"] for row in rows if row["reference"]), None)
     limits = [torch.inf] * len(largest) if reference is None else reference
     return [min(1.08 * value, 1.02 * limit) for value, limit in zip(largest, limits, strict=True)]
 
 
-def _separate(axis: Axes, points: torch.Tensor, style: dict[str, Any]) -> None:
+def _separate(axis: Axes, best: Sequence[float], style: dict[str, Any]) -> None:
     """What separate networks reach: no point, for each knows one task only."""
-    if not len(points):
+    if not best:
         return
-    best = points.amin(0).tolist()
     line = {"color": style["color"], "linewidth": 0.9, "linestyle": ":", "zorder": 1}
     axis.axvline(best[0], label=style["label"], **line)
     axis.axhline(best[1], **line)
 
 
-def _parallel(axis: Axes, rows: Sequence[Row]) -> None:
+def _parallel(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -> None:
     tasks = rows[0]["tasks"]
     for row in rows:
         style = _style(row["method"])
-        for i, point in enumerate(_points(row)):
+        for i, point in enumerate(_points(row, split)):
             label = style["label"] if i == 0 else None
             axis.plot(range(len(tasks)), point, color=style["color"], linewidth=0.9, alpha=0.7, label=label)
     axis.set_xticks(range(len(tasks)), tasks)
-    axis.set_ylabel("loss")
+    axis.set_ylabel(f"loss on {split}")
 
 
-def _points(row: Row) -> torch.Tensor:
-    finite = [point for point in row["losses"] if None not in point]
-    return torch.tensor(finite, dtype=torch.float64).reshape(-1, len(row["tasks"]))
+def _points(row: Row, split: str) -> torch.Tensor:
+    return torch.tensor(finite_points(row, split), dtype=torch.float64).reshape(-1, len(row["tasks"]))
 
 
 def _along_front(points: torch.Tensor) -> list[int]:

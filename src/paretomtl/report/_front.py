@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,40 +39,83 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
     Solutions that another one dominates are faint, in space hollow; those that are not finite are left out, and
     counted in the title.
 
+    The panel shows losses on the split that ranks. Where there is a test split, a second panel shows the same solutions
+    there, in the same units; what is faint in the first panel is faint in both.
+
     Args:
         front: what to draw.
         path: where to write it, in the format of its ending: ``.pdf`` and ``.svg`` are vectors, ``.png`` is not. A
             figure with a path is closed.
-        split: whose losses: test, validation or training, the first that there is, by default.
+        split: whose losses, in one panel; by default those on ``front.ranking_split``, and on test.
     """
     path = None if path is None else as_path("path", path)
-    split = front.shown_split if split is None else split
-    if not isinstance(split, str) or split not in front.losses:
+    if split is not None and (not isinstance(split, str) or split not in front.losses):
         raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
-    losses = front.losses[split].double()
-    finite = [row for row, fine in enumerate(losses.isfinite().all(-1).tolist()) if fine]
-    if not finite:
-        raise ValueError(f"'split' must have a solution with finite losses to draw. Got none on {split!r}.")
+    splits = front.shown_splits if split is None else (split,)
+    panels = [_Panel.of(front, each, splits[0]) for each in splits]
+    if not panels[0].finite:
+        raise ValueError(f"'split' must have a solution with finite losses to draw. Got none on {splits[0]!r}.")
+    panels = [panel for panel in panels if panel.finite]
     pyplot = require("matplotlib.pyplot", "figures")
     tasks = len(front.tasks)
+    across, wide = (len(panels), 1) if tasks < 4 else (1, len(panels))
     with paper_style():
-        figure = pyplot.figure(figsize=(4.6, 3.9) if tasks < 4 else (1.5 + 1.1 * tasks, 3.6))
-        axis = figure.add_subplot(**(IN_SPACE if tasks == 3 else {}))
-        if tasks == 2:
-            _draw_plane(axis, front, losses, finite)
-        elif tasks == 3:
-            _draw_space(axis, front, losses[finite])
-        else:
-            _draw_parallel(axis, front, losses, finite)
-        missing = f", {len(losses) - len(finite)} not finite" if len(finite) < len(losses) else ""
-        title = f"{plain(front.problem)}, {plain(label_of(front.method))}, losses on {split}{missing}"
-        axis.set_title(title, loc="left", pad=22 if tasks > 3 else None)
+        size = (4.6, 3.9) if tasks < 4 else (1.5 + 1.1 * tasks, 3.6)
+        figure = pyplot.figure(figsize=(size[0] * across, size[1] * wide), layout="constrained" if panels[1:] else None)
+        points = torch.cat([panel.losses[panel.finite] for panel in panels])
+        whose = f"{plain(front.problem)}, {plain(label_of(front.method))}"
+        if panels[1:]:
+            figure.suptitle(whose, x=0.01, ha="left")
+        for number, panel in enumerate(panels):
+            axis = figure.add_subplot(wide, across, number + 1, **(IN_SPACE if tasks == 3 else {}))
+            draw = {2: _draw_plane, 3: _draw_space}.get(tasks, _draw_parallel)
+            draw(axis, front, panel, points)
+            title = f"losses on {panel.split}{panel.missing}"
+            axis.set_title(title if panels[1:] else f"{whose}, {title}", loc="left", pad=22 if tasks > 3 else None)
         if path is not None:
             try:
                 _save(figure, path)
             finally:
                 pyplot.close(figure)
     return figure  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """The solutions of a front on one split.
+
+    Attributes:
+        split: whose losses.
+        losses: ``[K, m]``.
+        finite: the rows to draw.
+        kept: those of them that no other one dominates on the split that ranks.
+        ranks: whether this is that split.
+    """
+
+    split: str
+    losses: Tensor
+    finite: list[int]
+    kept: list[int]
+    ranks: bool
+
+    @classmethod
+    def of(cls, front: Front, split: str, ranking: str) -> _Panel:
+        ranked = _finite_rows(front.losses[ranking])
+        best = nondominated(front.losses[ranking].double()[ranked]).tolist() if ranked else []
+        kept = [row for row, good in zip(ranked, best, strict=True) if good]
+        finite = _finite_rows(front.losses[split])
+        return cls(
+            split, front.losses[split].double(), finite, [row for row in kept if row in finite], split == ranking
+        )
+
+    @property
+    def missing(self) -> str:
+        """In words, how many solutions are not drawn."""
+        return f", {len(self.losses) - len(self.finite)} not finite" if len(self.finite) < len(self.losses) else ""
+
+
+def _finite_rows(losses: Tensor) -> list[int]:
+    return [row for row, fine in enumerate(losses.isfinite().all(-1).tolist()) if fine]
 
 
 def _save(figure: Figure, path: Path) -> None:
@@ -85,29 +129,28 @@ def _save(figure: Figure, path: Path) -> None:
     figure.savefig(path, dpi=200, bbox_inches="tight", metadata=dict.fromkeys(without.get(kind, [])) or None)
 
 
-def _draw_plane(axis: Axes, front: Front, losses: Tensor, finite: Sequence[int]) -> None:
+def _draw_plane(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
     origin = (0.0, 0.0) if front.ideal is None else front.ideal
-    points = losses[list(finite)]
     least = torch.minimum(points.amin(0), torch.tensor(origin, dtype=torch.float64)).tolist()
     most = points.amax(0).tolist()
     spans = [high - low or 1.0 for low, high in zip(least, most, strict=True)]
     lows = [low - (0.04 * span if low < 0 else 0.0) for low, span in zip(least, spans, strict=True)]
     highs = [high + 0.1 * span for high, span in zip(most, spans, strict=True)]
-    names = {"xlabel": plain(front.tasks[0]), "ylabel": plain(front.tasks[1])}
-    axis.set(xlim=(lows[0], highs[0]), ylim=(lows[1], highs[1]), **names)
+    names = [f"{plain(task)} loss on {panel.split}" for task in front.tasks]
+    axis.set(xlim=(lows[0], highs[0]), ylim=(lows[1], highs[1]), xlabel=names[0], ylabel=names[1])
     if front.reading == "direction":
         far = 2 * max(high - start for high, start in zip(highs, origin, strict=True))
         _draw_rays(axis, front, origin, far)
     colour, marker = COLOURS.get(front.method, "0.4"), MARKERS.get(front.method, "X")
-    good = [row for row, best in zip(finite, nondominated(points).tolist(), strict=True) if best]
-    kept = sorted(good, key=lambda row: tuple(losses[row].tolist()))
-    axis.plot(*losses[kept].T.tolist(), color=colour, linewidth=0.8, alpha=0.6, zorder=2)
-    for row in finite:
-        x, y = losses[row].tolist()
-        shown = 1.0 if row in kept else _FAINT
+    if panel.ranks:  # elsewhere a line through them would go back and forth
+        along = sorted(panel.kept, key=lambda row: tuple(panel.losses[row].tolist()))
+        axis.plot(*panel.losses[along].T.tolist(), color=colour, linewidth=0.8, alpha=0.6, zorder=2)
+    for row in panel.finite:
+        x, y = panel.losses[row].tolist()
+        shown = 1.0 if row in panel.kept else _FAINT
         style: dict[str, Any] = {"color": colour, "marker": marker, "linewidths": 0.5, "edgecolors": "white"}
         axis.scatter([x], [y], s=34, alpha=shown, zorder=3, **style)
-        if len(finite) <= _NUMBERED:
+        if len(panel.finite) <= _NUMBERED:
             axis.annotate(str(front.subproblems[row]), (x, y), (5, 4), **_NUMBER)
 
 
@@ -140,30 +183,33 @@ def _end(angle: float, factor: Tensor, origin: Sequence[float], far: float) -> t
     return origin[0] + length * x, origin[1] + length * y
 
 
-def _draw_space(axis: Any, front: Front, losses: Tensor) -> None:
-    best = nondominated(losses)
+def _draw_space(axis: Any, front: Front, panel: _Panel, points: Tensor) -> None:
     layers = []
-    for rows, hollow in ((losses[~best], True), (losses[best], False)):
-        row = {"tasks": list(front.tasks), "losses": rows.tolist(), "seed": front.seed}
+    names = [f"{task} on {panel.split}" for task in front.tasks]
+    for hollow in (True, False):
+        rows = [row for row in panel.finite if (row not in panel.kept) == hollow]
+        row = {"tasks": names, "losses": panel.losses[rows].tolist(), "seed": front.seed}
         style = COLOURS.get(front.method, "0.4"), MARKERS.get(front.method, "X")
         layers.append(Layer([row], label_of(front.method), *style, hollow=hollow))
-    draw_space(axis, Space("losses", "loss"), layers, _limits(losses))
+    draw_space(axis, Space("losses", "loss"), layers, _limits(points))
 
 
-def _draw_parallel(axis: Axes, front: Front, losses: Tensor, finite: Sequence[int]) -> None:
-    points = losses[list(finite)]
+def _draw_parallel(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
     colour = COLOURS.get(front.method, "0.4")
-    best = nondominated(points).tolist()
     courses = [
-        Course(point, {"color": colour, "linewidth": 1.0, "alpha": 0.85 if good else _FAINT})
-        for point, good in zip(points.tolist(), best, strict=True)
+        Course(
+            panel.losses[row].tolist(),
+            {"color": colour, "linewidth": 1.0, "alpha": 0.85 if row in panel.kept else _FAINT},
+        )
+        for row in panel.finite
     ]
     limits = _limits(points)
     draw_parallel(axis, front.tasks, limits, courses)
-    if len(finite) <= _NUMBERED:
+    axis.set_ylabel(f"losses on {panel.split}")
+    if len(panel.finite) <= _NUMBERED:
         low, high = limits[-1]
-        for row in finite:
-            end = (len(front.tasks) - 1, (float(losses[row, -1]) - low) / (high - low))
+        for row in panel.finite:
+            end = (len(front.tasks) - 1, (float(panel.losses[row, -1]) - low) / (high - low))
             axis.annotate(str(front.subproblems[row]), end, (5, 0), va="center", **_NUMBER)
 
 

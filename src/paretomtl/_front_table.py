@@ -1,0 +1,102 @@
+"""A front as tables: losses and metrics of the splits that are shown, in as many tables as the room asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from paretomtl.front import Front
+
+_WIDE = 80  # letters of a line
+_COLUMN = 10  # letters of a number, with a space before it
+_STATUS = 12  # letters of most words on a solution
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns that stay together: the losses, or the metrics, of all solutions on one split."""
+
+    split: str
+    columns: dict[str, list[float]]
+
+
+def groups_of(front: Front, splits: Sequence[str]) -> list[list[Group]]:
+    """The losses by split, and the metrics by split where there are any."""
+    tasks = [
+        Group(split, {task: front.losses[split][:, i].tolist() for i, task in enumerate(front.tasks)})
+        for split in splits
+    ]
+    metrics = [
+        Group(split, {name: values.tolist() for name, values in front.metrics[split].items()})
+        for split in splits
+        if front.metrics.get(split)
+    ]
+    return [tasks, metrics] if metrics else [tasks]
+
+
+def pack(kinds: Sequence[Sequence[T]], width: Callable[[T], int], first: int, others: int) -> list[list[T]]:
+    """Groups in tables that have room for them, in order; groups of two kinds share a table if all fit into one.
+
+    Args:
+        kinds: groups of several kinds.
+        width: of a group.
+        first: the room in the first table, which has more besides; it has no group if there is no room for any.
+        others: the room in all others.
+    """
+    every = [group for kind in kinds for group in kind]
+    if sum(map(width, every)) <= first:
+        return [every]
+    tables: list[list[T]] = [[]]
+    room = first
+    for number, kind in enumerate(kinds):
+        for place, group in enumerate(kind):
+            if (number > 0 and place == 0) or width(group) > room:
+                tables.append([])
+                room = others
+            tables[-1].append(group)
+            room -= width(group)
+    return tables
+
+
+def front_text(front: Front) -> str:
+    """What a front prints: its solutions on the split that ranks, and on test beside it."""
+    splits = front.shown_splits
+    kinds = groups_of(front, splits)
+    stopped = "" if front.complete else ", stopped early"
+    what = "losses and metrics" if len(kinds) > 1 else "losses"
+    on = f"{what} on {splits[0]}" if len(splits) == 1 else f"ranked on {splits[0]}, test beside it"
+    lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}, seed {front.seed}{stopped}; {on}"]
+    besides = 6 + 8 * len(front.tasks)  # number and preference
+    own = _width(kinds[0][0])  # the first table has the losses that rank, however wide it is
+    tables = pack(kinds, _width, max(own, _WIDE - besides - _STATUS), _WIDE - 4)
+    kept = front.nondominated().tolist()
+    status = [word if good else f"{word}, dominated" for word, good in zip(front.status, kept, strict=True)]
+    places = (" ".join(f"{value:7.3f}" for value in front.preferences[k].tolist()) for k in front.subproblems)
+    first = [f"{k:3d}  {place} " for k, place in zip(front.subproblems, places, strict=True)]
+    for number, groups in enumerate(tables):
+        columns = [(group.split, name, values) for group in groups for name, values in group.columns.items()]
+        lead = f"  k  {front.reading:<{8 * len(front.tasks)}}" if number == 0 else "  k"
+        rows = first if number == 0 else [f"{k:3d}" for k in front.subproblems]
+        ends = [f"  {word}" for word in status] if number == 0 else [""] * len(rows)
+        if len(splits) > 1:
+            lines.append(" " * len(lead) + "".join(f"{split:>{_COLUMN}}" for split, _, _ in columns))
+        names = (name if len(name) < _COLUMN else f"{name[: _COLUMN - 2]}…" for _, name, _ in columns)
+        lines.append(lead + "".join(f"{name:>{_COLUMN}}" for name in names) + ("  status" if number == 0 else ""))
+        for i, (row, end) in enumerate(zip(rows, ends, strict=True)):
+            lines.append(row + "".join(f"{values[i]:{_COLUMN}.4g}" for _, _, values in columns) + end)
+    if len(splits) > 1 and not all(kept):
+        lines.append(dominated_note(front.ranking_split))
+    return "\n".join([*lines, *(f"  remark: {remark}" for remark in front.remarks)])
+
+
+def _width(group: Group) -> int:
+    return _COLUMN * len(group.columns)
+
+
+def dominated_note(split: str) -> str:
+    """What "dominated" means beside a solution."""
+    return f"dominated: another solution is no worse in any task on {split}, and better in one."

@@ -13,6 +13,7 @@ from fronts import front_of
 from pages import page_front
 from paretomtl.report.page import payload_of, view_of
 from screen import Opened, marked, settled, text, two
+from test_splits import front as ranked
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +123,9 @@ def test_hover_click_and_drag_in_the_plane(open_page: Opened) -> None:
     page.mouse.move(*places[1])
     page.wait_for_selector("#plane .hoverlayer .hovertext")
     hovered = text(page, "#plane .hoverlayer")
-    for said in ("first", "direction (0.966, 0.259)", "left loss: ", "right accuracy: ", "feasible, in its region on"):
+    for said in ("first", "direction (0.966, 0.259)", "left loss on validation: ", "right accuracy on validation: "):
         assert said in hovered
+    assert "feasible, in its region on training" in hovered
     page.mouse.click(*places[1])
     page.wait_for_function("() => choices.pick.how === 'solution'")
     settled(page)
@@ -204,7 +206,7 @@ def test_axes_splits_and_runs(show: Opened) -> None:
     page.locator("#axis-x").select_option("left accuracy")
     settled(page)
     assert "left accuracy" in text(page, "#plane .xtitle")
-    assert "on test" in text(page, "#lede")
+    assert "on test" in text(page, "#plane .xtitle")
     assert page.locator("#handle").is_hidden(), "rays belong to planes of losses"
     page.locator("[data-key='run-second']").uncheck()
     settled(page)
@@ -212,3 +214,36 @@ def test_axes_splits_and_runs(show: Opened) -> None:
     before = page.evaluate("() => JSON.stringify([choices.x, choices.split, [...choices.hidden], marked().i])")
     page.evaluate("(payload) => render(payload)", payload_of(two()))
     assert page.evaluate("() => JSON.stringify([choices.x, choices.split, [...choices.hidden], marked().i])") == before
+
+
+def test_choices_go_by_validation_whatever_is_shown(show: Opened) -> None:
+    """The best compromise on validation is 1, on test 0, on training 2. Without validation, training ranks."""
+    front = ranked("val", "test")
+    page = show(view_of(front, "run", "run"))
+    assert page.evaluate("() => choices.split") == "val"
+    assert marked(page) == ("run", 1)
+    assert "on validation" in text(page, "#plane .xtitle")
+    assert page.inner_text("#numbers thead").split() == ["validation", "test"]
+    assert page.locator("#numbers tbody tr").first.inner_text().split() == ["a", "loss", "0.3", "0.95"]
+    heads = " ".join(page.locator("#runs th").all_inner_texts())
+    assert "hypervolume on validation hypervolume on test" in heads
+    cells = page.locator("#runs tbody td").all_inner_texts()
+    assert [float(cell) for cell in cells[4:6]] == [pytest.approx(front.hypervolume(split=s)) for s in ("val", "test")]
+    heads = " ".join(page.locator("#solutions th").all_inner_texts())
+    assert "a loss on validation" in heads
+    assert "a loss on test" in heads
+    page.locator("#splits input[value=test]").check()
+    settled(page)
+    assert marked(page) == ("run", 1), "test is shown, and does not choose"
+    assert "the balanced one on validation" in text(page, "#lede")
+    assert text(page, "#not-by-test") == "Charts show test. The choice goes by validation, never by test."
+    page.locator("#splits input[value=train]").check()
+    settled(page)
+    assert marked(page) == ("run", 2), "training was asked for"
+    page = show(view_of(ranked("test"), "run", "run"))
+    assert page.evaluate("() => choices.split") == "train"
+    assert marked(page) == ("run", 2)
+    page.locator("#splits input[value=test]").check()
+    settled(page)
+    assert marked(page) == ("run", 2)
+    assert "the balanced one on training" in text(page, "#lede")

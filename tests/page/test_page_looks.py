@@ -57,7 +57,7 @@ def test_five_tasks_with_brushes(show: Opened) -> None:
     low, high = page.evaluate("() => choices.brushes['loss:task 0']")
     inside = sum(low <= loss <= high for loss in view["values"]["val"]["loss:task 0"])
     assert 0 < inside < 25
-    assert text(page, "#brushed") == f"{inside} of 25 solutions lie within the brushes."
+    assert text(page, "#brushed") == f"Values on validation. {inside} of 25 solutions lie within the brushes."
     assert page.locator("svg.parallel .wide").count() == inside
     assert page.locator("#solutions tr.out").count() == 25 - inside
     page.locator("[data-key='brush-to-loss:task 1']").focus()
@@ -104,7 +104,7 @@ def test_names_are_text(open_page: Opened, tasks: int) -> None:
     )
     if tasks == 3:
         shown = page.evaluate("() => document.querySelector('#space')._fullLayout.scene.xaxis.title.text")
-        assert shown.replace("\u2060", "") == f"{HOSTILE[0]} loss"[:23] + "…", "space reads no entities"
+        assert shown.replace("\u2060", "") == f"{HOSTILE[0]} loss"[:23] + "…, val", "space reads no entities"
         assert not re.search("<[a-z]", shown)
     if tasks == 2:
         assert HOSTILE[1][:40] in text(page, "#plane .hoverlayer")

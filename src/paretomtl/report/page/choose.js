@@ -54,7 +54,7 @@ function directionOfImportances(view, split, importances) {
 }
 
 function drawSliders() {
-  const { split } = choices;
+  const split = choosingSplit();
   const { view } = marked();
   if (view === null || !candidates(view, split).length) {
     rebuild("sliders", "none", () => [el("p", { class: "hint" }, "There is nothing to choose from yet.")]);
@@ -85,7 +85,7 @@ function pairSlider(view) {
   const slider = el("input", {
     type: "range", id: "slider", min: 0, max: STEPS, step: 1, "aria-label": "Trade-off",
     oninput: (event) => {
-      const angle = (Math.PI / 180) * angleOfPlace(marked().view, choices.split, Number(event.target.value));
+      const angle = (Math.PI / 180) * angleOfPlace(marked().view, choosingSplit(), Number(event.target.value));
       pickDirection([Math.cos(angle), Math.sin(angle)]);
     },
     onkeydown: stepByKey,
@@ -99,7 +99,7 @@ function importanceSliders(view) {
   const sliders = view.tasks.map((task, t) => el("label", { class: "importance" }, el("span", { class: "what" }, named(task, 26)), el("input", {
     type: "range", id: `slider${t}`, min: -STEPS, max: STEPS, step: 1, "data-task": t, "aria-label": `Importance of ${task}`,
     oninput: (event) => {
-      const [mark, { split }] = [marked(), choices];
+      const [mark, split] = [marked(), choosingSplit()];
       const wished = importancesOf(mark.view, split, currentDirection());
       wished[t] = (Number(event.target.value) / STEPS) * reach(mark.view, split);
       pickDirection(directionOfImportances(mark.view, split, wished));
@@ -137,7 +137,7 @@ function moveSliders(view, split) {
 function step(by) {
   const { view, r, i } = marked();
   if (view === null) return;
-  const order = ordered(view, choices.split);
+  const order = ordered(view, choosingSplit());
   const at = order.indexOf(i);
   const next = at < 0 ? order[0] : order[Math.min(order.length - 1, Math.max(0, at + by))];
   if (next !== undefined) pickSolution(r, next);
@@ -152,22 +152,32 @@ function stepByKey(event) {
 
 function drawChosen() {
   const { view, i } = marked();
-  const { split } = choices;
+  const split = choosingSplit();
   byId("numbers").hidden = i === null;
   byId("export").hidden = i === null || !["finished", "stopped"].includes(view.state); // there is a front to export from
   if (i === null) {
     fill("chosen", el("p", {}, "No solution is marked."));
     return;
   }
-  const numbers = Object.entries(view.values[split]).map(([name, values]) => [el("dt", {}, named(labelOf(name), 40)), el("dd", {}, shown(values[i]))]);
   fill("chosen",
     el("h3", { id: "chosen-name" }, `Subproblem ${view.subproblems[i]}`, el("span", { class: "of" }, " of ", named(view.name, 40))),
     el("p", { class: "hint" }, `${view.reading} ${row(view.preferences[i])}; ${standing(view, split, i)}.`),
+    el("p", { class: "hint" }, `Compared on ${splitName(split)}:`),
     el("ul", { class: "words", id: "words" }, sentences(view, split, i)),
-    split === "test" ? el("p", { class: "hint" }, "These numbers are on test: a choice made by them is one made on the test set.") : null);
+    choices.split === "test" ? el("p", { class: "hint", id: "not-by-test" }, `Charts show test. The choice goes by ${splitName(split)}, never by test.`) : null);
   const parts = commandFor(view, i).split(/ (?=--(?:k|export) )/);
   fill("command", parts.flatMap((part, at) => [at ? " " : "", el("span", { class: "part" }, part)]));
-  fill("numbers", el("dl", { class: "numbers" }, numbers.flat()));
+  fill("numbers", numbersOf(view, i));
+}
+
+// Losses and metrics of the marked solution on the split that choices go by, and on test beside it.
+function numbersOf(view, i) {
+  const splits = tableSplits().filter((split) => view.values[split]);
+  const names = [...new Set(splits.flatMap((split) => Object.keys(view.values[split])))];
+  const cell = (split, name) => el("td", { class: "number" }, shown((view.values[split][name] || [])[i] ?? null));
+  return el("table", { class: "numbers" },
+    el("thead", {}, el("tr", {}, el("th", {}), splits.map((split) => el("th", { scope: "col", class: "number" }, splitName(split))))),
+    el("tbody", {}, names.map((name) => el("tr", {}, el("th", { scope: "row" }, named(labelOf(name), 40)), splits.map((split) => cell(split, name))))));
 }
 
 function sentences(view, split, i) {

@@ -43,7 +43,7 @@ function chartCurves() {
   byId("curves-section").hidden = !some;
   if (!some) return;
   const onVal = view.history.val ? "; lines with dots are on validation" : "";
-  fill("curves-hint", "Subproblem ", String(view.subproblems[i]), " of ", named(view.name), `, means over the steps of each epoch${onVal}; thin: the other solutions of the run${keptWords(view, i)}.`);
+  fill("curves-hint", "Subproblem ", String(view.subproblems[i]), " of ", named(view.name), `, means over the training batches of each epoch${onVal}; thin: the other solutions of the run${keptWords(view, i)}.`);
   chart("losses", () => drawCurves("losses", "loss", choices.log));
   chart("weights", () => drawCurves("weights", "weight", false));
 }
@@ -56,8 +56,8 @@ function drawCurves(name, title, log) {
     const dotted = { line: { ...line, width: 1.3 }, mode: "lines+markers", marker: { size: 3 } };
     return [
       othersTrace(view, name, i, t, colour),
-      ownTrace(view, name, i, t, { line }, task),
-      ...(name === "losses" && view.history.val ? [ownTrace(view, "val", i, t, dotted, `${task}, val`)] : []),
+      ownTrace(view, name, i, t, { line }, name === "losses" ? `${task}, training` : task),
+      ...(name === "losses" && view.history.val ? [ownTrace(view, "val", i, t, dotted, `${task}, validation`)] : []),
     ];
   });
   draw(name, traces, curveLayout(title, log), { ...CONFIG, displayModeBar: false });

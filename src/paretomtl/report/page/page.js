@@ -1,6 +1,6 @@
 // The page as a whole: what the user chose, and render(payload), which may be called again and keeps those choices.
 
-const SPLITS = ["val", "test", "train"];
+const SPLITS = ["val", "train", "test"]; // the first that there is ranks; test never does
 const choices = {
   split: null, x: null, y: null, run: null, pick: { how: "balanced" }, rays: true, log: false, beyond: false, theme: null,
   hidden: new Set(), brushes: {}, parallel: "losses", sort: {},
@@ -13,21 +13,32 @@ function visibleRuns() {
   return payload.runs.map((view, r) => ({ view, r })).filter(({ view }) => !choices.hidden.has(view.name) && view.values[choices.split]);
 }
 
+// The split that choices go by: the one that is shown, but never test. The rule is that of Front.ranking_split.
+function choosingSplit() {
+  return choices.split === "test" ? availableSplits()[0] : choices.split;
+}
+
+// The splits that tables show: the one that choices go by, and test beside it.
+function tableSplits() {
+  return availableSplits().filter((split) => split === choosingSplit() || split === "test");
+}
+
 // The run to choose from, and the place in it of the marked solution.
 function marked() {
   return mark;
 }
 
 function findMark() {
-  const able = payload.runs.filter((view) => candidates(view, choices.split).length);
+  const split = choosingSplit();
+  const able = payload.runs.filter((view) => candidates(view, split).length);
   const usual = able.find(({ reading }) => reading === "direction") || able[0] || payload.runs[0] || null;
   const view = payload.runs.find(({ name }) => name === choices.run) || usual;
   if (view === null) return { view, r: null, i: null };
   const { how, direction, k } = choices.pick;
   let i = null;
   if (how === "solution") i = view.subproblems.indexOf(k);
-  if (how === "direction") i = nearest(view, choices.split, direction);
-  if (i === null || i < 0 || !view.values[choices.split]) i = balanced(view, choices.split);
+  if (how === "direction") i = nearest(view, split, direction);
+  if (i === null || i < 0 || !view.values[split]) i = balanced(view, split);
   return { view, r: payload.runs.indexOf(view), i };
 }
 
@@ -35,7 +46,7 @@ function findMark() {
 function currentDirection() {
   if (choices.pick.how === "direction") return choices.pick.direction;
   if (mark.i === null) return null;
-  const scaled = scaledAt(mark.view, choices.split, mark.i);
+  const scaled = scaledAt(mark.view, choosingSplit(), mark.i);
   return isFinitePoint(scaled) && length(scaled) > 0 ? unit(scaled) : null;
 }
 
@@ -179,7 +190,7 @@ function drawControls() {
   const drawn = view !== null && choices.rays && hasRays(view, choices.x, choices.y);
   const grey = drawn && view.reading === "direction" && view.preferences.length <= CROWD ? "Dashed rays are preferences, every other region is grey. " : "";
   const out = far && !choices.beyond && isLossPlane({ tasks: payload.tasks }, choices.x, choices.y);
-  fill("plane-hint", `${out ? `Solutions beyond the reference point ${row(reference, 2)} lie outside of this view. ` : ""}${grey}${drawn ? "Drag the round end of the ray, or click a solution." : "A solution that is clicked is marked."} Hollow ones are dominated.`);
+  fill("plane-hint", `${out ? `Solutions beyond the reference point ${row(reference, 2)} lie outside of this view. ` : ""}${grey}${drawn ? "Drag the round end of the ray, or click a solution." : "A solution that is clicked is marked."} Hollow ones are dominated on ${splitName(choices.split)}.`);
 }
 
 function drawLegend() {
@@ -213,6 +224,7 @@ function drawHeader() {
 const READING = [
   "Each solution is a trained model, one for each preference. No solution is better than another in every task, except where one is called dominated.",
   "A direction is where the vector of losses is to point: a large part allows a large loss, so (0, 1) favours the first task. An importance is the opposite: a large part asks for a small loss. The region of a preference holds the loss vectors that are nearer to it than to any other preference.",
+  "Choices go by validation, or by training where there is no such split, and never by test: a solution that was chosen on test would look better there than it is. Test is shown beside it.",
   "The balanced solution is the one whose largest regret is smallest. The regret in a task is how far a loss lies between the best and the worst of the front, from 0 to 1. Solutions with a loss above the run's reference point, such as diverged ones, are left out of it.",
   "Accuracies and other shares are compared in points of a hundred, everything else by its own unit and in per cent of the other solution.",
 ];
@@ -229,7 +241,7 @@ function ledeOf() {
   let why = "the balanced one";
   if (how === "direction") why = `nearest to the direction ${row(unit(direction), 2)} of the losses`;
   if (how === "solution" && mark.view.subproblems[mark.i] === choices.pick.k) why = "which you picked";
-  return [...start, "; marked is ", el("strong", {}, `subproblem ${mark.view.subproblems[mark.i]}`), " of ", named(mark.view.name), `, ${why} on ${splitName(choices.split)}.`];
+  return [...start, "; marked is ", el("strong", {}, `subproblem ${mark.view.subproblems[mark.i]}`), " of ", named(mark.view.name), `, ${why} on ${splitName(choosingSplit())}.`];
 }
 
 function noticesOf() {
@@ -247,7 +259,7 @@ function stateNotices(view) {
 }
 
 function frontNotices(view) {
-  const { split } = choices;
+  const split = choosingSplit();
   if (!Object.keys(view.values).length) return [];
   if (!view.values[split]) return [[named(view.name), ` has no values on ${splitName(split)}.`]];
   const count = view.subproblems.length;

@@ -59,7 +59,8 @@ function drawParallel() {
   const box = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Parallel coordinates" }, picture);
   keepScroll("#parallel .scroll", () => fill("parallel", parallelControls(), box, tip));
   const inside = lines.filter(({ view, i }) => isKept(view, split, i)).length;
-  const said = Object.keys(choices.brushes).length ? `${inside} of ${counted(lines.length, "solution")} lie within the brushes.` : "";
+  const brushed = Object.keys(choices.brushes).length ? ` ${inside} of ${counted(lines.length, "solution")} lie within the brushes.` : "";
+  const said = `Values on ${splitName(split)}.${brushed}`;
   byId("parallel").append(el("p", { class: "hint", role: "status", id: "brushed" }, said));
 }
 
@@ -98,7 +99,7 @@ function parallelLine(line, split, scales, at, tip) {
 }
 
 function tipLines(view, split, i) {
-  const rows = Object.entries(view.values[split]).map(([name, values]) => el("div", {}, named(labelOf(name), 32), `: ${shown(values[i])}`));
+  const rows = Object.entries(view.values[split]).map(([name, values]) => el("div", {}, named(labelOf(name), 32), ` on ${splitName(split)}: ${shown(values[i])}`));
   return [el("strong", {}, named(view.name), `, ${view.subproblems[i]}`), el("div", {}, `${view.reading} ${row(view.preferences[i])}`), ...rows, el("div", {}, standing(view, split, i))];
 }
 

@@ -22,19 +22,33 @@ function hasRays(view, x, y) {
 function hoverText(view, split, i) {
   const lines = [`<b>${plain(view.name)}, ${view.subproblems[i]}</b>`];
   lines.push(`${view.reading} ${row(view.preferences[i])}`);
-  for (const [name, values] of Object.entries(view.values[split])) lines.push(`${plain(labelOf(name), 32)}: ${shown(values[i])}`);
+  for (const [name, values] of Object.entries(view.values[split])) lines.push(`${plain(labelOf(name), 32)} on ${splitName(split)}: ${shown(values[i])}`);
   lines.push(standing(view, split, i));
   return lines.join("<br>");
+}
+
+// Regions are constraints of training.
+function regionAt(view, i) {
+  return view.in_region && view.in_region.train ? view.in_region.train[i] : null;
+}
+
+function angleAt(view, i) {
+  return view.angles && view.angles.train ? view.angles.train[i] : null;
 }
 
 // Feasibility in words.
 function standing(view, split, i) {
   const words = [view.status[i]];
-  if (view.in_region) words.push(view.in_region[split][i] ? `in its region on ${splitName(split)}` : `outside of its region on ${splitName(split)}`);
-  if (view.angles && isNumber(view.angles[split][i])) words.push(`${shown(view.angles[split][i], 2)}° from its preference`);
-  if (!isFinitePoint(lossesAt(view, split, i))) words.push("not finite");
-  else if (!view.nondominated[split][i]) words.push("dominated");
+  const inside = regionAt(view, i);
+  if (inside !== null) words.push(`${inside ? "in" : "outside of"} its region on training`);
+  if (isNumber(angleAt(view, i))) words.push(`${shown(angleAt(view, i), 2)}° from its preference on training`);
+  if (!isFinitePoint(lossesAt(view, split, i))) words.push(`not finite on ${splitName(split)}`);
+  else if (!view.nondominated[split][i]) words.push(`dominated on ${splitName(split)}`);
   return words.join(", ");
+}
+
+function axisTitle(name, split, room) {
+  return `${plain(labelOf(name), room)} on ${splitName(split)}`;
 }
 
 function rangeOf(values, least) {
@@ -153,8 +167,8 @@ function drawPlane(id, x, y, small = false) {
   traces.push(...markTraces(split, x, y, small));
   const room = Math.max(12, Math.min(LONG, Math.floor(byId(id).clientWidth / 10)));
   const place = draw(id, traces, layoutOf({
-    xaxis: { ...axisStyle(plain(labelOf(x), room)), range: ranges[0] },
-    yaxis: { ...axisStyle(plain(labelOf(y), Math.min(room, 28))), range: ranges[1] },
+    xaxis: { ...axisStyle(axisTitle(x, split, room)), range: ranges[0] },
+    yaxis: { ...axisStyle(axisTitle(y, split, Math.min(room, 28))), range: ranges[1] },
     uirevision: [x, y, split, choices.rays, choices.beyond, payload.runs.length].join("|"),
     ...(small ? { margin: { l: 40, r: 8, t: 6, b: 40 } } : {}),
   }), small ? { ...CONFIG, displayModeBar: false } : CONFIG);

@@ -74,7 +74,7 @@ function drawSpace(names) {
       marker: { symbol: "circle-open", size: 12, color: ink("ink"), line: { width: 3 } },
     });
   }
-  const side = (t) => ({ ...axisStyle(painted(labelOf(names[t]), 24)), backgroundcolor: "rgba(0,0,0,0)", showspikes: false, nticks: 5, color: ink("muted") });
+  const side = (t) => ({ ...axisStyle(`${painted(labelOf(names[t]), 24)}, ${split}`), backgroundcolor: "rgba(0,0,0,0)", showspikes: false, nticks: 5, color: ink("muted") });
   const far = byId("space").clientWidth < 420 ? 1.3 : 1; // names of axes are as wide on a narrow screen
   const place = draw("space", traces, layoutOf({
     margin: { l: 0, r: 0, t: 0, b: 0 },

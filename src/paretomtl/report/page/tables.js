@@ -13,12 +13,12 @@ function sortedRows(rows, columns, order) {
 
 function table(id, columns, rows, wire) {
   const order = choices.sort[id] || {};
-  const head = columns.map(({ key, label, numeric }) => {
+  const head = columns.map(({ key, label, numeric, split }) => {
     const sort = () => change({ sort: { ...choices.sort, [id]: { key, down: order.key === key && !order.down } } });
     const arrow = order.key === key ? (order.down ? " ↓" : " ↑") : "";
     return el(
       "th", { scope: "col", class: numeric ? "number" : null, "aria-sort": order.key === key ? (order.down ? "descending" : "ascending") : "none" },
-      el("button", { type: "button", "data-key": `${id}-${key}`, onclick: sort }, named(label, 28), el("span", { "aria-hidden": "true" }, arrow)),
+      el("button", { type: "button", "data-key": `${id}-${key}`, onclick: sort }, named(label, 28), split ? el("span", { class: "where" }, ` on ${splitName(split)}`) : null, el("span", { "aria-hidden": "true" }, arrow)),
     );
   });
   const body = sortedRows(rows, columns, order).map((one) => {
@@ -29,21 +29,38 @@ function table(id, columns, rows, wire) {
   fill(id, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
 }
 
-function solutionColumns(split) {
+const BESIDE = 8; // columns of losses and metrics that one table has room for; more, and test has a table of its own
+
+function number(key, label, split, value, cell) {
+  return { key, label, split, numeric: true, value, cell };
+}
+
+function valueColumns(split) {
   const names = [...new Set(payload.runs.flatMap((view) => Object.keys(view.values[split] || {})))];
-  const number = (key, label, value, cell) => ({ key, label, numeric: true, value, cell });
-  const values = names.map((name) => number(name, labelOf(name), ({ view, i }) => ((view.values[split] || {})[name] || [])[i] ?? null));
-  const angle = ({ view, i }) => (view.angles ? view.angles[split][i] : null);
-  const region = ({ view, i }) => (view.in_region ? Number(view.in_region[split][i]) : null);
+  const at = (name) => ({ view, i }) => ((view.values[split] || {})[name] || [])[i] ?? null;
+  return names.map((name) => number(split === choosingSplit() ? name : `${split}:${name}`, labelOf(name), split, at(name)));
+}
+
+function leadColumns(cell) {
   return [
     { key: "run", label: "run", value: ({ view }) => view.name, cell: ({ view, r }) => el("span", { class: "run" }, swatch(r), named(view.name, 36)) },
-    number("k", "k", ({ view, i }) => view.subproblems[i], (one) => pickButton(one)),
+    number("k", "k", null, ({ view, i }) => view.subproblems[i], cell),
+  ];
+}
+
+// Columns of the split that choices go by, and of test beside them where there is room.
+function solutionColumns(values) {
+  const split = choosingSplit();
+  const angle = ({ view, i }) => angleAt(view, i);
+  const region = ({ view, i }) => (regionAt(view, i) === null ? null : Number(regionAt(view, i)));
+  return [
+    ...leadColumns(pickButton),
     { key: "preference", label: preferenceLabel(), value: ({ view, i }) => view.preferences[i][0], cell: ({ view, i }) => el("span", { class: "vector" }, row(view.preferences[i], 2)) },
     ...values,
-    { key: "status", label: "status", value: ({ view, i }) => statusWords(view, split, i), cell: ({ view, i }) => statusWords(view, split, i) },
+    { key: "status", label: "status", split, value: ({ view, i }) => statusWords(view, split, i), cell: ({ view, i }) => statusWords(view, split, i) },
     ...(payload.runs.some((view) => view.in_region) ? [
-      number("region", "in region", region, (one) => (region(one) === null ? "–" : region(one) ? "yes" : "no")),
-      number("angle", "degrees", angle, (one) => shown(angle(one), 2)),
+      number("region", "in region", "train", region, (one) => (region(one) === null ? "–" : region(one) ? "yes" : "no")),
+      number("angle", "degrees", "train", angle, (one) => shown(angle(one), 2)),
     ] : []),
   ];
 }
@@ -63,39 +80,43 @@ function pickButton({ view, r, i }) {
 }
 
 function drawSolutions() {
-  const { split } = choices;
+  const split = choosingSplit();
   const rows = visibleRuns().filter(({ view }) => view.values[split]).flatMap(({ view, r }) => view.subproblems.map((_, i) => ({ view, r, i })));
-  table("solutions", solutionColumns(split), rows, (made, { view, r, i }) => {
+  const wire = (made, { view, r, i }) => {
     made.addEventListener("click", () => pickSolution(r, i));
     if (isMarked({ view, i })) made.className = "marked";
     else if (!view.nondominated[split][i]) made.className = "dominated";
-    if (!isKept(view, split, i)) made.classList.add("out");
+    if (!isKept(view, choices.split, i)) made.classList.add("out");
     return made;
-  });
+  };
+  const [own, beside] = [valueColumns(split), tableSplits().includes("test") ? valueColumns("test") : []];
+  const together = own.length + beside.length <= BESIDE;
+  table("solutions", solutionColumns(together ? [...own, ...beside] : own), rows, wire);
+  byId("test-section").hidden = together;
+  if (!together) table("solutions-test", [...leadColumns(({ view, i }) => String(view.subproblems[i])), ...beside], rows, wire);
 }
 
 function drawRuns() {
-  const { split } = choices;
-  const number = (key, label, value, cell) => ({ key, label, numeric: true, value, cell });
+  const splits = tableSplits();
   const count = (list) => list.filter(Boolean).length;
   const many = (view, list) => (list ? `${count(list)} of ${view.subproblems.length}` : "–");
   const columns = [
     { key: "run", label: "run", value: ({ view }) => view.name, cell: ({ view, r }) => el("span", { class: "run" }, swatch(r), named(view.name, 36)) },
     { key: "problem", label: "problem", value: ({ view }) => view.problem, cell: ({ view }) => named(view.problem, 28) },
     { key: "method", label: "method", value: ({ view }) => view.method, cell: ({ view }) => named(view.method, 28) },
-    number("seed", "seed", ({ view }) => view.seed),
-    number("hypervolume", "hypervolume", ({ view }) => view.hypervolume[split] ?? null),
-    number("best", "not dominated", ({ view }) => count(view.nondominated[split] || []), ({ view }) => many(view, view.nondominated[split])),
-    number("region", "in region", ({ view }) => (view.in_region ? count(view.in_region[split] || []) : null), ({ view }) => many(view, view.in_region && view.in_region[split])),
-    number("epoch", "epochs", ({ view }) => view.epoch),
-    number("seconds", "time", ({ view }) => view.seconds, ({ view }) => clock(view.seconds)),
+    number("seed", "seed", null, ({ view }) => view.seed),
+    ...splits.map((split) => number(`hypervolume-${split}`, "hypervolume", split, ({ view }) => view.hypervolume[split] ?? null)),
+    ...splits.map((split) => number(`best-${split}`, "not dominated", split, ({ view }) => count(view.nondominated[split] || []), ({ view }) => many(view, view.nondominated[split]))),
+    number("region", "in region", "train", ({ view }) => (view.in_region ? count(view.in_region.train || []) : null), ({ view }) => many(view, view.in_region && view.in_region.train)),
+    number("epoch", "epochs", null, ({ view }) => view.epoch),
+    number("seconds", "time", null, ({ view }) => view.seconds, ({ view }) => clock(view.seconds)),
     { key: "state", label: "state", value: ({ view }) => view.state, cell: ({ view }) => view.state },
     { key: "strategy", label: "trained", value: ({ view }) => view.strategy, cell: ({ view }) => el("span", { class: "strategy" }, view.strategy) },
   ];
   table("runs", columns, payload.runs.map((view, r) => ({ view, r })), (made) => made);
-  const references = [...new Set(payload.runs.filter((view) => isNumber(view.hypervolume[split])).map((view) => row(view.reference)))];
+  const references = [...new Set(payload.runs.filter((view) => isNumber(view.hypervolume[splits[0]])).map((view) => row(view.reference)))];
   let said = "";
-  if (references.length === 1) said = `Hypervolume of the losses on ${splitName(split)} at ${references[0]}; more is better.`;
+  if (references.length === 1) said = `Hypervolumes are at ${references[0]}; more is better. Compare runs on ${splitName(splits[0])}${splits.length > 1 ? "; test is shown beside it" : ""}.`;
   if (references.length > 1) said = "Hypervolumes are at different reference points, and do not compare.";
   fill("runs-hint", said);
 }

@@ -34,12 +34,18 @@ def report(**fields: Any) -> Report:
 
 def test_one_line_says_all() -> None:
     line = _progress.describe(report())
-    assert line == "epoch 3/10, 0:06 gone, 0:14 left, hypervolume 1.25; losses 0: 1 2  1: 3 nan; frozen: 1"
+    assert line == (
+        "epoch 3/10, 0:06 gone, 0:14 left, hypervolume on train 1.25; losses on train 0: 1 2  1: 3 nan; frozen: 1"
+    )
+    val = _progress.describe(report(val_losses=torch.ones(2, 2)))
+    assert "hypervolume on val 1.25; losses on val 0: 1 1" in val
     assert _progress.clock(3725) == "1:02:05"
 
 
 def test_numbers_are_json() -> None:
+    assert report().numbers()["split"] == "train"
     found = report(val_losses=torch.ones(2, 2), val_metrics={"m": torch.tensor([1.0, math.nan])}).numbers()
+    assert found["split"] == "val"
     assert found["losses"] == [[1.0, 2.0], [3.0, None]]
     assert found["val_metrics"] == {"m": [1.0, None]}
 
@@ -85,6 +91,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     panel.print(_progress.report_panel(many, 0.3, 6.0))
     assert "and 8 more" in still.getvalue()
     assert "3 frozen" in still.getvalue()
+    assert "hypervolume on train 1.25" in still.getvalue()
     assert all(len(line) <= 50 for line in still.getvalue().splitlines())
 
 
@@ -94,7 +101,7 @@ def test_tensorboard_files_can_be_read(tmp_path: Path) -> None:
     events = loading.EventAccumulator(str(tmp_path))
     events.Reload()
     names = events.Tags()["scalars"]
-    assert {"train/a/0", "weight/b/2", "val/a/1", "hypervolume"} <= set(names)
+    assert {"train/a/0", "weight/b/2", "val/a/1", "val/hypervolume"} <= set(names)
     assert [event.step for event in events.Scalars("train/a/0")] == [1, 2, 3, 4]
 
 
@@ -147,7 +154,7 @@ def test_reports_of_several_seeds_have_a_row_for_every_model(monkeypatch: pytest
         assert not first.seeds
         means = (first.losses + second.losses) / 2
         assert _progress._mean_rows(both) == [(k, pytest.approx(row)) for k, row in enumerate(means.tolist())]
-    assert "losses (means of 2 seeds) 0: " in _progress.describe(seen[0])
+    assert "losses on train (means of 2 seeds) 0: " in _progress.describe(seen[0])
     assert seen[0].numbers()["seeds"] == [4, 4, 7, 7]
     assert "seeds" not in alone[0][0].numbers()
 

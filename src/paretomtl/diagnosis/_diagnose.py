@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl._splits import ranking_split
 from paretomtl.core._shapes import as_whole, check_count
 from paretomtl.diagnosis._diagnosis import Diagnosis
 from paretomtl.diagnosis._proposal import end_weights
@@ -83,8 +84,8 @@ def diagnose(
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
         check_count("seeds", seeds)
         seeds = range(seeds)
-    split = split or ("train" if problem.val is None else "val")
     splits = ["train", *(name for name in ("val", "test") if getattr(problem, name) is not None)]
+    split = split or ranking_split(splits)
     if split not in splits:
         raise ValueError(f"'split' must be one that the problem has: {', '.join(splits)}. Got {split!r} instead.")
     epochs = usual_epochs(problem) if epochs is None else epochs

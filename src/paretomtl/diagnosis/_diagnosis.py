@@ -119,6 +119,10 @@ class Diagnosis:
             "epochs": self.epochs,
             "seeds": list(self.seeds),
             "split": self.split,
+            "splits": {
+                **dict.fromkeys(("cosines", "negative", "norms", "first", "last", "learnt", "ends"), "train"),
+                **dict.fromkeys(("joint", "alone", "ratios", "gaps"), self.split),
+            },
             **measured,
             "ends": None if self.ends is None else plain_numbers(self.ends),
             "without_data": self.without_data,
@@ -145,7 +149,9 @@ class Diagnosis:
         unit = "steps" if self.without_data else "epoch" if self.epochs == 1 else "epochs"
         seeds = "1 seed" if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
         lines = [f"{self.problem}: {seeds}, {self.epochs} {unit} each; joint and alone are losses on {self.split}"]
-        lines += ["", f"{'task':<18} {'first':>9} {'last':>9} {'gradient':>9} {'alone':>9} {'joint':>9} {'ratio':>7}"]
+        splits = ["train", "train", "train", self.split, self.split]
+        lines += ["", f"{'':<18} {' '.join(f'{split:>9}' for split in splits)} {self.split:>7}"]
+        lines += [f"{'task':<18} {'first':>9} {'last':>9} {'gradient':>9} {'alone':>9} {'joint':>9} {'ratio':>7}"]
         columns = [self.first, self.last, self.norms, self.alone.mean(0), self.joint.mean(0)]
         for i, task in enumerate(self.tasks):
             values = " ".join(f"{float(column[i]):9.3g}" for column in columns)

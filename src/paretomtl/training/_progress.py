@@ -17,6 +17,7 @@ from torch import Tensor
 
 from paretomtl._extras import require
 from paretomtl._signatures import check_takes
+from paretomtl._splits import ranking_split
 from paretomtl._terminal import escaped, text_console
 
 ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]
@@ -40,9 +41,8 @@ class Report:
         weights: mean weights over the epoch's batches, ``[K, m]``.
         val_losses: losses on the validation split, ``[K, m]``; None without one.
         val_metrics: metrics on the validation split, ``[K]`` each.
-        hypervolume: of the losses on validation, or else of the training losses, against ``reference``; None without
-            moocore or a reference, and where it would take long: for more than 100 solutions of five or six tasks, or
-            more than 20 of seven or more.
+        hypervolume: of the losses on ``split``, against ``reference``; None without moocore or a reference, and where
+            it would take long: for more than 100 solutions of five or six tasks, or more than 20 of seven or more.
         reference: the point that it is measured against.
         frozen: the subproblems whose losses were not finite.
         scale: the factors ``[K, m]`` that the method multiplies the losses by; None for none.
@@ -84,6 +84,7 @@ class Report:
             "seconds": round(self.seconds, 3),
             "losses": plain_numbers(self.losses),
             "weights": plain_numbers(self.weights),
+            "split": self.split,
             "hypervolume": self.hypervolume,
             "reference": None if self.reference is None else list(self.reference),
             "frozen": list(self.frozen),
@@ -97,8 +98,13 @@ class Report:
             found["val_metrics"] = {name: plain_numbers(values) for name, values in self.val_metrics.items()}
         return found
 
+    @property
+    def split(self) -> str:
+        """The split that ranks, whose hypervolume and losses are shown; losses on "train" are means over batches."""
+        return ranking_split(["train"] if self.val_losses is None else ["train", "val"])
+
     def shown(self) -> Tensor:
-        """The losses to show: on validation, or else on training batches."""
+        """The losses to show, on ``split``."""
         return self.losses if self.val_losses is None else self.val_losses
 
 
@@ -276,7 +282,7 @@ class TensorBoard:
             for k, value in zip(models, values.tolist(), strict=True):
                 self._add(f"val/{name}/{k}", value, report.epoch)
         if report.hypervolume is not None:
-            self._add("hypervolume", report.hypervolume, report.epoch)
+            self._add(f"{report.split}/hypervolume", report.hypervolume, report.epoch)
 
     def _add(self, name: str, value: float, epoch: int) -> None:
         self._writer.add_scalar(name, value, epoch)
@@ -297,10 +303,11 @@ class TensorBoard:
 def describe(report: Report) -> str:
     """One line on where a run stands."""
     rows = "  ".join(f"{k}: " + " ".join(f"{value:.3g}" for value in row) for k, row in _mean_rows(report))
-    volume = "" if report.hypervolume is None else f", hypervolume {report.hypervolume:.4g}"
+    volume = "" if report.hypervolume is None else f", hypervolume on {report.split} {report.hypervolume:.4g}"
     return (
         f"epoch {report.epoch}/{report.epochs}, {clock(report.seconds)} gone, {clock(report.remaining)} left{volume}; "
-        f"{report.note + '; ' if report.note else ''}losses{_over_seeds(report)} {rows}{_frozen(report)}"
+        f"{report.note + '; ' if report.note else ''}losses on {report.split}{_over_seeds(report)} {rows}"
+        f"{_frozen(report)}"
     )
 
 
@@ -344,19 +351,19 @@ def report_panel(report: Report | None, share: float, seconds: float) -> Any:
     """The bar and the table of the last report, as rich draws them."""
     epoch = f"epoch {report.epoch}/{report.epochs}" if report is not None else "first epoch"
     left = f"{clock(seconds / share - seconds)} left" if share > 0 else ""
-    volume = "" if report is None or report.hypervolume is None else f"hypervolume {report.hypervolume:.4g}"
     note = "" if report is None else report.note
-    head = bar_line(share, epoch, left, volume, note)
+    head = bar_line(share, epoch, left, note)
     if report is None:
         return head
     table = require("rich.table", "cli").Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("k", justify="right")
+    table.add_column("\nk", justify="right")
     for task in report.tasks:
-        table.add_column(task, justify="right")
+        table.add_column(f"{report.split}\n{task}", justify="right")
     shown = _mean_rows(report)
     for k, row in shown[:12]:
         state = " frozen" if k in report.frozen else ""
         table.add_row(f"{k}{state}", *[f"{value:.4g}" for value in row])
     rest = [f"and {len(shown) - 12} more"] if len(shown) > 12 else []
     rest += [f"Losses are means of {len(set(report.seeds))} seeds."] if report.seeds else []
+    rest += [] if report.hypervolume is None else [f"hypervolume on {report.split} {report.hypervolume:.4g}"]
     return require("rich.console", "cli").Group(head, table, *rest)

@@ -97,12 +97,12 @@ class Front:
 
     @property
     def ranking_split(self) -> str:
-        """The split that choices and rankings go by: validation if there is one, else training. Never test."""
+        """The split that choices and rankings go by, validation if there is one, else training, and never test."""
         return ranking_split(self.losses)
 
     @property
     def shown_splits(self) -> tuple[str, ...]:
-        """The splits that tables and figures show: the one that ranks, and test beside it if there is one."""
+        """The splits that tables and figures show, the one that ranks, and test beside it if there is one."""
         return shown_splits(self.losses)
 
     def state_dict(self, k: int) -> dict[str, Tensor]:

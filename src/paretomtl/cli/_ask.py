@@ -49,7 +49,7 @@ def _counted(questions: int) -> str:
 
 def _prefers_first(console: Console, table: Table, one: int, other: int) -> bool:
     grid = Grid(box=None, padding=(0, 2, 0, 0))
-    grid.add_column("")
+    grid.add_column(f"on {table.split}")
     for number, row in ((1, one), (2, other)):
         grid.add_column(f"{number}: subproblem {table.subproblems[row]}", justify="right")
     for name in (*table.tasks, *table.metrics):

@@ -82,9 +82,9 @@ def _constant(stage: Stage, settings: Settings, history: Mapping[str, Tensor]) -
     if not names:
         return []
     return [
-        f"the losses of tasks {names} were the same number in all epochs of all models: nothing was learnt of them. "
-        "A task with gradient zero keeps methods that improve all tasks at once from improving any. Check that they "
-        "depend on what the optimizer trains, or leave them out."
+        f"the losses of tasks {names} were the same number in all epochs of all models on 'train': nothing was learnt "
+        "of them. A task with gradient zero keeps methods that improve all tasks at once from improving any. Check "
+        "that they depend on what the optimizer trains, or leave them out."
     ]
 
 
@@ -117,7 +117,8 @@ def _reversed(stage: Stage, settings: Settings) -> list[str]:
     if not bool(((centred[0] * centred[1]).sum(0) < 0).all()):
         return []
     return [
-        "losses run against their directions: in every task they are the smaller the more the direction allows. "
+        "losses on 'train' run against their directions: in every task they are the smaller the more the direction "
+        "allows. "
         f"Choices and reports that read the rows of {settings.method!r} as directions mislead. Either its coefficient "
         "is too small for losses of this size, so that its weighted sum prevails (0 makes the rows importances), or "
         "the learning rate is too large."

@@ -6,6 +6,7 @@ The solution that is best on validation is another one than the best on test, an
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,3 +98,11 @@ def test_a_printed_front_shows_test_beside_the_split_that_ranks() -> None:
     assert "losses and metrics on val" in repr(front("val"))
     many = dataclasses.replace(front("val", "test"), tasks=("a name that is long", "b"))
     assert max(map(len, repr(many).splitlines())) <= 84
+
+
+def test_a_stored_front_without_training_losses_is_refused(tmp_path: Path) -> None:
+    """Test alone would leave nothing to rank by."""
+    found = front("val", "test")
+    dataclasses.replace(found, losses={"test": found.losses["test"]}, metrics={}).save(tmp_path)
+    with pytest.raises(ValueError, match="no front has such losses"):
+        pm.Front.load(tmp_path)

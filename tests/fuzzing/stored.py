@@ -56,8 +56,8 @@ def _front() -> pm.Front:
 def use_front(front: pm.Front, folder: Path) -> None:
     """What commands do with a front that they read."""
     assert repr(front)
-    for split in front.losses:
-        assert json.dumps(summary(front, split, folder))
+    for split in (None, *front.losses):
+        assert json.dumps(summary(front, folder, split))
     for k in front.subproblems:
         assert front.state_dict(k).keys() == front.parameters.keys()
     assert len(front.status) == len(front) == len(front.losses[front.ranking_split])

@@ -87,7 +87,7 @@ def front_text(front: Front) -> str:
         names = (name if len(name) < _COLUMN else f"{name[: _COLUMN - 2]}…" for _, name, _ in columns)
         lines.append(lead + "".join(f"{name:>{_COLUMN}}" for name in names) + ("  status" if number == 0 else ""))
         for i, (row, end) in enumerate(zip(rows, ends, strict=True)):
-            lines.append(row + "".join(f"{values[i]:{_COLUMN}.4g}" for _, _, values in columns) + end)
+            lines.append(row + "".join(f" {values[i]:{_COLUMN - 1}.4g}" for _, _, values in columns) + end)
     if len(splits) > 1 and not all(kept):
         lines.append(dominated_note(front.ranking_split))
     return "\n".join([*lines, *(f"  remark: {remark}" for remark in front.remarks)])

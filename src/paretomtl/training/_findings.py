@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from paretomtl._splits import ranking_split
 from paretomtl.core import dominates
 
 if TYPE_CHECKING:
@@ -76,11 +77,6 @@ def results(stage: Stage, settings: Settings, untrained: Tensor | None) -> list[
             )
         )
     return found
-
-
-def ranking_split(splits: Sequence[str] | dict[str, Tensor]) -> str:
-    """The split by which solutions are chosen."""
-    return "val" if "val" in splits else "train"
 
 
 def find(result: Result) -> list[str]:

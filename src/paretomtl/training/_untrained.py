@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._splits import ranking_split
 from paretomtl.methods import State
 from paretomtl.training._agreement import copies
 from paretomtl.training._batches import Batches, NoData, Resident
 from paretomtl.training._evaluate import evaluate
-from paretomtl.training._findings import ranking_split
 from paretomtl.training._step import Group
 
 if TYPE_CHECKING:

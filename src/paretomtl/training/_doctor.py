@@ -33,6 +33,7 @@ STATES: tuple[State, ...] = ("sound", "note", "mendable", "lost")
 """From good to bad."""
 
 ASKED, FRONT = "asked.json", "front/front.json"
+_STORED = "front.json"  # of a front that was saved alone
 _GO_ON = "resume (--resume) goes on from there"
 
 
@@ -59,7 +60,7 @@ def worst(findings: list[Finding]) -> State:
 
 
 def examine(run: str | Path) -> list[Finding]:
-    """Look at every file of a run's folder; nothing is changed.
+    """Look at every file of a run's folder, or of a front that was saved alone; nothing is changed.
 
     A checkpoint or a front counts as whole if the checksum inside of it fits.
 
@@ -76,6 +77,8 @@ def examine(run: str | Path) -> list[Finding]:
         'sound'
     """
     folder = Path(run)
+    if _is_stored_front(folder):
+        return [_about_stored_front(folder)]
     found = list(_Look(folder).findings())
     for name in _shards(folder):
         found += [replace(each, file=f"{name}/{each.file}") for each in examine(folder / name)]
@@ -92,6 +95,8 @@ def mend(run: str | Path) -> list[str]:
     """
     folder = Path(run)
     examine(folder)  # an error for what is no run
+    if _is_stored_front(folder):
+        return []
     lock = Lock(folder / LOCK)
     left = exists(lock.path)
     holder = lock.take()
@@ -105,6 +110,23 @@ def mend(run: str | Path) -> list[str]:
     finally:
         lock.release()
     return done + [f"{name}/{line}" for name in _shards(folder) for line in mend(folder / name)]
+
+
+def _is_stored_front(folder: Path) -> bool:
+    """Whether this is the folder that ``Front.save`` wrote, and no run."""
+    of_runs = (CONFIG, CHECKPOINT, PREVIOUS, FRONT, manifest.NAME)
+    return exists(folder / _STORED) and not any(exists(folder / name) for name in of_runs)
+
+
+def _about_stored_front(folder: Path) -> Finding:
+    try:
+        front = Front.load(folder)
+    except NewerFormatError as error:
+        return Finding(_STORED, "mendable", str(error))
+    except (ValueError, OSError) as error:
+        return Finding(_STORED, "lost", f"{error} Nothing makes it again.")
+    models = "with their weights" if front.parameters else "without weights"
+    return Finding(_STORED, "sound", f"whole: {len(front)} solutions, {models}; a front that was saved alone.")
 
 
 def _shards(folder: Path) -> list[str]:

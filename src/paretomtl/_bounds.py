@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from paretomtl._selection import Choice, Table
+from paretomtl._selection import Choice, Table, capitalized
 from paretomtl.core._shapes import is_number
 
 
@@ -101,7 +101,7 @@ def _nearest(table: Table, bounds: Sequence[Bound], misses: Sequence[Tensor]) ->
         for bound, miss in missed
     )
     return table.choose_none(
-        f"{none} Subproblem {table.subproblems[row]} comes nearest: {words}.",
+        f"{none} {capitalized(table.label(row))} comes nearest: {words}.",
         nearest=table.subproblems[row],
         misses={bound.name: miss for bound, miss in missed},
     )

@@ -26,6 +26,7 @@ _READINGS = {
     "direction": "the losses were to lie along this direction: a large entry allows a large loss",
     "importance": "the losses were weighted by this: a large entry asks for a small loss",
     "start": "no preference: the model only had a start of its own",
+    "none": "no preference: the model was trained elsewhere",
 }
 
 
@@ -43,9 +44,9 @@ def export_weights(front: Front, k: int, path: Path, *, make: str | None, facts:
     Returns:
         Both files.
     """
+    tensors = front.state_dict(k) if front.model_factory is None else front.model(k).state_dict()
     weights = path if path.suffix == ".safetensors" else path / "model.safetensors"
     weights.parent.mkdir(parents=True, exist_ok=True)
-    tensors = front.state_dict(k) if front.model_factory is None else front.model(k).state_dict()
     card = weights.with_suffix(".json")
     meta = {"problem": front.problem, "subproblem": str(k), "card": card.name}
     checksum = write_tensors(weights, tensors, meta)
@@ -73,7 +74,7 @@ def snippet(weights: str, make: str | None, dtype: torch.dtype) -> str:
 
 
 def _card(front: Front, k: int) -> dict[str, Any]:
-    row = front.subproblems.index(k)
+    row, wished = front.subproblems.index(k), front.preferences[k].tolist()
     by_task = {split: to_lists(losses[row]) for split, losses in front.losses.items()}
     return {
         "format": FORMAT,
@@ -81,7 +82,8 @@ def _card(front: Front, k: int) -> dict[str, Any]:
         "method": front.method,
         "seed": front.seed,
         "subproblem": k,
-        "preference": dict(zip(front.tasks, front.preferences[k].tolist(), strict=True)),
+        **({"name": front.names[row]} if front.names else {}),
+        "preference": None if front.reading == "none" else dict(zip(front.tasks, wished, strict=True)),
         "reading": front.reading,
         "reading_in_words": _READINGS.get(front.reading, front.reading),
         "losses": {split: dict(zip(front.tasks, values, strict=True)) for split, values in by_task.items()},

@@ -13,6 +13,9 @@ from paretomtl._files import from_lists
 MOST = 10_000
 """How many solutions a front may have."""
 
+SPLITS = ("train", "val", "test")
+"""What losses and metrics may be measured on."""
+
 _LARGEST = 2**63  # whole numbers in a file are smaller
 _DTYPES = {
     "float64": torch.float64,
@@ -20,8 +23,7 @@ _DTYPES = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
-_SPLITS = ("train", "val", "test")
-_READINGS = ("direction", "importance", "start")
+_READINGS = ("direction", "importance", "start", "none")
 
 
 def check_count(rows: Any) -> None:
@@ -68,17 +70,18 @@ def check_fields(fields: Mapping[str, Any]) -> None:
     numbers, losses, metrics = fields["subproblems"], fields["losses"], fields["metrics"]
     need = {
         "tasks": tasks > 0 and all(isinstance(task, str) for task in fields["tasks"]),
-        "preferences": fields["preferences"].shape == (every, tasks),
+        "preferences": fields["preferences"].shape == (every, 0 if fields["reading"] == "none" else tasks),
         "subproblems": _are(int, numbers, rows) and len(set(numbers)) == rows > 0 and set(numbers) <= set(range(every)),
-        "losses": {"train"} <= set(losses) <= set(_SPLITS) and _shaped(losses, (rows, tasks)),
+        "losses": set(losses) <= set(SPLITS) and bool(losses) and _shaped(losses, (rows, tasks)),
         "metrics": set(metrics) <= set(losses) and all(_shaped(part, (rows,)) for part in metrics.values()),
         "better": all(word in ("higher", "lower") for word in fields["better"].values()),
         "status": _are(str, fields["status"], rows),
+        "names": fields["names"] == () or (_are(str, fields["names"], rows) and len(set(fields["names"])) == rows),
         "since": fields["since"] is None or _are(int, fields["since"], rows),
         "epochs": fields["epochs"] == [] or _are(int, fields["epochs"], rows),
         "scale": fields["scale"] is None or fields["scale"].shape == (rows, tasks),
         "reading": fields["reading"] in _READINGS,
-        "seed": _are(int, [fields["seed"]], 1),
+        "seed": fields["seed"] is None or _are(int, [fields["seed"]], 1),
         "seconds": _are(float, [fields["seconds"]], 1),
         "complete": isinstance(fields["complete"], bool),
         **{name: isinstance(fields[name], str) for name in ("problem", "method", "strategy")},

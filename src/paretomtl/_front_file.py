@@ -62,12 +62,15 @@ def write_front(front: Front, folder: Path, *, follow: bool = True) -> None:
         check_folder_kind(folder)
     make_folder(folder)
     sweep(folder, follow=follow)
-    unfinished = folder / "models.safetensors"
-    checksum = write_tensors(unfinished, _tensors(front), {"kind": "front", "format": str(FORMAT)})
-    final = folder / f"models-{checksum[:16]}.safetensors"
-    unfinished.replace(final)
-    sync_folder(folder)  # front.json must not outlive what it names
-    named = {"models": final.name, _CHECKSUM: checksum}
+    named: dict[str, str | None] = {"models": None}
+    tensors = _tensors(front)
+    if tensors:
+        unfinished = folder / "models.safetensors"
+        checksum = write_tensors(unfinished, tensors, {"kind": "front", "format": str(FORMAT)})
+        final = folder / f"models-{checksum[:16]}.safetensors"
+        unfinished.replace(final)
+        sync_folder(folder)  # front.json must not outlive what it names
+        named = {"models": final.name, _CHECKSUM: checksum}
     write_record(folder / "front.json", {**named, **_words(front)}, format=FORMAT)
     sweep_front(folder, follow=follow)
 
@@ -92,7 +95,9 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
     words = read_record(folder / "front.json", [FORMAT])
     if tasks is not None and list(tasks) != words.get("tasks"):
         raise ValueError(f"'problem' must have the tasks {words.get('tasks')}. Got {list(tasks)} instead.")
-    tensors, _ = read_tensors(folder / str(words.get("models")), _checksum_in(words, folder))
+    tensors: Mapping[str, Tensor] = {}
+    if words.get("models", "") is not None:  # a front of losses alone names none
+        tensors, _ = read_tensors(folder / str(words.get("models")), _checksum_in(words, folder))
     try:
         return _fields(words, tensors, "")
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -173,6 +178,7 @@ def _words(front: Front) -> dict[str, Any]:
         "snapshot": None if front.snapshot is None else _words(front.snapshot),
         **({"made_by": dict(front.made_by)} if front.made_by else {}),  # fronts from before stay as they were
         **({"remarks": list(front.remarks)} if front.remarks else {}),
+        **({"names": list(front.names)} if front.names else {}),
     }
 
 
@@ -209,6 +215,7 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
         "measured": under("measured"),
         "made_by": words.get("made_by", {}),
         "remarks": to_tuple("remarks", words.get("remarks", [])),
+        "names": to_tuple("names", words.get("names", [])),
     }
     check_fields(fields)
     return {**fields, "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/")}

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from paretomtl._labels import leading_columns
+
 if TYPE_CHECKING:
     from paretomtl.front import Front
 
@@ -67,19 +69,20 @@ def front_text(front: Front) -> str:
     splits = front.shown_splits
     kinds = groups_of(front, splits)
     stopped = "" if front.complete else ", stopped early"
+    seed = "" if front.seed is None else f", seed {front.seed}"
     what = "losses and metrics" if len(kinds) > 1 else "losses"
     on = f"{what} on {splits[0]}" if len(splits) == 1 else f"ranked on {splits[0]}, test beside it"
-    lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}, seed {front.seed}{stopped}; {on}"]
-    besides = 6 + 8 * len(front.tasks)  # number and preference
+    lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}{seed}{stopped}; {on}"]
+    head, *leading = leading_columns(front)
+    besides = 6 + len(head)  # number, name and preference
     own = _width(kinds[0][0])  # the first table has the losses that rank, however wide it is
     tables = pack(kinds, _width, max(own, _WIDE - besides - _STATUS), _WIDE - 4)
     kept = front.nondominated().tolist()
     status = [word if good else f"{word}, dominated" for word, good in zip(front.status, kept, strict=True)]
-    places = (" ".join(f"{value:7.3f}" for value in front.preferences[k].tolist()) for k in front.subproblems)
-    first = [f"{k:3d}  {place} " for k, place in zip(front.subproblems, places, strict=True)]
+    first = [f"{k:3d}  {line}" for k, line in zip(front.subproblems, leading, strict=True)]
     for number, groups in enumerate(tables):
         columns = [(group.split, name, values) for group in groups for name, values in group.columns.items()]
-        lead = f"  k  {front.reading:<{8 * len(front.tasks)}}" if number == 0 else "  k"
+        lead = f"  k  {head}" if number == 0 else "  k"
         rows = first if number == 0 else [f"{k:3d}" for k in front.subproblems]
         ends = [f"  {word}" for word in status] if number == 0 else [""] * len(rows)
         if len(splits) > 1:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch import Tensor
 
+from paretomtl._labels import label, noun_of
 from paretomtl._lookup import nearest
 from paretomtl.core import nondominated
 from paretomtl.core._shapes import as_numbers
@@ -61,6 +62,12 @@ class Table:
     metrics: Mapping[str, Tensor]
     better: Mapping[str, str]
     reference: Sequence[float] | None = None
+    names: Sequence[str] = ()
+    noun: str = "subproblem"
+
+    def label(self, row: int) -> str:
+        """A row in a sentence: its number, and its name if it has one."""
+        return label(self.noun, self.subproblems[row], self.names, row)
 
     def candidates(self) -> list[int]:
         """The rows with finite losses that no other row dominates."""
@@ -87,19 +94,23 @@ class Table:
 
     def left_out(self) -> str:
         """In words, the candidates that are beyond the reference point; empty without any."""
-        numbers = [str(self.subproblems[row]) for row in self.candidates() if bool(self.beyond()[row])]
+        numbers = [
+            label("", self.subproblems[row], self.names, row).strip()
+            for row in self.candidates()
+            if bool(self.beyond()[row])
+        ]
         if not numbers:
             return ""
         assert self.reference is not None
         point = ", ".join(f"{value:.4g}" for value in self.reference)
-        which = f"subproblem{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+        which = f"{self.noun}{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
         return f" Beyond the reference point ({point}), and left out: {which}."
 
     def choose(self, row: int, reason: str) -> Choice:
         """The choice of a row."""
         return Choice(
             self.subproblems[row],
-            f"Subproblem {self.subproblems[row]}: {reason}",
+            f"{capitalized(self.label(row))}: {reason}",
             dict(zip(self.tasks, self.losses[row].tolist(), strict=True)),
             {name: float(values[row]) for name, values in self.metrics.items()},
             split=self.split,
@@ -139,7 +150,7 @@ class Table:
 
     def known(self) -> str:
         """The losses of all rows in words."""
-        rows = zip(self.subproblems, self.losses.tolist(), strict=True)
+        rows = zip(self.names or self.subproblems, self.losses.tolist(), strict=True)
         shown = [f"{k} ({', '.join(f'{value:.4g}' for value in row)})" for k, row in rows]
         return ", ".join(shown[:5]) + (", ..." if shown[5:] else "")
 
@@ -151,8 +162,21 @@ def table_of(front: Front, split: str | None) -> Table:
         raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
     losses = front.losses[split].double()
     return Table(
-        split, front.tasks, front.subproblems, losses, front.metrics.get(split, {}), front.better, front.reference
+        split=split,
+        tasks=front.tasks,
+        subproblems=front.subproblems,
+        losses=losses,
+        metrics=front.metrics.get(split, {}),
+        better=front.better,
+        reference=front.reference,
+        names=front.names,
+        noun=noun_of(front),
     )
+
+
+def capitalized(text: str) -> str:
+    """A sentence: its first letter is a capital, and all others stay as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def angles(losses: Tensor, directions: Tensor) -> Tensor:
@@ -173,7 +197,7 @@ def by_direction(table: Table, scaled: Tensor, direction: Wish) -> Choice:
             said = f"all losses on {table.split} that no other solution dominates are zero, which has no direction"
             return table.choose_none(f"No solution has a direction: {said}. Choose by importance or bounds.")
         return _nothing(table)
-    second = f"; the next is subproblem {table.subproblems[rows[1]]} at {distance[rows[1]]:.1f}°" if rows[1:] else ""
+    second = f"; the next is {table.label(rows[1])} at {distance[rows[1]]:.1f}°" if rows[1:] else ""
     return table.choose(
         rows[0],
         f"its losses on {table.split} are {distance[rows[0]]:.1f}° from the direction {_shown(wanted)}{second}.",
@@ -187,7 +211,7 @@ def by_importance(table: Table, importance: Wish) -> Choice:
     rows = sorted(table.candidates(), key=lambda row: float(sums[row]))
     if not rows:
         return _nothing(table)
-    second = f"; the next is subproblem {table.subproblems[rows[1]]} with {sums[rows[1]]:.4g}" if rows[1:] else ""
+    second = f"; the next is {table.label(rows[1])} with {sums[rows[1]]:.4g}" if rows[1:] else ""
     return table.choose(
         rows[0],
         f"the least mean of the losses on {table.split} weighted by {_shown(share)}, {sums[rows[0]]:.4g}{second}.",
@@ -200,7 +224,7 @@ def knee(table: Table) -> Choice:
     if not rows:
         return _nothing(table)
     if len(table.candidates()) == 1 < len(table.losses):
-        alone = f"subproblem {table.subproblems[rows[0]]} dominates all other solutions on {table.split}"
+        alone = f"{table.label(rows[0])} dominates all other solutions on {table.split}"
         return table.choose_none(f"No knee: {alone}. Any other way of choosing takes it.")
     losses = table.losses[rows]
     low, high = losses.amin(0), losses.amax(0)
@@ -256,7 +280,7 @@ def least_regret(table: Table) -> Choice:
     return table.choose(
         rows[best],
         f"its largest regret on {table.split}, in {task}, is the smallest: {largest[best]:.3g} of the way from the "
-        f"best to the worst of the front; the next is subproblem {table.subproblems[rows[second]]} with "
+        f"best to the worst of the front; the next is {table.label(rows[second])} with "
         f"{largest[second]:.3g}.{table.left_out()}",
     )
 

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from paretomtl import _bounds, _selection
 from paretomtl._extras import require
-from paretomtl._files import load_tensors
 from paretomtl._front_file import read_front, write_front
+from paretomtl._front_models import model_of, warn_of_modules, weights_of
 from paretomtl._front_table import front_text
+from paretomtl._given_front import GivenFronts
 from paretomtl._paths import as_path
-from paretomtl._random import isolated_randomness, model_seed, seed_everything
 from paretomtl._selection import Choice, Wish
-from paretomtl._splits import ranking_split, shown_splits
+from paretomtl._splits import ranking_split, shown_splits, training_split
 from paretomtl._terminal import escaped
 from paretomtl.core import _preferences as vectors
 from paretomtl.core import in_region, nondominated
@@ -32,25 +32,26 @@ _MOST_WORK = math.log(1e7)  # of a hypervolume that nobody asked for: seconds
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Front:
+class Front(GivenFronts):
     """K solutions and how they came about.
 
     Attributes:
         problem: its name.
         method: its name.
         tasks: the names of the m tasks.
-        reading: what the rows of ``preferences`` mean: "direction", "importance" or "start".
-        preferences: all rows ``[K, m]``.
+        reading: what the rows of ``preferences`` mean: "direction", "importance" or "start"; "none" without any.
+        preferences: all rows ``[K, m]``; ``[K, 0]`` without any.
         subproblems: which of them were trained, in the order of everything below.
         losses: by split, ``[K, m]``, of the models in eval mode on the whole split.
         scale: the factors ``[K, m]`` by which losses were multiplied before regions were decided; None for none.
         ideal: the point that losses were counted from before that; None for zero.
-        status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite".
+        status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite"; of
+            models that were trained elsewhere "given", "evaluated" or "non-finite".
         since: the step since which each solution had the status of its last step; None for methods without regions.
         parameters: the trained parameters and buffers, stacked ``[K, ...]``, by name.
         history: "losses" and "weights", means over the steps of each epoch, and "val" losses where there is such a
             split, ``[T, K, m]``.
-        seed: model k started from (seed, k).
+        seed: model k started from (seed, k); None for models that were trained elsewhere.
         seconds: how long training took; solutions of several seeds trained together share it.
         model_factory: makes a model; None for a front that was loaded without its problem.
         snapshot: the front right before the constraints were dropped, where the method drops them.
@@ -63,6 +64,8 @@ class Front:
         measured: what the method measured on the way, by name, ``[K, ...]``; empty for most methods.
         remarks: what is off in it, a line each, as the run warned; empty for most fronts.
         made_by: the versions of this library and of torch, commit and checksum of the source; empty where not known.
+        names: of the solutions, one for each, where they were given; see :meth:`from_losses`.
+        modules: the models, where :meth:`from_models` got some that ``model_factory`` does not make; not stored.
     """
 
     problem: str
@@ -77,7 +80,7 @@ class Front:
     since: Sequence[int] | None
     parameters: Mapping[str, Tensor]
     history: Mapping[str, Tensor]
-    seed: int
+    seed: int | None
     seconds: float
     model_factory: Callable[[], nn.Module] | None = None
     snapshot: Front | None = None
@@ -91,6 +94,8 @@ class Front:
     measured: Mapping[str, Tensor] = field(default_factory=dict)
     made_by: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    names: Sequence[str] = ()
+    modules: Sequence[nn.Module] = ()
 
     def __len__(self) -> int:
         return len(self.subproblems)
@@ -107,50 +112,39 @@ class Front:
 
     def state_dict(self, k: int) -> dict[str, Tensor]:
         """Parameters and buffers of subproblem k, by name."""
-        row = self._row(k)
-        return {name: tensor[row] for name, tensor in self.parameters.items()}
+        return weights_of(self, self._row(k))
 
     def model(self, k: int) -> nn.Module:
         """The trained model of subproblem k, in eval mode, on the CPU."""
-        state, k = self.state_dict(k), self.subproblems[self._row(k)]
-        if self.model_factory is None:
-            raise ValueError(
-                "'problem' must be given to Front.load for models to be made. Got None; state_dict(k) has the weights."
-            )
-        with isolated_randomness(), torch.inference_mode(False):
-            seed_everything(model_seed(self.seed, k))
-            model = self.model_factory()
-        model.to(next(t.dtype for t in self.parameters.values() if t.is_floating_point()))
-        wrong = load_tensors(model, state)
-        if wrong:
-            raise ValueError(f"'problem' must make the model that was trained. Got one that differs in {wrong[:5]}.")
-        return model.eval()
+        return model_of(self, self._row(k))
 
     def nondominated(self, split: str | None = None) -> Tensor:
         """Which solutions no other one dominates, ``[K]`` bool, on :attr:`ranking_split` if no split is named."""
         return nondominated(self._losses(split))
 
-    def in_region(self, split: str = "train") -> Tensor:
+    def in_region(self, split: str | None = None) -> Tensor:
         """Which solutions lie in the region of their own preference vector, ``[K]`` bool, scaled as in training.
 
-        Regions are constraints of training, hence the losses on training.
+        Regions are constraints of training, hence the losses on training, where there are any.
         """
         self._check_directions("regions")
         everyone = torch.full((len(self.preferences), len(self.tasks)), torch.nan, dtype=torch.float64)
-        everyone[list(self.subproblems)] = self._scaled(split)
+        everyone[list(self.subproblems)] = self._scaled(split or training_split(self.losses))
         return in_region(self.preferences, everyone)[list(self.subproblems)]
 
-    def region_hits(self, split: str = "train") -> int:
+    def region_hits(self, split: str | None = None) -> int:
         """How many solutions lie in the region of their own preference vector, by their losses on training."""
         return int(self.in_region(split).sum())
 
-    def angle(self, split: str = "train") -> Tensor:
+    def angle(self, split: str | None = None) -> Tensor:
         """The angle in degrees between each loss vector and its preference vector, ``[K]``.
 
-        Losses are those on training, scaled as in training.
+        Losses are those on training, where there are any, scaled as in training.
         """
         self._check_directions("angles")
-        return _selection.angles(self._scaled(split), self.preferences[list(self.subproblems)])
+        return _selection.angles(
+            self._scaled(split or training_split(self.losses)), self.preferences[list(self.subproblems)]
+        )
 
     def hypervolume(self, reference: Sequence[float] | None = None, split: str | None = None) -> float:
         """The volume between the solutions and a reference point that they should dominate (extra ``indicators``).
@@ -272,8 +266,10 @@ class Front:
     def to_frame(self) -> Any:
         """A pandas table (extra ``frames``), one row per solution: preference, losses and metrics by split, status."""
         columns: dict[str, Any] = {"subproblem": list(self.subproblems)}
+        columns |= {"name": list(self.names)} if self.names else {}
         chosen = self.preferences[list(self.subproblems)]
-        columns |= {f"{self.reading} {task}": chosen[:, i].tolist() for i, task in enumerate(self.tasks)}
+        wished = self.tasks if self.reading != "none" else ()
+        columns |= {f"{self.reading} {task}": chosen[:, i].tolist() for i, task in enumerate(wished)}
         for split, losses in self.losses.items():
             columns |= {f"{split} {task}": losses[:, i].tolist() for i, task in enumerate(self.tasks)}
             columns |= {f"{split} {name}": values.tolist() for name, values in self.metrics.get(split, {}).items()}
@@ -312,10 +308,9 @@ class Front:
             torch.Size([3, 2])
         """
         row = self._row(k)
-        if self.reading == "start":
-            raise ValueError(
-                f"'k' must be of a method with preferences to choose. Those of '{self.method}' are starts."
-            )
+        if self.reading in ("start", "none"):
+            those = "This front has none" if self.reading == "none" else f"Those of '{self.method}' are starts"
+            raise ValueError(f"'k' must be of a front with preferences to choose. {those}.")
         places = self.preferences[list(self.subproblems)] if self.reading == "importance" else self._scaled(split)
         if not bool(places[row].isfinite().all()) or not bool((places[row] > 0).any()):
             raise ValueError(f"'k' must be a solution with finite losses that are not all zero. Got {k}.")
@@ -327,10 +322,14 @@ class Front:
         return found if self.reading == "direction" else found / found.sum(-1, keepdim=True)
 
     def save(self, path: str | Path) -> None:
-        """Write the front into a folder: ``front.json`` and a file of tensors. A crash leaves the old one, or this."""
+        """Write the front into a folder: ``front.json`` and a file of tensors. A crash leaves the old one, or this.
+
+        A front without weights is ``front.json`` alone.
+        """
         folder = as_path("path", path)
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"'path' must be a folder. Got the file '{folder}' instead.")
+        warn_of_modules(self)
         write_front(self, folder)
 
     @classmethod
@@ -376,7 +375,8 @@ class Front:
 
     def _check_directions(self, what: str) -> None:
         if self.reading != "direction":
-            raise ValueError(f"{what} need preferences that are directions; those of '{self.method}' are not.")
+            those = "this front has none" if self.reading == "none" else f"those of '{self.method}' are not"
+            raise ValueError(f"{what} need preferences that are directions; {those}.")
 
     def __repr__(self) -> str:
         return escaped(front_text(self))

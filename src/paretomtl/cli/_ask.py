@@ -51,7 +51,7 @@ def _prefers_first(console: Console, table: Table, one: int, other: int) -> bool
     grid = Grid(box=None, padding=(0, 2, 0, 0))
     grid.add_column(f"on {table.split}")
     for number, row in ((1, one), (2, other)):
-        grid.add_column(f"{number}: subproblem {table.subproblems[row]}", justify="right")
+        grid.add_column(f"{number}: {table.label(row)}", justify="right")
     for name in (*table.tasks, *table.metrics):
         values, higher = table.column(name)
         word = f"{name}, {'higher' if higher else 'lower'} is better"

@@ -132,8 +132,9 @@ def select(
     if choice.k is None:
         raise typer.Exit(NOTHING_FITS)
     if save is not None:
+        weights = front.state_dict(choice.k)
         save.parent.mkdir(parents=True, exist_ok=True)
-        write_tensors(save, front.state_dict(choice.k), {"problem": front.problem, "subproblem": str(choice.k)})
+        write_tensors(save, weights, {"problem": front.problem, "subproblem": str(choice.k)})
     if source is not None:
         export(run, source, choice.k, choice.reason, choice.split, weights=export_, torchscript=torchscript, onnx=onnx)
 

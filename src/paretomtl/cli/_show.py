@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from paretomtl._splits import training_split
 from paretomtl._terminal import text_console
 from paretomtl.cli._common import RunArgument, clean_errors, print_json
 from paretomtl.cli._places import check_target, load_front
@@ -39,7 +40,8 @@ def show(
         return
     console = text_console()
     stopped = "" if front.complete else ", stopped early"
-    told = f", {front.method}, seed {front.seed}{stopped}; {ranked_words(front, split)}"
+    seed = "" if front.seed is None else f", seed {front.seed}"
+    told = f", {front.method}{seed}{stopped}; {ranked_words(front, split)}"
     console.print(Text.assemble((front.problem, "bold"), told))
     print_front(console, front, front.shown_splits if split is None else [split])
     for line in quality_lines(facts):
@@ -53,7 +55,8 @@ def show(
             highlight=False,
             soft_wrap=True,
         )
-    console.print(f"trained in {front.seconds:.1f} s; {front.strategy}", highlight=False, soft_wrap=True)
+    if front.seed is not None:
+        console.print(f"trained in {front.seconds:.1f} s; {front.strategy}", highlight=False, soft_wrap=True)
     for remark in front.remarks:
         console.print(f"remark: {remark}", highlight=False, soft_wrap=True)
     if front.made_by:
@@ -90,7 +93,7 @@ def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, A
     the only one.
     """
     directions = front.reading == "direction"
-    regions = split or "train"
+    regions = split or training_split(front.losses)
     beside = [] if split is not None else front.shown_splits[1:]
     return {
         "folder": str(folder),
@@ -101,6 +104,7 @@ def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, A
         "tasks": list(front.tasks),
         "reading": front.reading,
         "subproblems": list(front.subproblems),
+        "names": list(front.names) or None,
         "preferences": front.preferences[list(front.subproblems)].tolist(),
         **_numbers(front, split or front.ranking_split),
         "test": _numbers(front, "test") if beside else None,

@@ -106,7 +106,9 @@ def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
         ]
         for groups in groups_of(front, splits)
     ]
-    first = [Column(front.reading, rows, text=len(front.tasks) > 3), Column("status", words, text=True)]
+    named = [Column("name", front.names, text=True)] if front.names else []
+    wished = [Column(front.reading, rows, text=len(front.tasks) > 3)] if front.reading != "none" else []
+    first = [*named, *wished, Column("status", words, text=True)]
     print_tables(console, Column("k", [str(k) for k in front.subproblems]), first, kinds)
     if "infeasible" in front.status:
         console.print("infeasible: the losses on train lie outside of the region of its preference.", style="dim")

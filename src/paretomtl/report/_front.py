@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._extras import require
+from paretomtl._labels import short
 from paretomtl._paths import as_path
 from paretomtl.core import nondominated
 from paretomtl.front import Front
@@ -151,7 +152,7 @@ def _draw_plane(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None
         style: dict[str, Any] = {"color": colour, "marker": marker, "linewidths": 0.5, "edgecolors": "white"}
         axis.scatter([x], [y], s=34, alpha=shown, zorder=3, **style)
         if len(panel.finite) <= _NUMBERED:
-            axis.annotate(str(front.subproblems[row]), (x, y), (5, 4), **_NUMBER)
+            axis.annotate(_label(front, row), (x, y), (5, 4), **_NUMBER)
 
 
 def _draw_rays(axis: Axes, front: Front, origin: Sequence[float], far: float) -> None:
@@ -210,7 +211,12 @@ def _draw_parallel(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> N
         low, high = limits[-1]
         for row in panel.finite:
             end = (len(front.tasks) - 1, (float(panel.losses[row, -1]) - low) / (high - low))
-            axis.annotate(str(front.subproblems[row]), end, (5, 0), va="center", **_NUMBER)
+            axis.annotate(_label(front, row), end, (5, 0), va="center", **_NUMBER)
+
+
+def _label(front: Front, row: int) -> str:
+    """What stands beside a solution: its name, or its number."""
+    return plain(short(front.names[row])) if front.names else str(front.subproblems[row])
 
 
 def _limits(points: Tensor) -> tuple[tuple[float, float], ...]:

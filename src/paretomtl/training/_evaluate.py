@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,6 @@ from paretomtl.training._batches import (
 from paretomtl.training._models import Models, Single
 from paretomtl.training._modules import copy_template
 from paretomtl.training._ranks import Ranks
-from paretomtl.training._step import Group
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,23 @@ class Scores:
     metrics: dict[str, Tensor]
 
 
+class Evaluated(Protocol):
+    """Models that can be measured, such as a group of those that are trained."""
+
+    @property
+    def models(self) -> Models: ...
+
+    @property
+    def alive(self) -> Tensor:
+        """``[K]``, on the device of the models."""
+
+    def precision(self) -> contextlib.AbstractContextManager[Any]:
+        """The context of a forward pass."""
+
+
 @torch.no_grad()
 def evaluate(
-    problem: Problem, groups: Sequence[Group], batches: Batches, *, at_once: bool = True, ranks: Ranks | None = None
+    problem: Problem, groups: Sequence[Evaluated], batches: Batches, *, at_once: bool = True, ranks: Ranks | None = None
 ) -> Scores:
     """Every model in eval mode on every sample once.
 
@@ -77,7 +90,7 @@ def evaluate(
 class _Tally:
     """What adds up over the batches for the models of one group."""
 
-    def __init__(self, problem: Problem, group: Group) -> None:
+    def __init__(self, problem: Problem, group: Evaluated) -> None:
         self.collects = bool(problem.metrics) and not problem.takes_model
         self._problem = problem
         self._group = group
@@ -109,7 +122,9 @@ class _Tally:
             self._outputs = _gathered(ranks, self._outputs, self._sums.device)
 
     def losses(self) -> Tensor:
-        return (self._sums / self._counts).to("cpu", next(iter(self._models.trained.values())).dtype)
+        tensors = [*self._models.trained.values(), *self._models.tensors().values()]  # all may be frozen
+        dtype = next((tensor.dtype for tensor in tensors if tensor.is_floating_point()), torch.float32)
+        return (self._sums / self._counts).to("cpu", dtype)
 
     def metrics(self, rest: list[Any], read_again: Callable[[], list[Any]]) -> dict[str, Tensor]:
         """All metrics of all models; ``rest`` are the batches, or their targets."""

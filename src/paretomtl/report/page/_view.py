@@ -8,14 +8,18 @@ A page shows a *payload*::
 
 A view, with K solutions and m tasks; None stands for what is not known and for numbers that are not finite::
 
-    name, folder, problem, method, seed, strategy, seconds
+    name, folder, problem, method, strategy
+    seed         None for models that were trained elsewhere
+    seconds      of training, or None
     tasks        [m]
-    reading      what preferences mean: "direction", "importance" or "start"
+    reading      what preferences mean: "direction", "importance" or "start"; "none" without any
     state        "finished", "stopped", "training" or "broken"
     note         a sentence about the run to be shown; may be left out
     epoch        how many are done              epochs  how many were planned
     subproblems  [K]                            kept    [K], the epoch that each solution is from, or None
-    preferences  [K][m]                         others  [...][m], the rows that were not trained
+    names        [K], what the user calls the solutions, or None
+    exports      whether there are weights, which a command can export
+    preferences  [K][m], [K][0] without any     others  [...][m], the rows that were not trained
     values       by split and name, [K]; "loss:TASK" is a loss, any other name a metric
     better       by name, "lower" or "higher", also for losses
     nondominated by split, [K]: finite, and no other solution dominates it
@@ -76,7 +80,7 @@ def view_of(
     rows, trained = list(front.subproblems), set(front.subproblems)
     directions = front.reading == "direction"
     reference = front.reference if reference is None else reference
-    done = len(front.history["losses"]) if "losses" in front.history else 0
+    done = len(front.history["losses"]) if "losses" in front.history else 0 if front.seed is not None else None
     losses = [f"loss:{task}" for task in front.tasks]
     return {
         "name": name,
@@ -85,7 +89,7 @@ def view_of(
         "method": front.method,
         "seed": front.seed,
         "strategy": front.strategy,
-        "seconds": rounded(front.seconds),
+        "seconds": None if front.seed is None else rounded(front.seconds),
         "tasks": list(front.tasks),
         "reading": front.reading,
         "state": "finished" if front.complete else "stopped",
@@ -93,6 +97,8 @@ def view_of(
         "epochs": done if front.complete else None,
         "subproblems": rows,
         "kept": list(front.epochs) or None,
+        "names": list(front.names) or None,
+        "exports": front.seed is not None or bool(front.parameters),
         "preferences": rounded(front.preferences[rows]),
         "others": rounded(front.preferences[[k for k in range(len(front.preferences)) if k not in trained]]),
         "values": {split: _values(front, split) for split in front.losses},

@@ -1,0 +1,182 @@
+"""Checks of what users give a front from elsewhere: losses, metrics, preferences and names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl._front_fields import MOST, SPLITS
+from paretomtl.core import _preferences as vectors
+from paretomtl.core._shapes import as_numbers, as_rows, check_tasks
+
+
+def task_names(tasks: Any) -> tuple[str, ...]:
+    """The names of the tasks: at least two, all different."""
+    if isinstance(tasks, (str, set, frozenset)) or not isinstance(tasks, Iterable):
+        raise TypeError(f"'tasks' must be a list of names. Got {tasks!r} instead.")
+    found = tuple(tasks)
+    for task in found:
+        if not isinstance(task, str):
+            raise TypeError(f"'tasks' must be names. Got {task!r} instead.")
+    check_tasks("len(tasks)", len(found))
+    if len(set(found)) < len(found):
+        raise ValueError(f"'tasks' must be distinct names. Got {list(found)} instead.")
+    return found
+
+
+def check_splits(given: Mapping[Any, Any]) -> None:
+    """Refuse losses in a dictionary that is not by split."""
+    strangers = [split for split in given if split not in SPLITS]
+    if strangers or not given:
+        found = repr(strangers[0]) if strangers else "none"
+        raise ValueError(f"'losses' must be by split, {', '.join(map(repr, SPLITS))}. Got {found} instead.")
+
+
+def loss_table(given: Any, split: str, tasks: Sequence[str]) -> Tensor:
+    """Losses ``[K, m]`` in float64, from anything that has rows."""
+    rule = f"'losses' must be rows of {len(tasks)} numbers, one for each task"
+    if hasattr(given, "columns"):
+        missing = [task for task in tasks if task not in given.columns]
+        if missing:
+            known = list(given.columns)
+            raise ValueError(f"'losses' must have a column for each task. Got {known}, without {missing[0]!r}.")
+        given = given[list(tasks)].to_numpy()
+    lists = given.tolist() if hasattr(given, "tolist") else given
+    if isinstance(lists, (str, Mapping)) or not isinstance(lists, Iterable):
+        raise TypeError(f"{rule}. Got {type(given).__name__} on {split} instead.")
+    rows = []
+    for k, row in enumerate(lists):
+        values = as_numbers(row)
+        if values is None or len(values) != len(tasks):
+            raise (TypeError if values is None else ValueError)(f"{rule}. Got {row!r} in row {k} on {split} instead.")
+        rows.append(values)
+    if not rows:
+        raise ValueError(f"{rule}, not empty. Got none on {split}.")
+    if len(rows) > MOST:
+        raise ValueError(f"'losses' must be of at most {MOST:,} models, as a front holds no more. Got {len(rows):,}.")
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def check_finite(split: str, table: Tensor, tasks: Sequence[str], names: Any) -> None:
+    """Refuse losses that are not finite, by row and task."""
+    wrong = (~table.isfinite()).nonzero()
+    if not len(wrong):
+        return
+    k, task = wrong[0].tolist()
+    called = f" ({names[k]!r})" if isinstance(names, (list, tuple)) and k < len(names) else ""
+    raise ValueError(
+        f"'losses' must be finite. Got {float(table[k, task])} for {tasks[task]!r} in row {k}{called} on {split}: "
+        "leave that model out of losses, metrics, names and preferences."
+    )
+
+
+def metrics_by_split(
+    given: Any, splits: Sequence[str], tasks: Sequence[str], count: int
+) -> dict[str, dict[str, Tensor]]:
+    """Metrics by split and name, ``[K]`` each."""
+    if given is None:
+        return {}
+    if hasattr(given, "columns"):
+        given = {name: given[name] for name in given.columns}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"'metrics' must be a dictionary by name, or by split. Got {type(given).__name__} instead.")
+    by_split = bool(given) and all(isinstance(part, Mapping) or hasattr(part, "columns") for part in given.values())
+    if not by_split:
+        if given and len(splits) > 1:
+            raise ValueError(
+                f"'metrics' must be by split, as losses are: {{{splits[0]!r}: {{name: values}}}}. Got {list(given)}."
+            )
+        given = {splits[0]: given}
+    strangers = [split for split in given if split not in splits]
+    if strangers:
+        raise ValueError(
+            f"'metrics' must be on splits that losses are on, {list(splits)}. Got {strangers[0]!r} instead."
+        )
+    found = {}
+    for split in splits:
+        part = given.get(split, {})
+        columns = {name: part[name] for name in part.columns} if hasattr(part, "columns") else part
+        found[split] = {name: _metric(name, values, split, tasks, count) for name, values in columns.items()}
+    return {split: columns for split, columns in found.items() if columns}
+
+
+def _metric(name: Any, values: Any, split: str, tasks: Sequence[str], count: int) -> Tensor:
+    if not isinstance(name, str):
+        raise TypeError(f"'metrics' must have names. Got {name!r} instead.")
+    if name in tasks:
+        raise ValueError(f"'metrics' must not have names of tasks, which stand for losses. Got {name!r}.")
+    numbers = as_numbers(values)
+    if numbers is None:
+        raise TypeError(
+            f"'metrics' must be numbers, one for each model. Got {values!r} for {name!r} on {split} instead."
+        )
+    if len(numbers) != count:
+        rule = f"one number for each of the {count} models"
+        raise ValueError(f"'metrics' must have {rule}. Got {len(numbers)} for {name!r} on {split} instead.")
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+def better_by_name(given: Any, metrics: Mapping[str, Mapping[str, Tensor]]) -> dict[str, str]:
+    """Whether higher or lower is better, for each metric: nobody can tell by its name."""
+    names = list(dict.fromkeys(name for part in metrics.values() for name in part))
+    words = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    strangers = [name for name in words if name not in names]
+    if strangers:
+        raise ValueError(f"'better' must be for metrics, {names}. Got {strangers[0]!r} instead.")
+    for name in names:
+        if words.get(name) not in ("higher", "lower"):
+            rule = f"'better' must say \"higher\" or \"lower\" for each metric, such as {{{name!r}: 'higher'}}"
+            raise ValueError(f"{rule}. Got {words.get(name)!r} for {name!r} instead.")
+    return {name: words[name] for name in names}
+
+
+def preference_rows(given: Any, reading: str | None, count: int, tasks: int) -> tuple[Tensor, str]:
+    """The rows ``[K, m]`` and what they mean; ``[K, 0]`` and "none" where there are none."""
+    if given is None:
+        if reading is not None:
+            raise ValueError(f"'reading' must come with 'preferences'. Got {reading!r} without any.")
+        return torch.zeros(count, 0, dtype=torch.float64), "none"
+    if reading not in ("direction", "importance"):
+        rule = "'reading' must say what 'preferences' mean, \"direction\" (a large part allows a large loss) or "
+        raise ValueError(f'{rule}"importance" (a large part asks for a small loss). Got {reading!r} instead.')
+    rows = as_rows("preferences", given)
+    if rows.shape != (count, tasks):
+        raise ValueError(f"'preferences' must have shape [{count}, {tasks}]. Got {list(rows.shape)} instead.")
+    if reading == "direction":
+        return vectors.validate(rows), reading
+    for k, row in enumerate(rows.tolist()):
+        if not all(math.isfinite(value) and value >= 0 for value in row) or not any(row):
+            raise ValueError(f"'preferences' must be numbers, not negative and not all zero. Got {row} in row {k}.")
+    return rows, reading
+
+
+def distinct_names(given: Any, count: int) -> tuple[str, ...]:
+    """A name for each model; none where none are given."""
+    if given is None:
+        return ()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"'names' must be a list of strings. Got {given!r} instead.")
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise TypeError(f"'names' must be strings that are not empty. Got {name!r} instead.")
+    if len(names) != count:
+        raise ValueError(f"'names' must be one for each of the {count} models. Got {len(names)} instead.")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"'names' must be distinct. Got {twice!r} twice.")
+    return names
+
+
+def reference_point(given: Any, tasks: int) -> tuple[float, ...] | None:
+    """A finite number for each task, or None."""
+    if given is None:
+        return None
+    point = as_numbers(given)
+    if point is None or len(point) != tasks or not all(map(math.isfinite, point)):
+        raise ValueError(f"'reference' must have one finite number per task ({tasks}). Got {given!r} instead.")
+    return tuple(point)

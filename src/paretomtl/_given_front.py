@@ -1,0 +1,189 @@
+"""Fronts of models that were trained elsewhere: from their losses, or from the models themselves."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._front_fields import SPLITS
+from paretomtl._given_fields import (
+    better_by_name,
+    check_finite,
+    check_splits,
+    distinct_names,
+    loss_table,
+    metrics_by_split,
+    preference_rows,
+    reference_point,
+    task_names,
+)
+
+if TYPE_CHECKING:
+    from paretomtl.problems import Problem
+
+
+class GivenFronts:
+    """Ways to make a :class:`paretomtl.Front` of models that were trained elsewhere."""
+
+    @classmethod
+    def from_losses(
+        cls,
+        losses: Any,
+        *,
+        tasks: Sequence[str],
+        metrics: Any = None,
+        better: str | Mapping[str, str] | None = None,
+        preferences: Any = None,
+        reading: str | None = None,
+        names: Sequence[str] | None = None,
+        problem: str = "problem",
+        method: str = "given",
+        reference: Sequence[float] | None = None,
+    ) -> Self:
+        """A front of models that were trained elsewhere, by their losses: to choose from, to draw and to compare.
+
+        Args:
+            losses: ``[K, m]``, a row for each model: a tensor, an array, nested lists, or a pandas table with a column
+                for each task. They count as measured on validation, which is where choices are made. Several splits,
+                or another one, are a dictionary: ``{"val": ..., "test": ...}``. All losses must be finite.
+            tasks: the names of the m losses.
+            metrics: by name, ``[K]`` each; by split and name where there are several splits. NaN is not known.
+            better: whether "higher" or "lower" metrics are better: one word for all, or a dictionary by name.
+            preferences: ``[K, m]``, where models were trained for preferences. A front without any has no angles and no
+                regions, and everything else.
+            reading: what ``preferences`` mean, "direction" or "importance".
+            names: of the models, such as "alpha=0.1"; tables, pages and reasons show them.
+            problem: what tables and pages call the problem.
+            method: what they call the way of training.
+            reference: the default of :meth:`Front.hypervolume`.
+
+        Example:
+            >>> import paretomtl as pm
+            >>> front = pm.Front.from_losses(
+            ...     [[0.2, 0.9], [0.4, 0.4], [0.9, 0.3]], tasks=["left", "right"], names=["small", "middle", "large"]
+            ... )
+            >>> front.select(max_regret=True).reason[:20]
+            'Solution 1 (middle):'
+        """
+        tasks = task_names(tasks)
+        given = losses if isinstance(losses, Mapping) else {"val": losses}
+        check_splits(given)
+        tables = {split: loss_table(given[split], split, tasks) for split in SPLITS if split in given}
+        count = len(next(iter(tables.values())))
+        for split, table in tables.items():
+            if len(table) != count:
+                found = ", ".join(f"{len(each)} on {name}" for name, each in tables.items())
+                raise ValueError(f"'losses' must have a row for each model on every split. Got {found}.")
+            check_finite(split, table, tasks, names)
+        measured = metrics_by_split(metrics, list(tables), tasks, count)
+        return cls._given(
+            tables,
+            tasks=tasks,
+            metrics=measured,
+            better=better_by_name(better, measured),
+            preferences=preferences,
+            reading=reading,
+            names=names,
+            problem=problem,
+            method=method,
+            reference=reference,
+            status=["given"] * count,
+        )
+
+    @classmethod
+    def from_models(
+        cls,
+        models: Sequence[nn.Module | Mapping[str, Tensor]],
+        problem: Problem,
+        *,
+        preferences: Any = None,
+        reading: str | None = None,
+        names: Sequence[str] | None = None,
+        method: str = "given",
+        reference: Sequence[float] | None = None,
+        batch_size: int | None = None,
+        device: torch.device | str | None = None,
+    ) -> Self:
+        """A front of models that were trained elsewhere, measured on all splits of a problem as :func:`fit` does it.
+
+        Models stay as they are: copies are measured, in eval mode, each in its own dtype. A model whose losses are not
+        finite is kept, with the status "non-finite".
+
+        Args:
+            models: modules, or state dictionaries for ``problem.model``. Modules may differ in architecture.
+            problem: whose losses and metrics are measured.
+            preferences: ``[K, m]``, where models were trained for preferences.
+            reading: what ``preferences`` mean, "direction" or "importance".
+            names: of the models, such as those of their files; tables, pages and reasons show them.
+            method: what tables and pages call the way of training.
+            reference: the default of :meth:`Front.hypervolume`; the problem's own by default.
+            batch_size: how many samples are taken at a time; by default as many as the problem's recipe says.
+            device: where to measure; by default where each model is.
+
+        The weights are part of the front, and stored with it, where ``problem.model`` makes all of these models: it has
+        their parameters, and with them gives their losses. Else the front keeps copies of the modules in memory, and
+        :meth:`Front.save` stores numbers alone.
+
+        Example:
+            >>> import paretomtl as pm
+            >>> problem = pm.problems.quadratic()
+            >>> front = pm.Front.from_models([problem.model(), problem.model()], problem, names=["first", "second"])
+            >>> front.names
+            ('first', 'second')
+        """
+        # Training stands above fronts, so that nothing of it is imported until somebody asks for it.
+        evaluated = importlib.import_module("paretomtl.training._given_models").evaluate_models(
+            models, problem, batch_size=batch_size, device=device
+        )
+        return cls._given(
+            preferences=preferences,
+            reading=reading,
+            names=names,
+            tasks=tuple(problem.tasks),
+            problem=problem.name,
+            method=method,
+            reference=problem.reference if reference is None else reference,
+            **evaluated,
+        )
+
+    @classmethod
+    def _given(
+        cls,
+        losses: Mapping[str, Tensor],
+        *,
+        tasks: tuple[str, ...],
+        preferences: Any,
+        reading: str | None,
+        names: Sequence[str] | None,
+        problem: str,
+        method: str,
+        reference: Sequence[float] | None,
+        **fields: Any,
+    ) -> Self:
+        count = len(next(iter(losses.values())))
+        for name, word in (("problem", problem), ("method", method)):
+            if not isinstance(word, str):
+                raise TypeError(f"'{name}' must be a string. Got {word!r} instead.")
+        rows, meaning = preference_rows(preferences, reading, count, len(tasks))
+        given = {"parameters": {}, **fields}
+        return cls(
+            problem=problem,
+            method=method,
+            tasks=tasks,
+            reading=meaning,
+            preferences=rows,
+            subproblems=tuple(range(count)),
+            losses=losses,
+            scale=None,
+            since=None,
+            history={},
+            seed=None,
+            seconds=0.0,
+            reference=reference_point(reference, len(tasks)),
+            names=distinct_names(names, count),
+            **given,
+        )  # type: ignore[call-arg]

@@ -1,0 +1,48 @@
+"""What solutions are called: by number, by the names that they were given, and by their preferences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paretomtl.front import Front
+
+_LONGEST = 24  # letters of a name in a table
+
+
+def noun_of(front: Front) -> str:
+    """What a solution is called in a sentence: that of a subproblem, unless it was trained elsewhere."""
+    return "solution" if front.seed is None else "subproblem"
+
+
+def label(noun: str, k: int, names: Sequence[str], row: int) -> str:
+    """A solution in a sentence.
+
+    Example:
+        >>> label("solution", 3, ["a", "b", "c", "alpha=0.1"], 3)
+        'solution 3 (alpha=0.1)'
+    """
+    return f"{noun} {k} ({names[row]})" if names else f"{noun} {k}"
+
+
+def short(name: str, longest: int = _LONGEST) -> str:
+    """A name that a table has room for."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def leading_columns(front: Front) -> list[str]:
+    """Name and preference as text of one width: the heading first, and then a line for each solution.
+
+    Fronts may have both, either, or none of them, which is empty text.
+    """
+    lines = [""] * (len(front) + 1)
+    if front.names:
+        names = ["name", *map(short, front.names)]
+        lines = [f"{name:<{max(map(len, names)) + 1}}" for name in names]
+    if front.reading != "none":
+        rows = front.preferences[list(front.subproblems)].tolist()
+        shown = [" ".join(f"{value:7.3f}" for value in row) for row in rows]
+        width = 8 * len(front.tasks)
+        lines = [f"{line}{text:<{width}}" for line, text in zip(lines, [front.reading, *shown], strict=True)]
+    return lines

@@ -1,0 +1,181 @@
+"""Losses and metrics of models that were trained elsewhere, measured as those of a run are."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from paretomtl._files import load_tensors
+from paretomtl._front_fields import MOST, SPLITS
+from paretomtl._random import isolated_randomness
+from paretomtl._version import made_by
+from paretomtl.core._shapes import check_count
+from paretomtl.problems import Problem
+from paretomtl.training._batches import Batches, first_part, make_batches
+from paretomtl.training._evaluate import Scores, evaluate
+from paretomtl.training._models import Models, Single, copy_module, named_tensors
+from paretomtl.training._ranks import Ranks, is_sharded
+from paretomtl.training._settings import find_device, own_modes
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One model to measure, in full precision."""
+
+    models: Models
+    alive: Tensor
+
+    def precision(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+
+def evaluate_models(
+    models: Any, problem: Problem, *, batch_size: int | None, device: torch.device | str | None
+) -> dict[str, Any]:
+    """The fields of a front of these models: what :meth:`paretomtl.Front.from_models` measures and keeps."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
+    if batch_size is not None:
+        check_count("batch_size", batch_size)
+    size = problem.recipe.batch_size if batch_size is None else batch_size
+    place = None if device is None else find_device(device, Ranks())
+    bench = _Bench(replace(problem, shared=None, representation=None), size, place)
+    given = _as_list(models)
+    with isolated_randomness(), own_modes("float32"):
+        copies = [_copied(model, problem, k) for k, model in enumerate(given)]
+        scores = [bench.measure(module, k) for k, module in enumerate(copies)]
+        kept = bench.weights(copies, problem)
+    splits = list(scores[0])
+    losses = {split: torch.cat([each[split].losses for each in scores]) for split in splits}
+    finite = torch.stack([table.isfinite().all(-1) for table in losses.values()]).all(0).tolist()
+    return {
+        "losses": losses,
+        "metrics": {
+            split: {name: torch.cat([each[split].metrics[name] for each in scores]) for name in problem.metrics}
+            for split in splits
+            if problem.metrics
+        },
+        "better": {name: metric.better for name, metric in problem.metrics.items()},
+        "status": ["evaluated" if sound else "non-finite" for sound in finite],
+        "made_by": made_by(),
+        "parameters": kept or {},
+        "model_factory": None if kept is None else problem.model,
+        "modules": tuple(module.cpu().eval() for module in copies) if kept is None else (),
+    }
+
+
+class _Bench:
+    """Where models are measured: the splits of a problem, in the dtype and on the device of each model."""
+
+    def __init__(self, problem: Problem, batch_size: int, device: torch.device | None) -> None:
+        self._problem = problem
+        self._size = batch_size
+        self._device = device
+        self._made: dict[Any, dict[str, Batches]] = {}
+
+    def measure(self, module: nn.Module, k: int) -> dict[str, Scores]:
+        """Losses and metrics of a model by split."""
+        device, dtype = self._place(module)
+        found = {}
+        for split, batches in self._batches(device, dtype).items():
+            measured = _Measured(
+                Single(self._problem, module.to(device)), torch.ones(1, dtype=torch.bool, device=device)
+            )
+            try:
+                found[split] = evaluate(self._problem, [measured], batches)
+            except Exception as error:
+                error.add_note(f"This came of models[{k}], a {type(module).__name__}, on {split!r}.")
+                raise
+        return found
+
+    def weights(self, modules: list[nn.Module], problem: Problem) -> dict[str, Tensor] | None:
+        """Parameters and buffers, stacked; None where ``problem.model`` does not make all of these models.
+
+        It must have their parameters, and give their losses on the first batch: layers without parameters may differ.
+        """
+        named = [named_tensors(module) for module in modules]
+        kinds = [{name: (tensor.shape, tensor.dtype) for name, tensor in each.items()} for each in named]
+        if any(kind != kinds[0] for kind in kinds):
+            return None
+        device, dtype = self._place(modules[0])
+        made = problem.model().to(device=device, dtype=dtype)
+        batch = first_part(next(self._batches(device, dtype)["train"].in_order()))
+        for module, own in zip(modules, named, strict=True):
+            if load_tensors(made, own) or not self._alike(made, module.to(device), batch):
+                return None
+        return {name: torch.stack([each[name].detach().cpu() for each in named]) for name in named[0]}
+
+    @torch.no_grad()
+    def _alike(self, one: nn.Module, other: nn.Module, batch: Any) -> bool:
+        losses = []
+        for module in (one, other):
+            models = Single(self._problem, module)
+            with models.evaluating():
+                losses.append(models.forward(batch)[0])
+        return torch.allclose(losses[0], losses[1], rtol=1e-4, equal_nan=True)
+
+    def _place(self, module: nn.Module) -> tuple[torch.device, torch.dtype]:
+        tensors = list(named_tensors(module).values())
+        device = self._device or next((tensor.device for tensor in tensors), torch.device("cpu"))
+        return device, next((tensor.dtype for tensor in tensors if tensor.is_floating_point()), torch.float32)
+
+    def _batches(self, device: torch.device, dtype: torch.dtype) -> dict[str, Batches]:
+        if (device, dtype) not in self._made:
+            self._made[device, dtype] = {
+                split: make_batches(
+                    split, getattr(self._problem, split), batch_size=self._size, device=device, dtype=dtype
+                )
+                for split in SPLITS
+                if split == "train" or getattr(self._problem, split) is not None
+            }
+        return self._made[device, dtype]
+
+
+def _as_list(models: Any) -> list[Any]:
+    rule = "'models' must be a list of modules, or of state dictionaries"
+    if isinstance(models, (nn.Module, Mapping, str)) or not isinstance(models, Iterable):
+        raise TypeError(f"{rule}. Got {type(models).__name__} instead; write [model] for one.")
+    found = list(models)
+    if not found:
+        raise ValueError(f"{rule}, not empty. Got none.")
+    if len(found) > MOST:
+        raise ValueError(f"'models' must be at most {MOST:,}, as a front holds no more. Got {len(found):,} instead.")
+    return found
+
+
+def _copied(model: Any, problem: Problem, k: int) -> nn.Module:
+    """A copy of a module, or one with the weights of a state dictionary."""
+    if isinstance(model, nn.Module):
+        if isinstance(model, nn.parallel.DistributedDataParallel) or any(map(is_sharded, model.parameters())):
+            found = type(model).__name__
+            raise TypeError(
+                f"'models' must be plain modules. Got a {found} in models[{k}]: write model.module for DDP."
+            )
+        lazy = [name for name, tensor in named_tensors(model).items() if is_lazy(tensor)]
+        if lazy:
+            raise ValueError(f"'models' must have been called once. Got lazy parameters in models[{k}], {lazy[:5]}.")
+        return copy_module(model)
+    if not isinstance(model, Mapping) or not all(isinstance(tensor, Tensor) for tensor in model.values()):
+        found = type(model).__name__
+        if isinstance(model, Mapping):
+            name, other = next((name, each) for name, each in model.items() if not isinstance(each, Tensor))
+            found = f"a dictionary with {type(other).__name__} under {name!r}"
+        raise TypeError(f"'models' must be modules, or state dictionaries of tensors. Got {found} in models[{k}].")
+    made = problem.model()
+    dtype = next((tensor.dtype for tensor in model.values() if tensor.is_floating_point()), None)
+    made = made if dtype is None else made.to(dtype)
+    try:
+        made.load_state_dict(dict(model))
+    except RuntimeError as error:
+        wrong = load_tensors(made, model)  # Front.state_dict has tied weights once, and all buffers
+        if wrong:
+            said = " ".join(str(error).split())
+            rule = "'models' must have the weights of 'problem.model'"
+            raise ValueError(f"{rule}. Got models[{k}], which differs in {wrong[:5]}: {said}") from None
+    return made

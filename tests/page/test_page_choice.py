@@ -247,3 +247,43 @@ def test_choices_go_by_validation_whatever_is_shown(show: Opened) -> None:
     settled(page)
     assert marked(page) == ("run", 2)
     assert "the balanced one on training" in text(page, "#lede")
+
+
+GIVEN = [[0.1, 0.9], [0.3, 0.4], [0.8, 0.2], [0.9, 0.9]]
+GIVEN_NAMES = ["alpha=0", "<b>bold</b> & $x$", "alpha=1", "the last one"]
+
+
+def test_solutions_go_by_the_names_that_they_were_given(show: Opened) -> None:
+    front = pm.Front.from_losses({"test": GIVEN}, tasks=["left", "right"], names=GIVEN_NAMES, method="by hand")
+    page = show(view_of(front, "mine", "runs/mine"))
+    best = front.select(max_regret=True).k
+    assert marked(page) == ("mine", best) == ("mine", 1)
+    lede = text(page, "#lede")
+    assert lede.startswith("4 solutions (by hand) on problem")
+    assert "marked is solution 1 (<b>bold</b> & $x$) of mine, the balanced one on test." in lede
+    assert text(page, "#chosen-name") == "Solution 1 (<b>bold</b> & $x$) of mine"
+    assert "Against its neighbour alpha=0: " in text(page, "#words")
+    assert text(page, "#plane .textpoint") == "<b>bold</b> & $x$"
+    assert not page.is_visible("#export"), "there are no weights"
+    assert not page.is_visible("#rays")
+    assert not page.is_visible("#log")
+    head = [text(page, f"#solutions th:nth-child({i})") for i in range(1, 7)]
+    assert head == ["run", "k", "name", "left loss on test", "right loss on test", "status on test"]
+    assert text(page, "#solutions tbody tr:nth-child(4)") == "mine3the last one0.90.9given, dominated"
+    page.locator("#next").click()
+    settled(page)
+    assert marked(page) == ("mine", 2)
+
+
+def test_fronts_with_and_without_preferences_share_a_page(show: Opened) -> None:
+    names = [f"task {i}" for i in range(5)]
+    front = pm.Front.from_losses([[float((i + k) % 3 + 1) for i in range(5)] for k in range(3)], tasks=names)
+    assert "given" in text(show(view_of(front, "given", "runs/given")), "#solutions")
+    given = pm.Front.from_losses({"val": GIVEN, "test": GIVEN}, tasks=["left", "right"], names=GIVEN_NAMES)
+    page = show(two()[0], view_of(given, "given", "runs/given"))
+    page.locator("#run-picker").select_option("given")
+    settled(page)
+    assert marked(page)[0] == "given"
+    assert not page.is_visible("#export")
+    assert "direction" in text(page, "#solutions thead")
+    assert text(page, "#solutions tbody tr:nth-child(8)").startswith("given0alpha=0–")

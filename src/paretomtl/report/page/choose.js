@@ -117,7 +117,7 @@ function moveSliders(view, split) {
     slider.disabled = alone;
     if (direction && document.activeElement !== slider) slider.value = placeOfAngle(view, split, (180 / Math.PI) * Math.atan2(direction[1], direction[0]));
     else if (choices.pick.how !== "direction" && direction) slider.value = placeOfAngle(view, split, (180 / Math.PI) * Math.atan2(direction[1], direction[0]));
-    if (direction) slider.setAttribute("aria-valuetext", `direction ${row(unit(direction), 2)}, subproblem ${view.subproblems[i]}`);
+    if (direction) slider.setAttribute("aria-valuetext", `direction ${row(unit(direction), 2)}, ${solutionWords(view, i)}`);
     fill("ticks", candidates(view, split).map((j) => {
       const tick = el("span", { class: j === i ? "tick on" : "tick" });
       tick.style.left = `${(100 * placeOfAngle(view, split, degreesAt(view, split, j))) / STEPS}%`;
@@ -154,17 +154,18 @@ function drawChosen() {
   const { view, i } = marked();
   const split = choosingSplit();
   byId("numbers").hidden = i === null;
-  byId("export").hidden = i === null || !["finished", "stopped"].includes(view.state); // there is a front to export from
+  byId("export").hidden = i === null || !["finished", "stopped"].includes(view.state) || !view.exports; // there are weights to export
   if (i === null) {
     fill("chosen", el("p", {}, "No solution is marked."));
     return;
   }
   fill("chosen",
-    el("h3", { id: "chosen-name" }, `Subproblem ${view.subproblems[i]}`, el("span", { class: "of" }, " of ", named(view.name, 40))),
-    el("p", { class: "hint" }, `${view.reading} ${row(view.preferences[i])}; ${standing(view, split, i)}.`),
+    el("h3", { id: "chosen-name" }, capital(solutionWords(view, i)), el("span", { class: "of" }, " of ", named(view.name, 40))),
+    el("p", { class: "hint" }, `${[preferenceWords(view, i), standing(view, split, i)].filter(Boolean).join("; ")}.`),
     el("p", { class: "hint" }, `Compared on ${splitName(split)}:`),
     el("ul", { class: "words", id: "words" }, sentences(view, split, i)),
-    choices.split === "test" ? el("p", { class: "hint", id: "not-by-test" }, `Charts show test. The choice goes by ${splitName(split)}, never by test.`) : null);
+    split === "test" ? el("p", { class: "hint" }, "There are no numbers but those on test: a choice made by them is one made on the test set.")
+      : choices.split === "test" ? el("p", { class: "hint", id: "not-by-test" }, `Charts show test. The choice goes by ${splitName(split)}, never by test.`) : null);
   const parts = commandFor(view, i).split(/ (?=--(?:k|export) )/);
   fill("command", parts.flatMap((part, at) => [at ? " " : "", el("span", { class: "part" }, part)]));
   fill("numbers", numbersOf(view, i));
@@ -188,11 +189,11 @@ function sentences(view, split, i) {
     if (pieces.length) said.push(el("li", {}, what, ": ", pieces.flatMap((piece, at) => (at ? [", ", ...piece] : piece)), "."));
   };
   if (i === middle) said.push(el("li", {}, "It is the balanced one: its largest regret is the smallest of this run."));
-  else if (middle !== null) compare(`Against the balanced one, ${view.subproblems[middle]}`, middle);
-  for (const j of neighbours(view, split, i)) if (j !== middle || i === middle) compare(`Against its neighbour ${view.subproblems[j]}`, j);
+  else if (middle !== null) compare(`Against the balanced one, ${briefly(view, middle)}`, middle);
+  for (const j of neighbours(view, split, i)) if (j !== middle || i === middle) compare(`Against its neighbour ${briefly(view, j)}`, j);
   const others = neighbours(view, split, i);
   if (!others.length) said.push(el("li", {}, "It is the only solution of this run to choose from."));
-  else if (others.includes(middle) && i !== middle) said.push(el("li", { class: "hint" }, `The balanced one, ${view.subproblems[middle]}, is its neighbour.`));
+  else if (others.includes(middle) && i !== middle) said.push(el("li", { class: "hint" }, `The balanced one, ${briefly(view, middle)}, is its neighbour.`));
   return said;
 }
 

@@ -43,7 +43,7 @@ function chartCurves() {
   byId("curves-section").hidden = !some;
   if (!some) return;
   const onVal = view.history.val ? "; lines with dots are on validation" : "";
-  fill("curves-hint", "Subproblem ", String(view.subproblems[i]), " of ", named(view.name), `, means over the training batches of each epoch${onVal}; thin: the other solutions of the run${keptWords(view, i)}.`);
+  fill("curves-hint", capital(solutionWords(view, i)), " of ", named(view.name), `, means over the training batches of each epoch${onVal}; thin: the other solutions of the run${keptWords(view, i)}.`);
   chart("losses", () => drawCurves("losses", "loss", choices.log));
   chart("weights", () => drawCurves("weights", "weight", false));
 }

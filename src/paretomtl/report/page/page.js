@@ -175,11 +175,12 @@ function drawControls() {
   const rays = pairs && payload.runs.some((view) => view.reading === "direction");
   const reference = commonReference();
   const far = Boolean(reference) && visibleRuns().some(({ view }) => view.subproblems.some((_, i) => isBeyond(view, choices.split, i)));
-  rebuild("controls", JSON.stringify([splits, choices.split, rays, choices.rays, far, choices.beyond, choices.log]), () => [
+  const curves = payload.runs.some((view) => view.history.epochs.length);
+  rebuild("controls", JSON.stringify([splits, choices.split, rays, choices.rays, far, choices.beyond, curves, choices.log]), () => [
     segmented("splits", "Values on", splits.map((split) => [split, splitName(split)]), choices.split, (split) => change({ split, brushes: {} })),
     rays ? box("rays", "Preferences and regions", choices.rays, (value) => change({ rays: value })) : null,
     far ? box("beyond", `Losses beyond ${row(reference, 2)}`, choices.beyond, (value) => change({ beyond: value })) : null,
-    box("log", "Logarithmic training losses", choices.log, (value) => change({ log: value })),
+    !curves ? null : box("log", "Logarithmic training losses", choices.log, (value) => change({ log: value })),
   ]);
   const names = availableNames();
   rebuild("axes", JSON.stringify([names, choices.x, choices.y]), () => ["y", "x"].map((side) => el("label", { class: "field" }, side === "x" ? "Across " : "Up ",
@@ -217,12 +218,16 @@ function drawHeader() {
   fill("lede", ledeOf());
   fill("notices", noticesOf().map((said) => el("p", { class: "notice" }, said)));
   fill("footer",
-    el("details", {}, el("summary", {}, "How to read this page"), READING.map((text) => el("p", {}, text))),
+    el("details", {}, el("summary", {}, "How to read this page"), [eachSolution(), ...READING].map((text) => el("p", {}, text))),
     el("p", {}, `Made ${payload.made} by paretomtl ${payload.version}.`));
 }
 
+function eachSolution() {
+  const wished = payload.runs.some((view) => view.reading !== "none");
+  return `Each solution is a trained model${wished ? ", one for each preference" : ""}. No solution is better than another in every task, except where one is called dominated.`;
+}
+
 const READING = [
-  "Each solution is a trained model, one for each preference. No solution is better than another in every task, except where one is called dominated.",
   "A direction is where the vector of losses is to point: a large part allows a large loss, so (0, 1) favours the first task. An importance is the opposite: a large part asks for a small loss. The region of a preference holds the loss vectors that are nearer to it than to any other preference.",
   "Choices go by validation, or by training where there is no such split, and never by test: a solution that was chosen on test would look better there than it is. Test is shown beside it.",
   "The balanced solution is the one whose largest regret is smallest. The regret in a task is how far a loss lies between the best and the worst of the front, from 0 to 1. Solutions with a loss above the run's reference point, such as diverged ones, are left out of it.",
@@ -234,14 +239,15 @@ function ledeOf() {
   const total = payload.runs.reduce((sum, view) => sum + view.subproblems.length, 0);
   const problems = [...new Set(payload.runs.map((view) => view.problem))];
   const tasks = payload.tasks.map((task, t) => [t === 0 ? "" : t === payload.tasks.length - 1 ? " and " : ", ", named(task, 30)]).flat();
-  const runs = payload.runs.length === 1 ? ["one run of ", named(payload.runs[0].method)] : [counted(payload.runs.length, "run")];
-  const start = [counted(total, "solution"), " of ", ...runs, " on ", named(problems.join(", "), 60), total === 1 ? ", a trade-off between " : ", each a different trade-off between ", ...tasks];
+  const [first, ...others] = payload.runs;
+  const runs = others.length ? [" of ", counted(payload.runs.length, "run")] : first.seed === null ? [" (", named(first.method), ")"] : [" of one run of ", named(first.method)];
+  const start = [counted(total, "solution"), ...runs, " on ", named(problems.join(", "), 60), total === 1 ? ", a trade-off between " : ", each a different trade-off between ", ...tasks];
   if (mark.i === null) return [...start, "; none is marked yet."];
   const { how, direction } = choices.pick;
   let why = "the balanced one";
   if (how === "direction") why = `nearest to the direction ${row(unit(direction), 2)} of the losses`;
   if (how === "solution" && mark.view.subproblems[mark.i] === choices.pick.k) why = "which you picked";
-  return [...start, "; marked is ", el("strong", {}, `subproblem ${mark.view.subproblems[mark.i]}`), " of ", named(mark.view.name), `, ${why} on ${splitName(choosingSplit())}.`];
+  return [...start, "; marked is ", el("strong", {}, solutionWords(mark.view, mark.i)), " of ", named(mark.view.name), `, ${why} on ${splitName(choosingSplit())}.`];
 }
 
 function noticesOf() {
@@ -267,7 +273,7 @@ function frontNotices(view) {
   if (lost === count) return [["No solution of ", named(view.name), ` has finite losses on ${splitName(split)}: there is nothing to draw or to choose.`]];
   const notes = lost ? [[`${counted(lost, "solution")} of `, named(view.name), ` ${lost === 1 ? "has" : "have"} losses on ${splitName(split)} that are not finite, and ${lost === 1 ? "is" : "are"} left out.`]] : [];
   const best = candidates(view, split);
-  if (best.length === 1 && count - lost > 1) notes.push([`Subproblem ${view.subproblems[best[0]]} dominates all other solutions of `, named(view.name), ` on ${splitName(split)}: there is no trade-off to choose.`]);
+  if (best.length === 1 && count - lost > 1) notes.push([`${capital(solutionWords(view, best[0]))} dominates all other solutions of `, named(view.name), ` on ${splitName(split)}: there is no trade-off to choose.`]);
   const better = payload.runs.find((other) => other !== view && other.values[split] && isBeaten(view, other, split));
   if (better) notes.push(["Every solution of ", named(view.name), " is dominated by one of ", named(better.name), ` on ${splitName(split)}.`]);
   return notes;

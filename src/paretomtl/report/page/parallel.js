@@ -100,7 +100,7 @@ function parallelLine(line, split, scales, at, tip) {
 
 function tipLines(view, split, i) {
   const rows = Object.entries(view.values[split]).map(([name, values]) => el("div", {}, named(labelOf(name), 32), ` on ${splitName(split)}: ${shown(values[i])}`));
-  return [el("strong", {}, named(view.name), `, ${view.subproblems[i]}`), el("div", {}, `${view.reading} ${row(view.preferences[i])}`), ...rows, el("div", {}, standing(view, split, i))];
+  return [el("strong", {}, named(view.name), `, ${briefly(view, i)}`), el("div", {}, preferenceWords(view, i)), ...rows, el("div", {}, standing(view, split, i))];
 }
 
 function parallelControls() {

@@ -20,8 +20,8 @@ function hasRays(view, x, y) {
 }
 
 function hoverText(view, split, i) {
-  const lines = [`<b>${plain(view.name)}, ${view.subproblems[i]}</b>`];
-  lines.push(`${view.reading} ${row(view.preferences[i])}`);
+  const lines = [`<b>${plain(view.name)}, ${view.names ? plain(view.names[i]) : view.subproblems[i]}</b>`];
+  if (view.reading !== "none") lines.push(preferenceWords(view, i));
   for (const [name, values] of Object.entries(view.values[split])) lines.push(`${plain(labelOf(name), 32)} on ${splitName(split)}: ${shown(values[i])}`);
   lines.push(standing(view, split, i));
   return lines.join("<br>");
@@ -144,7 +144,7 @@ function markTraces(split, x, y, small) {
   if (!isFinitePoint(point)) return [];
   return [{
     x: [point[0]], y: [point[1]], mode: "markers+text", hoverinfo: "skip", cliponaxis: false,
-    text: [small ? "" : `<b>${view.subproblems[i]}</b>`], textposition: "bottom left", textfont: { color: ink("ink"), size: 14 },
+    text: [small ? "" : `<b>${view.names ? plain(view.names[i], 20) : view.subproblems[i]}</b>`], textposition: "bottom left", textfont: { color: ink("ink"), size: 14 },
     marker: { symbol: "circle-open", size: small ? 14 : 20, color: ink("ink"), line: { width: 2 } },
   }];
 }

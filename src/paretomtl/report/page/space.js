@@ -70,7 +70,7 @@ function drawSpace(names) {
     const at = lossesAt(view, split, i);
     traces.push({
       type: "scatter3d", mode: "markers+text", hoverinfo: "skip", x: [at[0]], y: [at[1]], z: [at[2]],
-      text: [`<b>${view.subproblems[i]}</b>`], textfont: { color: ink("ink"), size: 14 },
+      text: [`<b>${view.names ? painted(view.names[i], 20) : view.subproblems[i]}</b>`], textfont: { color: ink("ink"), size: 14 },
       marker: { symbol: "circle-open", size: 12, color: ink("ink"), line: { width: 3 } },
     });
   }

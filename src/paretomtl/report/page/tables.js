@@ -45,6 +45,9 @@ function leadColumns(cell) {
   return [
     { key: "run", label: "run", value: ({ view }) => view.name, cell: ({ view, r }) => el("span", { class: "run" }, swatch(r), named(view.name, 36)) },
     number("k", "k", null, ({ view, i }) => view.subproblems[i], cell),
+    ...(payload.runs.some((view) => view.names) ? [
+      { key: "name", label: "name", value: ({ view, i }) => (view.names ? view.names[i] : null), cell: ({ view, i }) => (view.names ? named(view.names[i], 36) : "–") },
+    ] : []),
   ];
 }
 
@@ -55,7 +58,9 @@ function solutionColumns(values) {
   const region = ({ view, i }) => (regionAt(view, i) === null ? null : Number(regionAt(view, i)));
   return [
     ...leadColumns(pickButton),
-    { key: "preference", label: preferenceLabel(), value: ({ view, i }) => view.preferences[i][0], cell: ({ view, i }) => el("span", { class: "vector" }, row(view.preferences[i], 2)) },
+    ...(payload.runs.some((view) => view.reading !== "none") ? [
+      { key: "preference", label: preferenceLabel(), value: ({ view, i }) => view.preferences[i][0] ?? null, cell: ({ view, i }) => (view.reading === "none" ? "–" : el("span", { class: "vector" }, row(view.preferences[i], 2))) },
+    ] : []),
     ...values,
     { key: "status", label: "status", split, value: ({ view, i }) => statusWords(view, split, i), cell: ({ view, i }) => statusWords(view, split, i) },
     ...(payload.runs.some((view) => view.in_region) ? [
@@ -66,7 +71,7 @@ function solutionColumns(values) {
 }
 
 function preferenceLabel() {
-  const readings = [...new Set(payload.runs.map((view) => view.reading))];
+  const readings = [...new Set(payload.runs.map((view) => view.reading).filter((reading) => reading !== "none"))];
   return readings.length === 1 ? readings[0] : "preference";
 }
 
@@ -76,7 +81,7 @@ function statusWords(view, split, i) {
 
 function pickButton({ view, r, i }) {
   const pressed = isMarked({ view, i });
-  return el("button", { type: "button", class: "pick", "data-key": `pick-${r}-${i}`, "aria-pressed": String(pressed), "aria-label": `Mark subproblem ${view.subproblems[i]} of ${view.name}` }, String(view.subproblems[i]));
+  return el("button", { type: "button", class: "pick", "data-key": `pick-${r}-${i}`, "aria-pressed": String(pressed), "aria-label": `Mark ${solutionWords(view, i)} of ${view.name}` }, String(view.subproblems[i]));
 }
 
 function drawSolutions() {
@@ -89,7 +94,7 @@ function drawSolutions() {
     if (!isKept(view, choices.split, i)) made.classList.add("out");
     return made;
   };
-  const [own, beside] = [valueColumns(split), tableSplits().includes("test") ? valueColumns("test") : []];
+  const [own, beside] = [valueColumns(split), tableSplits().filter((other) => other !== split).flatMap((other) => valueColumns(other))];
   const together = own.length + beside.length <= BESIDE;
   table("solutions", solutionColumns(together ? [...own, ...beside] : own), rows, wire);
   byId("test-section").hidden = together;
@@ -100,18 +105,21 @@ function drawRuns() {
   const splits = tableSplits();
   const count = (list) => list.filter(Boolean).length;
   const many = (view, list) => (list ? `${count(list)} of ${view.subproblems.length}` : "–");
+  const trained = payload.runs.some((view) => view.seed !== null);
   const columns = [
     { key: "run", label: "run", value: ({ view }) => view.name, cell: ({ view, r }) => el("span", { class: "run" }, swatch(r), named(view.name, 36)) },
     { key: "problem", label: "problem", value: ({ view }) => view.problem, cell: ({ view }) => named(view.problem, 28) },
     { key: "method", label: "method", value: ({ view }) => view.method, cell: ({ view }) => named(view.method, 28) },
-    number("seed", "seed", null, ({ view }) => view.seed),
+    ...(trained ? [number("seed", "seed", null, ({ view }) => view.seed)] : []),
     ...splits.map((split) => number(`hypervolume-${split}`, "hypervolume", split, ({ view }) => view.hypervolume[split] ?? null)),
     ...splits.map((split) => number(`best-${split}`, "not dominated", split, ({ view }) => count(view.nondominated[split] || []), ({ view }) => many(view, view.nondominated[split]))),
-    number("region", "in region", "train", ({ view }) => (view.in_region ? count(view.in_region.train || []) : null), ({ view }) => many(view, view.in_region && view.in_region.train)),
-    number("epoch", "epochs", null, ({ view }) => view.epoch),
-    number("seconds", "time", null, ({ view }) => view.seconds, ({ view }) => clock(view.seconds)),
-    { key: "state", label: "state", value: ({ view }) => view.state, cell: ({ view }) => view.state },
-    { key: "strategy", label: "trained", value: ({ view }) => view.strategy, cell: ({ view }) => el("span", { class: "strategy" }, view.strategy) },
+    ...(!trained ? [] : [
+      number("region", "in region", "train", ({ view }) => (view.in_region ? count(view.in_region.train || []) : null), ({ view }) => many(view, view.in_region && view.in_region.train)),
+      number("epoch", "epochs", null, ({ view }) => view.epoch),
+      number("seconds", "time", null, ({ view }) => view.seconds, ({ view }) => clock(view.seconds)),
+      { key: "state", label: "state", value: ({ view }) => view.state, cell: ({ view }) => view.state },
+      { key: "strategy", label: "trained", value: ({ view }) => view.strategy, cell: ({ view }) => el("span", { class: "strategy" }, view.strategy) },
+    ]),
   ];
   table("runs", columns, payload.runs.map((view, r) => ({ view, r })), (made) => made);
   const references = [...new Set(payload.runs.filter((view) => isNumber(view.hypervolume[splits[0]])).map((view) => row(view.reference)))];

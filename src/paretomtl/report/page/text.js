@@ -50,6 +50,26 @@ function painted(text, length = LONG) {
   return short(text, length).replace(/</g, "<\u2060");
 }
 
+// What a solution is called: the name that the user gave it, or its number.
+function briefly(view, i, length = 40) {
+  return view.names ? `\u2068${short(view.names[i], length)}\u2069` : String(view.subproblems[i]);
+}
+
+// The same in a sentence. Models that were trained elsewhere have no subproblems.
+function solutionWords(view, i) {
+  const noun = view.seed === null ? "solution" : "subproblem";
+  return `${noun} ${view.subproblems[i]}${view.names ? ` (${briefly(view, i)})` : ""}`;
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+// What a solution was trained for, such as "direction (0.6, 0.8)"; nothing without preferences.
+function preferenceWords(view, i) {
+  return view.reading === "none" ? "" : `${view.reading} ${row(view.preferences[i])}`;
+}
+
 function isNumber(value) {
   return typeof value === "number" && Number.isFinite(value);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +255,15 @@ def test_a_view_says_what_is_not_there() -> None:
     assert view["preferences"] == [[]] * 4
     assert json.loads(json.dumps(payload_of([view], None)))["runs"] == [view]
     assert "alpha=0.1" in page_text(payload_of([view, view_of(front_of(ROWS), "trained", "runs/trained")]))
+
+
+def test_the_examples_of_the_documentation_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "other-fronts.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {})
+    printed = capsys.readouterr().out
+    assert "Front of 4 solutions: digits, loss weights" in printed
+    assert "Solution 2 (alpha=0.3): its largest regret" in printed
+    assert "Solution 2 (alpha=0.3)" in call("select", "runs/loss-weights", "--max-regret")

@@ -159,6 +159,48 @@ def test_a_table_is_read_by_its_columns() -> None:
     assert front.metrics["val"]["accuracy"].tolist() == [0.5, 0.6]
 
 
+def test_a_file_is_read_by_every_command(tmp_path: Path) -> None:
+    """What pandas wrote, and what people write; a front of it is that of its numbers."""
+    path = tmp_path / "sweep.csv"
+    path.write_text('\ufeffname, left,right,higher:f1\r\na,0.1,0.9,0.5\r\n\r\n"b, c",0.5,5e-1,\r\n', encoding="utf-8")
+    front = pm.Front.load(path)
+    assert str(front) == str(pm.Front.from_table(str(path)))
+    assert (front.problem, front.tasks, front.names) == ("sweep", ("left", "right"), ("a", "b, c"))
+    assert front.losses["val"].tolist() == [[0.1, 0.9], [0.5, 0.5]]
+    assert front.better == {"f1": "higher"}
+    assert front.metrics["val"]["f1"].isnan().tolist() == [False, True]
+    assert "b, c" in call("show", path)
+    assert call("select", path, "--max-regret").startswith("Solution ")
+    assert call("report", path, "--out", tmp_path / "page.html").startswith("Written")
+    assert "a front that has losses alone" in call("select", path, "--k", 0, "--save", tmp_path / "x", code=2)
+    pd.DataFrame(ROWS, columns=["left", "right"], index=NAMES).to_csv(path)
+    assert pm.Front.load(path).names == tuple(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("left,right\n1,2\n1,x\n", "Got 'x' in line 3, column 'right', not a number"),
+        ("left,right\n1,2\n1\n", "with 2 columns. Got 1 in line 3"),
+        ("left,right\n1,nan\n", "'losses' must be finite. Got nan for 'right' in row 0"),
+        ("left,right\n1,\n", "Got '' in line 2, column 'right'"),
+        ("left,right\n", "one for each model. Got 1 lines"),
+        ("", "Got 0 lines"),
+        ("left;right\n1;2\n", "with commas between the columns. Got 'left;right'"),
+        ("left,left\n1,2\n", "distinct columns. Got 'left' twice"),
+        ("name,left,right\na,1,2\na,1,2\n", "'names' must be distinct"),
+        ("left\n1\n", "a trade-off needs two tasks"),
+        ('left,right\n"1,2\n', "which is CSV in UTF-8"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "sweep.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"sweep.csv' must be a table of losses.*{said}"):
+        pm.Front.load(tmp_path / "sweep.csv")
+    with pytest.raises(FileNotFoundError):
+        pm.Front.load(tmp_path / "other.csv")
+
+
 def test_metrics_are_by_name_or_by_split() -> None:
     splits = {"val": ROWS, "test": ROWS}
     front = given(splits, metrics={"test": {"f1": range(4)}}, better={"f1": "higher"})

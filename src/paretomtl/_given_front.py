@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor, nn
 
+from paretomtl._csv_front import read_table
 from paretomtl._front_fields import SPLITS
 from paretomtl._given_fields import (
     better_by_name,
@@ -21,6 +23,7 @@ from paretomtl._given_fields import (
     reference_point,
     task_names,
 )
+from paretomtl._paths import as_path
 
 if TYPE_CHECKING:
     from paretomtl.problems import Problem
@@ -93,6 +96,22 @@ class GivenFronts:
             reference=reference,
             status=["given"] * count,
         )
+
+    @classmethod
+    def from_table(cls, path: str | Path) -> Self:
+        """A front from a CSV file; :meth:`Front.load` and all commands read such files, too.
+
+        Args:
+            path: the file, whose first line names the columns: ``name`` is that of the model, ``higher:NAME`` and
+                ``lower:NAME`` are metrics by what is better, and every other column is the loss of a task. Losses count
+                as measured on validation.
+        """
+        place = as_path("path", path)
+        arguments = read_table(place)
+        try:
+            return cls.from_losses(arguments.pop("losses"), **arguments)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"'{place}' must be a table of losses: {error}") from None
 
     @classmethod
     def from_models(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl import _bounds, _selection
+from paretomtl._csv_front import is_table
 from paretomtl._extras import require
 from paretomtl._front_file import read_front, write_front
 from paretomtl._front_models import model_of, warn_of_modules, weights_of
@@ -334,15 +335,18 @@ class Front(GivenFronts):
 
     @classmethod
     def load(cls, path: str | Path, problem: Problem | None = None) -> Front:
-        """Read a front that :meth:`save` wrote, or a run's folder.
+        """Read a front that :meth:`save` wrote, a run's folder, or a table of losses.
 
         Args:
-            path: the folder.
+            path: the folder, or a ``.csv`` file with a line for each model and a column for each task.
             problem: whose models :meth:`model` makes; without it the weights are still there.
         """
         if problem is not None and not (hasattr(problem, "tasks") and hasattr(problem, "model")):
             raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
-        fields = read_front(as_path("path", path), None if problem is None else tuple(problem.tasks))
+        place = as_path("path", path)
+        if is_table(place):
+            return cls.from_table(place)
+        fields = read_front(place, None if problem is None else tuple(problem.tasks))
         return cls._made(fields, None if problem is None else problem.model)
 
     @classmethod

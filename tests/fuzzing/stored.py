@@ -43,6 +43,7 @@ def _front() -> pm.Front:
         ideal=(0.0, 0.0),
         strategy="sequential",
         measured={"cosines": torch.zeros(3, 2)},
+        names=("first", "second", "third"),
     )
     full = replace(
         front,
@@ -58,7 +59,7 @@ def use_front(front: pm.Front, folder: Path) -> None:
     assert repr(front)
     for split in (None, *front.losses):
         assert json.dumps(summary(front, folder, split))
-    for k in front.subproblems:
+    for k in front.subproblems if front.parameters else ():
         assert front.state_dict(k).keys() == front.parameters.keys()
     assert len(front.status) == len(front) == len(front.losses[front.ranking_split])
     try:
@@ -75,6 +76,23 @@ def fronts() -> Format:
     (models,) = (path for path in files if path.startswith("models"))
     changes = [("front.json", as_json)] * 5 + [("front.json", mutate)] * 2 + [(models, mutate), (models, tensor_file)]
     return Format("front", files, lambda folder: use_front(pm.Front.load(folder), folder), tuple(changes), 100)
+
+
+def given_fronts() -> Format:
+    """The folder of a front of losses alone."""
+    files = made(lambda folder: pm.Front.from_losses([[0.2, 0.9], [0.5, 0.5]], tasks=["a", "b"]).save(folder))
+    changes = [("front.json", as_json)] * 5 + [("front.json", mutate)]
+    return Format("given-front", files, lambda folder: use_front(pm.Front.load(folder), folder), tuple(changes), 30)
+
+
+def loss_tables() -> Format:
+    """A table of losses as text."""
+    text = b'name,left,right,higher:f1\r\nfirst,0.2,0.9,0.5\n"a, b",0.5,5e-1,\n'
+
+    def load(folder: Path) -> None:
+        use_front(pm.Front.load(folder / "a.csv"), folder)
+
+    return Format("loss-table", {"a.csv": text}, load, (("a.csv", mutate),), 30)
 
 
 def tensors() -> Format:
@@ -260,5 +278,20 @@ def options() -> Format:
 
 
 STORED = [
-    *(fronts, tensors, checkpoints, configurations, manifests, runs, examined, watched, logs, asked, rows, options),
+    *(
+        fronts,
+        given_fronts,
+        loss_tables,
+        tensors,
+        checkpoints,
+        configurations,
+        manifests,
+        runs,
+        examined,
+        watched,
+        logs,
+        asked,
+        rows,
+        options,
+    ),
 ]

@@ -14,7 +14,10 @@ from paretomtl.report import write_page
 @clean_errors
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or of stored fronts.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Folders of runs or of stored fronts, or .csv files of losses.", show_default=False
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Of the page; the problem if left out.")] = None,

@@ -100,9 +100,10 @@ def test_a_printed_front_shows_test_beside_the_split_that_ranks() -> None:
     assert max(map(len, repr(many).splitlines())) <= 84
 
 
-def test_a_stored_front_without_training_losses_is_refused(tmp_path: Path) -> None:
-    """Test alone would leave nothing to rank by."""
+def test_a_front_of_test_losses_alone_ranks_by_them(tmp_path: Path) -> None:
+    """Nothing else was given, and every number says that it is on test."""
     found = front("val", "test")
     dataclasses.replace(found, losses={"test": found.losses["test"]}, metrics={}).save(tmp_path)
-    with pytest.raises(ValueError, match="no front has such losses"):
-        pm.Front.load(tmp_path)
+    loaded = pm.Front.load(tmp_path)
+    assert (loaded.ranking_split, loaded.shown_splits) == ("test", ("test",))
+    assert "on test" in loaded.select(importance=[1, 1]).reason

@@ -50,7 +50,7 @@ def test_a_folder_without_a_front(here: Path, words: tuple[str, ...]) -> None:
         "runs/ona": "'runs/ona', which is not there. Did you mean 'runs/one'?",
         "nothing": "'nothing', which is not there. Runs here: runs/one.",
         "empty": "'empty', which has neither a run nor a front in it.",
-        "file": "'file', which is a file.",
+        "file": "'file', which is a file, and no .csv file of losses.",
         "half": "'half', which has an unfinished run: the command that began it goes on with --resume, and watch",
     }.items():
         assert rule + found in refused(words[0], run, *words[1:])

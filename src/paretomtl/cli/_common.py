@@ -70,6 +70,12 @@ ProblemArgument = Annotated[
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run's folder, or that of a stored front.", show_default=False)
 ]
+FrontArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", help="A run's folder, that of a stored front, or a .csv file of losses.", show_default=False
+    ),
+]
 ProblemSettings = Annotated[
     list[str] | None,
     typer.Option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from paretomtl._csv_front import is_table
 from paretomtl._files import check_writable
 from paretomtl._lookup import nearest
 from paretomtl._opening import exists
@@ -19,7 +20,9 @@ def load_front(run: Path) -> Front:
 
 
 def check_run(run: Path) -> None:
-    """Refuse what is no folder of a run or front."""
+    """Refuse what is neither the folder of a run or front nor a table of losses."""
+    if is_table(run) and exists(run):
+        return
     if exists(run / "front.json") or exists(run / "front" / "front.json"):
         return
     if exists(run / "config.json"):
@@ -27,7 +30,7 @@ def check_run(run: Path) -> None:
     elif run.is_dir():
         found = "has neither a run nor a front in it"
     elif exists(run):
-        found = "is a file"
+        found = "is a file, and no .csv file of losses"
     else:
         found = "is not there"
     raise FileNotFoundError(f"'RUN' must be the folder of a front or run. Got '{run}', which {found}.{_known(run)}")
@@ -39,8 +42,9 @@ def check_target(option: str, path: Path | None) -> None:
         return
     if path.is_dir():
         raise ValueError(f"'{option}' must be a file. Got '{path}', which is a folder.")
+    there = next((folder for folder in path.absolute().parents if folder.exists()), path.parent)
     try:
-        check_writable(option, path.parent)
+        check_writable(option, there)  # folders that are not there yet are made with the file
     except ValueError:
         raise ValueError(f"'{option}' must be in a folder that can be written. Got '{path}' instead.") from None
 

@@ -14,8 +14,8 @@ from paretomtl._terminal import text_console
 from paretomtl.cli._ask import ask, at_terminal
 from paretomtl.cli._common import (
     NOTHING_FITS,
+    FrontArgument,
     ProblemSettings,
-    RunArgument,
     clean_errors,
     complete_problem,
     numbers_of,
@@ -30,7 +30,7 @@ from paretomtl.front import Front
 
 @clean_errors
 def select(
-    run: RunArgument,
+    run: FrontArgument,
     direction: Annotated[
         str | None,
         typer.Option(help="Nearest to this direction of the losses, such as 1,2; more allows more."),

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from paretomtl._splits import training_split
 from paretomtl._terminal import text_console
-from paretomtl.cli._common import RunArgument, clean_errors, print_json
+from paretomtl.cli._common import FrontArgument, clean_errors, print_json
 from paretomtl.cli._places import check_target, load_front
 from paretomtl.cli._tables import print_front
 from paretomtl.front import Front, quick_hypervolume
@@ -17,7 +17,7 @@ from paretomtl.training import plain_numbers
 
 @clean_errors
 def show(
-    run: RunArgument,
+    run: FrontArgument,
     split: Annotated[
         str | None,
         typer.Option(help="train, val or test; val, or train where there is none, if left out, with test beside it."),

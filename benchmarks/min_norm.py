@@ -61,7 +61,7 @@ def training_situation(device: str) -> tuple[Tensor, Tensor, Tensor]:
     """What training makes: correlated gradients, losses away from their regions, the main phase's active rows."""
     g = torch.Generator().manual_seed(0)
     jacobian = torch.randn(SUBPROBLEMS, TASKS, 50, generator=g) + 0.7 * torch.randn(SUBPROBLEMS, 1, 50, generator=g)
-    rows = core.region_rows(preferences.even(SUBPROBLEMS, TASKS))
+    rows = core.region_rows(preferences.lattice_or_energy(SUBPROBLEMS, TASKS))
     values = core.constraint_values(rows, torch.rand(SUBPROBLEMS, TASKS, generator=g))
     eye = torch.eye(TASKS, dtype=torch.float64).expand(SUBPROBLEMS, TASKS, TASKS)
     allowed = torch.cat([torch.ones(SUBPROBLEMS, TASKS, dtype=torch.bool), core.active_main(values, rows, 0.1)], 1)

@@ -80,7 +80,7 @@ def calls_of(tasks: int, device: str) -> dict[str, Callable[[], Any]]:
     """The ways to make one step of one model."""
     batch = images, targets = batch_of(tasks, device)
     made = groups(pm.ParetoMTL(initial_steps=0), tasks, 5, device, stacked=False)[2:3]
-    weigher = pm.ParetoMTL(initial_steps=0).bind(pm.preferences.even(5, tasks), index=2)
+    weigher = pm.ParetoMTL(initial_steps=0).bind(pm.preferences.lattice_or_energy(5, tasks), index=2)
     model = LeNet(tasks).to(device)
     parameters, optimizer = list(model.parameters()), sgd(model.named_parameters())
 

@@ -1,5 +1,15 @@
 """Preference vectors ``[K, m]``: unit, non-negative, float64. A preference is the direction of the loss vector."""
 
-from paretomtl.core._preferences import around, biased, even, extreme, lattice, random, validate
+from paretomtl.core._preferences import (
+    around,
+    biased,
+    even,
+    extreme,
+    lattice,
+    lattice_or_energy,
+    random,
+    usual_count,
+    validate,
+)
 
-__all__ = ["around", "biased", "even", "extreme", "lattice", "random", "validate"]
+__all__ = ["around", "biased", "even", "extreme", "lattice", "lattice_or_energy", "random", "usual_count", "validate"]

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+import paretomtl as pm
 from paretomtl import preferences
+from paretomtl.core._preferences import lattice_or_energy_rows
 
 
 def check(vectors: Tensor, count: int, tasks: int) -> None:
@@ -39,13 +41,63 @@ def test_even_sets_of_any_size(count: int, tasks: int) -> None:
     vectors = preferences.even(count, tasks)
     check(vectors, count, tasks)
     assert torch.equal(vectors, preferences.even(count, tasks))
-    if count >= tasks and tasks > 2:
-        assert (vectors @ torch.eye(tasks, dtype=torch.float64) == 1).any(0).all(), "the corners are among them"
+    middle = torch.full((tasks,), tasks**-0.5, dtype=torch.float64)
+    if tasks > 2 and count != tasks:
+        assert (vectors - middle).abs().amax(-1).min() < 1e-15, "the middle is among them"
+    if tasks > 2 and count > tasks:
+        assert (vectors @ torch.eye(tasks, dtype=torch.float64) == 1).any(0).all(), "so are the corners"
+        others = count - tasks - 1
+        inside = 1 + min(others // 2, tasks * (tasks - 1))
+        assert (vectors > 0.4 * middle).all(-1).sum() >= inside, "every second of the others asks for no zero"
+    if 1 < count < tasks:
+        torch.testing.assert_close(vectors[0], middle, rtol=0, atol=1e-15)
+
+
+def test_as_many_vectors_as_tasks_are_one_compromise_for_each() -> None:
+    """Half way between its axis and the middle: axes alone would ask for losses of zero, and for no compromise."""
+    for tasks in (3, 5):
+        vectors, axes, middle = preferences.even(tasks, tasks), torch.eye(tasks).double(), preferences.even(1, tasks)[0]
+        assert (vectors > 0).all()
+        assert torch.equal(vectors.argmax(-1), torch.arange(tasks))
+        torch.testing.assert_close((vectors * axes).sum(-1), vectors @ middle)
+
+
+@pytest.mark.parametrize(("tasks", "count"), [(2, 5), (3, 15), (4, 25), (7, 25)])
+def test_the_usual_number_covers_the_middle(tasks: int, count: int) -> None:
+    for name in ("pareto-mtl", "linear"):
+        method = pm.methods.resolve_method(name)
+        assert method.usual_count(tasks) == count
+        shares = method.spread(count, tasks)
+        shares = shares / shares.sum(-1, keepdim=True)
+        torch.testing.assert_close(
+            (shares - 1 / tasks).abs().amax(-1).min(), torch.zeros(()).double(), rtol=0, atol=1e-12
+        )
+        assert (shares > 0).all(-1).sum() >= count / 3
+    assert pm.methods.MGDA().usual_count(tasks) == 5, "more starts cover nothing"
+    assert pm.methods.SingleTask().usual_count(tasks) == tasks
+
+
+@pytest.mark.parametrize(("tasks", "count"), [(3, 15), (3, 50), (4, 25), (5, 25), (6, 25)])
+def test_the_middle_costs_little_of_the_distance(tasks: int, count: int) -> None:
+    """The least angle between two vectors stays near that of a layout that knows nothing else."""
+    before, now = (nearest_angle(make(count, tasks)) for make in (preferences.lattice_or_energy, preferences.even))
+    assert now.min() > 2 / 3 * before.min()
+    assert now.max() < 2 * now.min()
+
+
+@pytest.mark.parametrize(("count", "tasks"), [(1, 3), (7, 2), (15, 3), (7, 3)])
+def test_rows_of_stored_studies_keep_their_bits(count: int, tasks: int) -> None:
+    """They are handed over before they have unit length, which gives the same bits as making them so at once."""
+    vectors = preferences.lattice_or_energy(count, tasks)
+    if count > 1 and tasks > 2:
+        assert torch.equal(preferences.validate(lattice_or_energy_rows(count, tasks)), vectors)
+    else:
+        assert torch.equal(preferences.even(count, tasks), vectors)
 
 
 @pytest.mark.parametrize(("count", "tasks"), [(3, 3), (15, 3), (10, 4), (21, 6)])
 def test_das_dennis_where_the_number_fits(count: int, tasks: int) -> None:
-    vectors = preferences.even(count, tasks)
+    vectors = preferences.lattice_or_energy(count, tasks)
     shares = vectors / vectors.sum(-1, keepdim=True)
     steps = {(3, 3): 1, (15, 3): 4, (10, 4): 2, (21, 6): 2}[count, tasks]
     torch.testing.assert_close(shares * steps, (shares * steps).round(), rtol=0, atol=1e-12)

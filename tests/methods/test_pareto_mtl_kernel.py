@@ -47,12 +47,12 @@ def make_method(tasks: int, options: dict[str, Any]) -> ParetoMTL:
     return ParetoMTL(**{**options, **own})
 
 
-even = functools.cache(preferences.even)
+lattice_or_energy = functools.cache(preferences.lattice_or_energy)
 
 
 def make_state(method: ParetoMTL, count: int, tasks: int, seed: int) -> State:
     g = torch.Generator().manual_seed(seed)
-    return method.init(even(count, tasks) + 0.01 * torch.rand(count, tasks, generator=g))
+    return method.init(lattice_or_energy(count, tasks) + 0.01 * torch.rand(count, tasks, generator=g))
 
 
 def make_step(kind: str, state: State, seed: int, *, broken: bool, **more: Any) -> Step:

@@ -65,7 +65,7 @@ def test_a_convex_front_is_covered_by_both(condition: float) -> None:
 def test_three_tasks() -> None:
     problem = pm.problems.synthetic(tasks=3)
     assert problem.truth is not None
-    front = fit(pm.ParetoMTL(initial_steps=200), 15, epochs=300, problem=problem)
+    front = fit(pm.ParetoMTL(initial_steps=200), pm.preferences.lattice_or_energy(15, 3), epochs=300, problem=problem)
     nearest = (problem.truth.front(2000) @ front.preferences.T).argmax(-1)
     meets_front = torch.bincount(nearest, minlength=15) > 0
     assert torch.equal(front.in_region(), meets_front), "every region that the front meets, and no other"

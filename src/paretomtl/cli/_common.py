@@ -82,10 +82,11 @@ ProblemSettings = Annotated[
         "--with", metavar="NAME=VALUE", help="An argument of the problem, such as recipe=paper; may be repeated."
     ),
 ]
-Preferences = Annotated[int | None, typer.Option(help="How many models; 5, one per task for single-task.")]
+USUAL_COUNT = "5 for two tasks, 15 for three, 25 for more; one per task for single-task, 5 for mgda and other starts"
+Preferences = Annotated[int | None, typer.Option(help=f"How many models; if left out, {USUAL_COUNT}.")]
 PreferenceVectors = Annotated[
     str | None,
-    typer.Option(help="How many models (5, one per task for single-task), or which: vectors such as 1,0:0.7,0.7:0,1."),
+    typer.Option(help=f"How many models, or which: vectors such as 1,0:0.7,0.7:0,1. If left out, {USUAL_COUNT}."),
 ]
 Epochs = Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")]
 BatchSize = Annotated[int | None, typer.Option(help="The problem's recipe if left out.")]

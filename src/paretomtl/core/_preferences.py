@@ -11,36 +11,96 @@ from torch import Tensor
 
 from paretomtl.core._shapes import as_rows, as_whole, check_count, check_tasks, is_number
 
+_INNER = 0.5  # of the entries of the middle: the least ones of vectors that are kept off the boundary
 _DUPLICATE = 1e-4  # vectors closer than this share a region up to rounding
+
+
+def usual_count(tasks: int) -> int:
+    """How many vectors to begin with, by the number of tasks; docs/how-many.md says what more of them buy.
+
+    Example:
+        >>> [usual_count(tasks) for tasks in (2, 3, 4, 10)]
+        [5, 15, 25, 25]
+    """
+    check_tasks("tasks", tasks)
+    return {2: 5, 3: 15}.get(tasks, 25)
 
 
 def even(count: int, tasks: int) -> Tensor:
     r"""Evenly spread vectors: the paper's default (section 4.2.3).
 
     For two tasks :math:`(\cos\frac{k\pi}{2(K-1)}, \sin\frac{k\pi}{2(K-1)})` with :math:`k = 0, \dots, K-1`, from the
-    axis of the first loss to that of the second. For more tasks the lattice of Das and Dennis when it has exactly
-    ``count`` points; otherwise points of least Riesz energy on the positive part of the sphere, with its corners kept
-    when ``count >= tasks``. A single vector is the diagonal. The same arguments always give the same vectors.
+    axis of the first loss to that of the second. For more tasks, by the number of vectors:
+
+    - One vector is the middle, :math:`(1, \dots, 1) / \sqrt m`, for any number of tasks.
+    - Fewer than tasks: the middle first, and the others spread around it.
+    - As many as tasks: one vector per task, half way between its axis and the middle.
+    - More than tasks: the axes, the middle, and the others spread between them. Every second one of the others, up to
+      m (m - 1), has no entry below half of that of the middle: least energy alone would drive nearly all vectors to
+      the boundary, where they ask for losses of zero.
+
+    "Spread" means least Riesz energy on the positive part of the sphere. The same arguments always give the same
+    vectors. :func:`lattice_or_energy` is the layout without a middle.
 
     Example:
         >>> even(3, tasks=2)
         tensor([[1.0000, 0.0000],
                 [0.7071, 0.7071],
                 [0.0000, 1.0000]], dtype=torch.float64)
+        >>> even(6, tasks=4)[4]  # after the four axes
+        tensor([0.5000, 0.5000, 0.5000, 0.5000], dtype=torch.float64)
     """
     check_count("count", count)
     check_tasks("tasks", tasks)
+    middle = _unit(torch.ones(1, tasks, dtype=torch.float64))
     if count == 1:
-        return _unit(torch.ones(1, tasks, dtype=torch.float64))
+        return middle
     if tasks == 2:
         angle = torch.linspace(0.0, math.pi / 2, count, dtype=torch.float64)
         return torch.stack([angle.flip(0).sin(), angle.sin()], -1)
+    axes = torch.eye(tasks, dtype=torch.float64)
+    if count == tasks:
+        return _unit(axes + middle)  # of unit length both: the sum halves the angle
+    fixed = middle if count < tasks else torch.cat([axes, middle])
+    others = count - len(fixed)
+    if others == 0:
+        return fixed
+    number = torch.arange(others)[:, None]
+    # In few dimensions many vectors fill the inside by themselves, and would be crowded there.
+    inside = (number % 2 == 1) & (number < 2 * tasks * (tasks - 1))
+    return _unit(_least_energy(fixed, others, torch.where(inside, _INNER * middle, 0.0)))
+
+
+def lattice_or_energy(count: int, tasks: int) -> Tensor:
+    """Vectors as far apart as possible, most of them on the boundary: the layout of stored studies.
+
+    For three tasks and more, the lattice of Das and Dennis when it has exactly ``count`` points; otherwise points of
+    least Riesz energy on the positive part of the sphere, with its corners kept when ``count >= tasks``. Neither need
+    hold the middle. One vector, and two tasks, are as in :func:`even`.
+
+    Example:
+        >>> lattice_or_energy(3, tasks=3)
+        tensor([[1., 0., 0.],
+                [0., 1., 0.],
+                [0., 0., 1.]], dtype=torch.float64)
+    """
+    return even(count, tasks) if count == 1 or tasks == 2 else _unit(lattice_or_energy_rows(count, tasks))
+
+
+def lattice_or_energy_rows(count: int, tasks: int) -> Tensor:
+    """The rows of :func:`lattice_or_energy` before they have unit length: :func:`validate` makes the same bits of them.
+
+    For three tasks and more.
+    """
+    check_count("count", count)
+    check_tasks("tasks", tasks)
     divisions = 1
     while math.comb(divisions + tasks - 1, tasks - 1) < count:
         divisions += 1
     if math.comb(divisions + tasks - 1, tasks - 1) == count:
-        return _unit(lattice(divisions, tasks))
-    return _energy_spread(count, tasks)
+        return lattice(divisions, tasks)
+    corners = torch.eye(tasks, dtype=torch.float64)[: tasks if count >= tasks else 0]
+    return _least_energy(corners, count - len(corners))
 
 
 def extreme(tasks: int, *, balanced: bool = False) -> Tensor:
@@ -93,7 +153,11 @@ def biased(count: int, direction: Tensor | Sequence[float], *, concentration: fl
     target = validate(as_rows("direction", direction)[None], name="direction")[0]
     if not is_number(concentration) or not 0.0 <= concentration < 1.0:
         raise ValueError(f"'concentration' must be at least 0 and under 1. Got {concentration!r} instead.")
-    start = even(count, target.shape[0])
+    return drawn_towards(even(count, target.shape[0]), target, concentration)
+
+
+def drawn_towards(start: Tensor, target: Tensor, concentration: float) -> Tensor:
+    """Vectors ``[K, m]`` moved along great circles towards one of them ``[m]``, by a share of their angles."""
     angle = (start @ target).clamp(-1.0, 1.0).acos()[:, None]
     share = torch.where(angle > 1e-9, ((1 - concentration) * angle).sin() / angle.sin(), 1 - concentration)
     towards = torch.where(angle > 1e-9, (concentration * angle).sin() / angle.sin(), concentration)
@@ -191,17 +255,22 @@ def _unit(rows: Tensor) -> Tensor:
     return torch.nn.functional.normalize(rows, dim=-1)
 
 
-def _energy_spread(count: int, tasks: int, iterations: int = 400) -> Tensor:
-    """Vectors of least energy ``Σ 1 / distance^m``, by projected gradient steps whose length shrinks to zero."""
-    corners = torch.eye(tasks, dtype=torch.float64)[: tasks if count >= tasks else 0]
-    moving = random(count - len(corners), tasks, seed=0)
+def _least_energy(fixed: Tensor, count: int, least: Tensor | None = None, iterations: int = 400) -> Tensor:
+    """Fixed vectors and so many of least energy ``Σ 1 / distance^m`` among them, before these have unit length.
+
+    Projected gradient steps, whose length shrinks to zero; ``least`` bounds the entries from below, 0 if left out.
+    """
+    tasks = fixed.shape[-1]
+    floor = fixed.new_zeros(()) if least is None else least
+    moving = raw = random(count, tasks, seed=0)
     for iteration in range(iterations):
-        rows = torch.cat([corners, moving])
+        rows = torch.cat([fixed, moving])
         away = moving[:, None, :] - rows[None, :, :]
         distance = away.square().sum(-1, keepdim=True).sqrt()
         force = torch.where(distance > 0, away / distance.clamp_min(1e-12) ** (tasks + 2), 0.0).sum(1)
         force = force - (force * moving).sum(-1, keepdim=True) * moving
         nearest = torch.where(distance > 0, distance, torch.inf).amin(1)
         length = 0.3 * nearest * (1 - iteration / iterations)
-        moving = _unit((moving + length * force / force.norm(dim=-1, keepdim=True).clamp_min(1e-12)).clamp_min(0.0))
-    return torch.cat([corners, moving])
+        raw = (moving + length * force / force.norm(dim=-1, keepdim=True).clamp_min(1e-12)).clamp_min(floor)
+        moving = _unit(raw)
+    return torch.cat([fixed, raw])

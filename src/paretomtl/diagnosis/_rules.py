@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from paretomtl.core._preferences import usual_count
 from paretomtl.diagnosis._evidence import conflicts, task_gaps
 from paretomtl.diagnosis._missing import MARGIN, listed, pair_name, what_is_missing
 from paretomtl.diagnosis._proposal import between, even_factors
@@ -47,11 +48,6 @@ class Verdict:
     again: tuple[tuple[str, int], ...] | None = None
 
 
-def usual_preferences(tasks: int) -> int:
-    """How many preferences to begin with, by the number of tasks (docs/how-many.md)."""
-    return {2: 5, 3: 15, 4: 25, 5: 25, 6: 25}.get(tasks, 15)
-
-
 def judge(found: Diagnosis) -> Verdict:
     """The verdict; the first rule that fits decides, and only by what seeds bear."""
     scale, why_scale = _scaling(found)
@@ -75,7 +71,7 @@ def judge(found: Diagnosis) -> Verdict:
     if trouble:
         word, text = "unclear", " ".join(trouble)
     elif worse and (pairs or trade_off):
-        word, count = "front", usual_preferences(len(found.tasks))
+        word, count = "front", usual_count(len(found.tasks))
         directions, factors = _proposed(found, scale, count)
         count = len(directions) or count
         why = f"gradients of {pairs} conflict, and" if pairs else "gradients hardly conflict, but over all epochs"

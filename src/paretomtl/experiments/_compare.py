@@ -16,6 +16,7 @@ from paretomtl._files import check_writable, file_name
 from paretomtl._paths import as_path
 from paretomtl._significance import reach_of
 from paretomtl._splits import ranking_split
+from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_count
 from paretomtl.experiments._choices import FIT_OPTIONS, choose_methods, option_text, other_than_default
 from paretomtl.experiments._compare_rows import best_losses, check_ranked, finite_points, read_row, row_of, rows_split
@@ -59,7 +60,8 @@ def compare(
         problem: what to train; methods are ranked on its validation split, or on training where there is none.
         methods: their names, as :func:`paretomtl.methods.resolve_method` takes them, or methods.
         seeds: how many, from 0 on.
-        preferences: how many models each; those of "single-task" are one per task.
+        preferences: how many models each, by default 5 for two tasks, 15 for three and 25 for more; those of
+            "single-task" are one per task.
         problem_settings: what the problem was made with, so that results of another one are told apart.
         folder: where rows are kept; a method and seed that is there already is not trained again. Rows of another
             problem are refused, though it has the same name: data, model, metrics and first losses are compared. So are
@@ -124,6 +126,8 @@ def compare(
     have = {(row["method"], row["seed"]) for row in rows}
     wanted = [(name, seed) for name in names for seed in range(seeds)]
     runs = [run for run in wanted if run not in have]
+    if preferences is None:  # the same number for all, those included that would take fewer
+        preferences = vectors.usual_count(len(problem.tasks))
     fronts: dict[str, Front] = {}
     errors: list[FailedRun] = []
     done = len(wanted) - len(runs)

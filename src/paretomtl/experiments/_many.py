@@ -11,6 +11,7 @@ from torch import Tensor
 
 from paretomtl import preferences
 from paretomtl._extras import require
+from paretomtl.core._preferences import drawn_towards
 from paretomtl.experiments._statistics import column, mean, plus_minus
 from paretomtl.experiments._store import Row, numbers
 from paretomtl.experiments._study import Claim, Size
@@ -33,7 +34,7 @@ class ManyCell:
         count: the number of vectors.
         seeds: how many.
         steps: of gradient descent, half of them for the initial phase at most.
-        gathered: how far even vectors are drawn towards the diagonal, see :func:`paretomtl.preferences.biased`.
+        gathered: how far vectors are drawn towards the diagonal, as by :func:`paretomtl.preferences.biased`.
     """
 
     tasks: int
@@ -45,7 +46,8 @@ class ManyCell:
     @property
     def vectors(self) -> Tensor:
         """The preference vectors."""
-        return preferences.biased(self.count, [1.0] * self.tasks, concentration=self.gathered)
+        start, middle = preferences.lattice_or_energy(self.count, self.tasks), preferences.even(1, self.tasks)[0]
+        return drawn_towards(start, middle, self.gathered)
 
     @property
     def method(self) -> ParetoMTL:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from paretomtl import preferences
 from paretomtl._extras import require
+from paretomtl.core._preferences import drawn_towards
 from paretomtl.experiments._store import Row, numbers
 from paretomtl.experiments._study import Claim, Size, judge
 from paretomtl.front import Front
@@ -106,7 +107,8 @@ def cells(size: Size = "full") -> list[SyntheticCell]:
     until_feasible = ParetoMTL(initial_steps=200)
     released = ParetoMTL(initial_steps=200, release_steps=100)
     sets = [preferences.even(5, 2), preferences.even(8, 2), preferences.biased(5, [1.0, 2.0])]
-    gathered = preferences.biased(15, [1.0, 1.0, 1.0], concentration=0.6)
+    three = preferences.lattice_or_energy(15, 3)
+    gathered = drawn_towards(three, preferences.even(1, 3)[0], 0.6)
     study = [
         SyntheticCell("convergence", RandomSearch(), 100, 300, learning_rate=0.5, seeds=1),
         SyntheticCell("convergence", MGDA(), 10, 300),
@@ -117,9 +119,9 @@ def cells(size: Size = "full") -> list[SyntheticCell]:
         SyntheticCell("plateau", until_feasible, 10, 300, seeds=100),
         SyntheticCell("plateau", until_feasible, 10, 300, seeds=100, half=0.3),
         *[SyntheticCell("preferences", until_feasible, vectors, 300) for vectors in sets],
-        SyntheticCell("three objectives", until_feasible, preferences.even(15, 3), 300, tasks=3),
+        SyntheticCell("three objectives", until_feasible, three, 300, tasks=3),
         SyntheticCell("three objectives", until_feasible, gathered, 300, tasks=3),
-        SyntheticCell("three objectives, released", released, preferences.even(15, 3), 400, tasks=3),
+        SyntheticCell("three objectives, released", released, three, 400, tasks=3),
         *[
             SyntheticCell("difficulty", method, 10, epochs, learning_rate=step / ratio, ratio=ratio)
             for ratio, epochs in ((1.0, 300), (2.0, 300), (10.0, 1000), (50.0, 1000))

@@ -161,6 +161,12 @@ class TaskCell:
         if self.random:
             assert isinstance(rows, int)
             return torch.stack([vector_sets.random(rows, tasks, seed=seed) for seed in seeds])
+        if isinstance(rows, int) and rows > 1 and tasks > 2 and self.method in ("pareto-mtl", "linear"):
+            spread = vector_sets.lattice_or_energy_rows(rows, tasks)  # what stored rows were trained with
+            if self.method == "pareto-mtl":
+                return spread
+            directions = vector_sets.lattice_or_energy(rows, tasks)
+            return directions / directions.sum(-1, keepdim=True)
         return torch.tensor(rows, dtype=torch.float64) if isinstance(rows, tuple) else rows
 
     def _row(self, front: Front, problem: Problem, method: Method, at_once: int) -> Row:

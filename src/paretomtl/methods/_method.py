@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._cuda import may_launch
+from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import (
     as_rows,
     as_whole,
@@ -93,8 +94,8 @@ class Method(ABC):
         """The rows ``[K, m]`` that a bare number of preferences stands for."""
 
     def usual_count(self, tasks: int) -> int:
-        """How many rows to train where the user does not say."""
-        return 5
+        """How many rows to train where the user does not say: what covers a front (docs/how-many.md), or 5 starts."""
+        return 5 if self.reading == "start" else vectors.usual_count(tasks)
 
     @abstractmethod
     def init(self, preferences: Tensor) -> State:

@@ -63,8 +63,9 @@ def fit(
     Args:
         problem: models, losses and data; for a problem without data an epoch is one step.
         method: a name such as "pareto-mtl", or a configured :class:`~paretomtl.methods.Method`.
-        preferences: how many, spread as the method does by default (5, or one per task for "single-task"); or the rows
-            ``[K, m]`` themselves: directions of the loss vector for Pareto MTL, importances for linear scalarization.
+        preferences: how many, spread as the method does by default; or the rows ``[K, m]`` themselves: directions of
+            the loss vector for Pareto MTL, importances for linear scalarization. If left out, 5 for two tasks, 15 for
+            three and 25 for more; one per task for "single-task", and 5 for methods whose rows are starts.
         epochs: how long to train. This, ``batch_size``, ``optimizer`` and ``scheduler`` come from the problem's recipe
             where they are left out.
         batch_size: for tensors and Datasets; a DataLoader has its own.

@@ -93,7 +93,21 @@ def front_text(front: Front) -> str:
             lines.append(row + "".join(f" {values[i]:{_COLUMN - 1}.4g}" for _, _, values in columns) + end)
     if len(splits) > 1 and not all(kept):
         lines.append(dominated_note(front.ranking_split))
+    if front.scale is not None:
+        lines.append(scaling_text(front))
     return "\n".join([*lines, *(f"  remark: {remark}" for remark in front.remarks)])
+
+
+def scaling_text(front: Front) -> str:
+    """A sentence on the factors of the losses in training; empty where there were none."""
+    if front.scale is None:
+        return ""
+    if not bool((front.scale == front.scale[:1]).all()):
+        return "Losses were scaled by factors of each model's own, front.scale, before they were weighed."
+    if bool((front.scale == 1).all()):
+        return "Losses were weighed as they are: the factors of their scale are 1."
+    values = ", ".join(f"{1 / factor:.3g}" for factor in front.scale[0].tolist())
+    return f"Losses were divided by ({values}) before they were weighed."
 
 
 def _width(group: Group) -> int:

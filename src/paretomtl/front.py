@@ -16,7 +16,7 @@ from paretomtl._csv_front import is_table
 from paretomtl._extras import require
 from paretomtl._front_file import read_front, write_front
 from paretomtl._front_models import model_of, warn_of_modules, weights_of
-from paretomtl._front_table import front_text
+from paretomtl._front_table import front_text, scaling_text
 from paretomtl._given_front import GivenFronts
 from paretomtl._paths import as_path
 from paretomtl._selection import Choice, Wish
@@ -44,7 +44,8 @@ class Front(GivenFronts):
         preferences: all rows ``[K, m]``; ``[K, 0]`` without any.
         subproblems: which of them were trained, in the order of everything below.
         losses: by split, ``[K, m]``, of the models in eval mode on the whole split.
-        scale: the factors ``[K, m]`` by which losses were multiplied before regions were decided; None for none.
+        scale: the factors ``[K, m]`` by which losses were multiplied before regions or weights were decided; None for
+            none.
         ideal: the point that losses were counted from before that; None for zero.
         status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite"; of
             models that were trained elsewhere "given", "evaluated" or "non-finite".
@@ -381,6 +382,10 @@ class Front(GivenFronts):
         if self.reading != "direction":
             those = "this front has none" if self.reading == "none" else f"those of '{self.method}' are not"
             raise ValueError(f"{what} need preferences that are directions; {those}.")
+
+    def scaling(self) -> str:
+        """A sentence on the factors of the losses in training; empty where there were none."""
+        return scaling_text(self)
 
     def __repr__(self) -> str:
         return escaped(front_text(self))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 import paretomtl as pm
-from paretomtl.methods import GradNorm, ParetoMTL, Step, Uncertainty
+from paretomtl.methods import METHODS, MGDA, GradNorm, Linear, Method, ParetoMTL, Step, TorchJD, Uncertainty
 
 VECTORS = pm.preferences.even(3, 2)
 BALANCING = ("running", "gradnorm", "uncertainty")
@@ -185,3 +186,86 @@ def test_regions_of_a_front_are_counted_from_the_ideal_point() -> None:
     assert dataclasses.replace(front, losses=losses, scale=ones).in_region().tolist() == [False, True, False]
     moved = dataclasses.replace(front, losses=losses, scale=ones, ideal=(0.0, 1.0))
     assert moved.in_region().tolist() == [True, False, False]
+
+
+TORCHJD: list[tuple[str, dict[str, Any]]] = [("UPGrad", {}), ("UW", {}), ("STCH", {"mu": 0.1}), ("PBI", {"theta": 5.0})]
+MAKERS: list[Any] = [*METHODS.values(), *(functools.partial(TorchJD, name, options) for name, options in TORCHJD)]
+
+
+def weights_of(method: Method, sequence: list[Step]) -> list[Tensor]:
+    """Of two models, which "single-task" has for two tasks."""
+    state = method.init(torch.eye(2, dtype=torch.float64) if method.name == "single-task" else VECTORS[:2] + 0.1)
+    found = []
+    for step in sequence:
+        assert step.gramian is not None
+        two = dataclasses.replace(step, losses=step.losses[:2], gramian=step.gramian[:2])
+        weights, state = method.weigh(two, state)
+        found.append(weights)
+    return found
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_given_factors_give_the_steps_of_scaled_losses(make: Any) -> None:
+    """The weights of L are c times those of c L: the same step, for every method."""
+    c = torch.tensor([0.25, 30.0]).double()
+    found = weights_of(make(scale=tuple(c.tolist())), steps(6))
+    expected = weights_of(make(), steps(6, unit=c))
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, c * theirs)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("scale", ["first", "auto"])
+def test_units_do_not_matter_to_any_method(make: Any, scale: str) -> None:
+    """Nor to "auto", where losses differ by much in both units."""
+    units = torch.tensor([[1000.0, 0.01], [0.001, 500.0]]).double()
+    first, second = (weights_of(make(scale=scale), steps(6, unit=unit)) for unit in units)
+    for mine, theirs in zip(first, second, strict=True):
+        torch.testing.assert_close(units[0] * mine, units[1] * theirs)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_without_different_units_automatic_is_the_method_itself(make: Any) -> None:
+    for mine, theirs in zip(weights_of(make(scale="auto"), steps(6)), weights_of(make(), steps(6)), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_every_method_counts_from_an_ideal_point(make: Any) -> None:
+    ideal, worst = torch.tensor([0.05, 0.1]).double(), torch.tensor([2.0, 30.0]).double()
+    c = 1 / (worst - ideal)
+    method, given = make(scale=(tuple(ideal.tolist()), tuple(worst.tolist()))), steps(4)
+    plain = [dataclasses.replace(s, losses=c * (s.losses - ideal), gramian=c[:, None] * s.gramian * c) for s in given]
+    assert method.ideal == tuple(ideal.tolist())
+    for mine, theirs in zip(weights_of(method, given), weights_of(make(), plain), strict=True):
+        torch.testing.assert_close(mine, c * theirs)
+
+
+@pytest.mark.parametrize("method", [ParetoMTL(scale="auto"), MGDA(scale="auto"), Linear(scale="auto")])
+def test_automatic_waits_for_tasks_without_labels(method: Method) -> None:
+    """Factors stay 1 until losses are known that differ; then they are those of all first losses."""
+    late = torch.tensor([True, False])
+    given = steps(4, unit=torch.tensor([1.0, 4000.0]).double())
+    given[:2] = [dataclasses.replace(s, present=late, losses=s.losses.where(late, torch.nan)) for s in given[:2]]
+    state, factors = method.init(VECTORS), list[Tensor]()
+    for step in given:
+        _, state = method.weigh(step, state)
+        scale = method.scale_of(state)
+        assert scale is not None
+        factors.append(scale)
+    assert (factors[1] == 1).all()
+    torch.testing.assert_close(factors[-1], 1 / torch.stack([given[0].losses[:, 0], given[2].losses[:, 1]], -1))
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "pareto-mtl"])
+def test_balancing_first_is_refused_where_nothing_is_spread_then(name: str) -> None:
+    for kind in BALANCING:
+        with pytest.raises(ValueError, match=rf"'scale' of '{name}' must be one of .*'pareto-mtl' alone does"):
+            METHODS[name](scale=kind)  # type: ignore[call-arg]
+
+
+def test_an_option_that_is_off_does_not_show() -> None:
+    """Stored rows name methods by their text."""
+    assert repr(MGDA()) == "MGDA(rescale=False)"
+    assert repr(MGDA(scale="auto")) == "MGDA(rescale=False, scale='auto')"
+    assert (repr(Linear()), pm.methods.in_words(Linear(scale="auto"))) == ("Linear()", "Linear(scale='auto')")

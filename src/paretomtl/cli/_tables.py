@@ -110,6 +110,8 @@ def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
     wished = [Column(front.reading, rows, text=len(front.tasks) > 3)] if front.reading != "none" else []
     first = [*named, *wished, Column("status", words, text=True)]
     print_tables(console, Column("k", [str(k) for k in front.subproblems]), first, kinds)
+    if front.scale is not None:
+        console.print(front.scaling(), style="dim", highlight=False)
     if "infeasible" in front.status:
         console.print("infeasible: the losses on train lie outside of the region of its preference.", style="dim")
     if not all(kept):

@@ -11,12 +11,11 @@ from paretomtl.core._preferences import usual_count
 from paretomtl.diagnosis._evidence import conflicts, task_gaps
 from paretomtl.diagnosis._missing import MARGIN, listed, pair_name, what_is_missing
 from paretomtl.diagnosis._proposal import between, even_factors
+from paretomtl.methods._units import DIFFER, largest_ratio, ratio_in_words
 
 if TYPE_CHECKING:
     from paretomtl.diagnosis._diagnosis import Diagnosis
 
-SCALES = 10.0
-"""Losses or gradient norms that differ by more than this factor want to be scaled."""
 LEARNT = 0.02
 """A task that its own network lowers by less than this share of the loss at the start has not learnt."""
 
@@ -119,35 +118,25 @@ def judge(found: Diagnosis) -> Verdict:
 
 def _scaling(found: Diagnosis) -> tuple[str | None, str]:
     """What to scale by, and why."""
-    large, small, ratio = _largest_ratio([found.first.abs().tolist(), found.last.abs().tolist()])
-    if ratio > SCALES:
+    large, small, ratio = largest_ratio([found.first.abs().tolist(), found.last.abs().tolist()])
+    if ratio > DIFFER:
         return "first", (
-            f"Scale the losses: that of {found.tasks[large]} is {_factor(ratio)} times that of {found.tasks[small]}, "
-            "at the start and at the end."
+            f"Scale the losses: that of {found.tasks[large]} is {ratio_in_words(ratio)} times that of "
+            f"{found.tasks[small]}, at the start and at the end."
         )
     return None, ""
 
 
 def _lopsided(found: Diagnosis) -> str:
     """What to say where losses compare, and gradients do not; nothing where both do."""
-    large, small, ratio = _largest_ratio([found.norms.tolist()])
-    if ratio <= SCALES or _scaling(found)[0] is not None:
+    large, small, ratio = largest_ratio([found.norms.tolist()])
+    if ratio <= DIFFER or _scaling(found)[0] is not None:
         return ""
     return (
-        f"Gradients of {found.tasks[large]} are {_factor(ratio)} times as long as those of {found.tasks[small]}: equal "
-        "weights train mostly the former. Pareto MTL needs no scale for that, as its step weighs short gradients more."
+        f"Gradients of {found.tasks[large]} are {ratio_in_words(ratio)} times as long as those of "
+        f"{found.tasks[small]}: equal weights train mostly the former. Pareto MTL needs no scale for that, as its step "
+        "weighs short gradients more."
     )
-
-
-def _largest_ratio(rows: Sequence[Sequence[float]]) -> tuple[int, int, float]:
-    """The pair of tasks of which one is larger in all rows, by the largest factor that holds in all."""
-    best = (0, 0, 1.0)
-    for i in range(len(rows[0])):
-        for j in range(len(rows[0])):
-            ratio = min(row[i] / row[j] if row[j] > 0 else math.nan for row in rows)
-            if all(row[j] > 0 for row in rows) and ratio > best[2]:
-                best = i, j, ratio
-    return best
 
 
 def _trouble(found: Diagnosis) -> list[str]:
@@ -244,7 +233,3 @@ def _how_to_scale(scale: str, factors: Sequence[float] | None) -> str:
         return f'Use ParetoMTL(scale="{scale}"), or --set scale={scale}.'
     text = ",".join(f"{factor:g}" for factor in factors)
     return f"Preferences are for losses times {text}: use ParetoMTL(scale=({text})), or --set scale={text}."
-
-
-def _factor(ratio: float) -> str:
-    return f"{ratio:.2g}" if ratio < 100 else f"{float(f'{ratio:.2g}'):.0f}" if ratio < 1e6 else f"{ratio:.0e}"

@@ -9,20 +9,12 @@ from torch import Tensor
 
 from paretomtl.methods._gradnorm import GradNorm
 from paretomtl.methods._method import Method, Seen, State
+from paretomtl.methods._scale import first_factors
 from paretomtl.methods._uncertainty import Uncertainty
 
 _BALANCERS: dict[str, Method] = {"gradnorm": GradNorm(), "uncertainty": Uncertainty()}
 _PREFIX = "balance."
 _DECAY = 0.95  # of the running mean
-
-BALANCING = ("running", *_BALANCERS)
-"""What can decide the factors of the losses in the first steps, in which all tasks are trained together."""
-
-
-def first_factors(known: Tensor, losses: Tensor, present: Tensor) -> Tensor:
-    """Factors that are known, and one over each loss that is seen for the first time; zero: not known yet."""
-    settled = (known > 0) | ~present | (losses == 0)
-    return torch.where(settled, known, 1.0 / losses.abs().clamp_min(1e-300))
 
 
 def init_balance(kind: str, preferences: Tensor) -> State:

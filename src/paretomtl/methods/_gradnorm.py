@@ -8,11 +8,13 @@ import torch
 from torch import Tensor
 
 from paretomtl.core._shapes import check_positive, is_number
-from paretomtl.methods._method import Method, Reading, Seen, State, uniform
+from paretomtl.methods._method import Reading, Seen, State, uniform
+from paretomtl.methods._scale import Scale
+from paretomtl.methods._scaled import ScaledMethod
 
 
-@dataclass(frozen=True)
-class GradNorm(Method):
+@dataclass(frozen=True, repr=False)
+class GradNorm(ScaledMethod):
     r"""GradNorm (Chen et al. 2018, equations 1 and 2): weights that pull the tasks' gradient norms together.
 
     Task i has the weighted norm :math:`G_i = w_i \|\nabla L_i\|`, the mean of which is :math:`\bar G`, and the inverse
@@ -27,6 +29,8 @@ class GradNorm(Method):
     Args:
         asymmetry: the strength of the pull towards equal training rates, the paper's α.
         learning_rate: the length of a step of the weights.
+        scale: factors of the losses, as for :class:`MGDA`. Training rates know no units, but weights move too slowly to
+            make up for units that differ by much.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -38,6 +42,7 @@ class GradNorm(Method):
 
     asymmetry: float = 1.5
     learning_rate: float = 0.025
+    scale: Scale | None = None
 
     name: ClassVar[str] = "gradnorm"
     needs_gramian: ClassVar[bool] = True
@@ -47,11 +52,12 @@ class GradNorm(Method):
         if not is_number(self.asymmetry) or not math.isfinite(self.asymmetry):
             raise ValueError(f"'asymmetry' must be a finite number. Got {self.asymmetry!r} instead.")
         check_positive("learning_rate", self.learning_rate)
+        self._check_scale()
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return uniform(count, tasks)
 
-    def init(self, preferences: Tensor) -> State:
+    def _init(self, preferences: Tensor) -> State:
         return {
             "weights": torch.ones(preferences.shape, dtype=torch.float64),
             "first": torch.zeros(preferences.shape, dtype=torch.float64),  # zero: not seen yet

@@ -9,15 +9,22 @@ from torch import Tensor
 
 from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_count, check_tasks
-from paretomtl.methods._method import Method, Reading, Seen, State
+from paretomtl.methods._method import Reading, Seen, State
+from paretomtl.methods._scale import Scale
+from paretomtl.methods._scaled import ScaledMethod
 
 
-@dataclass(frozen=True)
-class Linear(Method):
+@dataclass(frozen=True, repr=False)
+class Linear(ScaledMethod):
     r"""Linear scalarization with fixed weights, the paper's grid search (section 3.2, equation 2).
 
     The K rows are importances, non-negative and scaled to sum to m. A bare number stands for a grid on the simplex,
     evenly spaced for two tasks; for more, the even preference vectors, scaled to sum to one.
+
+    Args:
+        scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for
+            :class:`ParetoMTL`. Importances weigh the scaled losses: equal ones weigh cents and a cross-entropy alike.
+            It is the scaled losses whose weights sum to m.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -29,9 +36,14 @@ class Linear(Method):
                 [0., 2.]])
     """
 
+    scale: Scale | None = None
+
     name: ClassVar[str] = "linear"
     needs_gramian: ClassVar[bool] = False
     reading: ClassVar[Reading] = "importance"
+
+    def __post_init__(self) -> None:
+        self._check_scale()
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         if tasks == 2 and count > 1:
@@ -40,14 +52,14 @@ class Linear(Method):
         directions = vectors.even(count, tasks)
         return directions / directions.sum(-1, keepdim=True)
 
-    def init(self, preferences: Tensor) -> State:
+    def _init(self, preferences: Tensor) -> State:
         return {"weights": importances(preferences)}
 
     def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
         return state["weights"], state
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RandomSearch(Linear):
     """Linear scalarization with weights drawn uniformly from the simplex, the paper's random search (section 2)."""
 
@@ -61,11 +73,15 @@ class RandomSearch(Linear):
         return share / share.sum(-1, keepdim=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SingleTask(Linear):
     """One model per task, trained on its own loss alone: the paper's single-task baseline (section 6). K equals m."""
 
     name: ClassVar[str] = "single-task"
+
+    @property
+    def minds_units(self) -> bool:
+        return False  # for one task alone, a factor is a learning rate
 
     def usual_count(self, tasks: int) -> int:
         return tasks
@@ -78,7 +94,7 @@ class SingleTask(Linear):
             )
         return torch.eye(tasks, dtype=torch.float64)
 
-    def init(self, preferences: Tensor) -> State:
+    def _init(self, preferences: Tensor) -> State:
         weights = importances(preferences)
         if not bool(((weights > 0).sum(-1) == 1).all()):
             raise ValueError(f"'preferences' must be one task each for 'single-task'. Got {weights.tolist()} instead.")

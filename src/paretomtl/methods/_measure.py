@@ -13,18 +13,22 @@ NEGATIVE = -1e-3
 """A cosine under this counts as negative; what is nearer to zero may be rounding."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plain(Linear):
     """Fixed weights of which the largest is 1, in place of weights that sum to m: a task weighs as much in any row."""
 
     name: ClassVar[str] = "plain"
 
-    def init(self, preferences: Tensor) -> State:
+    @property
+    def minds_units(self) -> bool:
+        return False  # a diagnosis says what there is to say
+
+    def _init(self, preferences: Tensor) -> State:
         weights = importances(preferences)
         return {"weights": weights / weights.amax(-1, keepdim=True)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measure(Plain):
     r"""Equal weights, and on the way the cosines of the task gradients, from the Gramian C.
 
@@ -53,8 +57,8 @@ class Measure(Plain):
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return uniform(count, tasks)
 
-    def init(self, preferences: Tensor) -> State:
-        state = super().init(preferences)
+    def _init(self, preferences: Tensor) -> State:
+        state = super()._init(preferences)
         rows, tasks = preferences.shape
         for name in ("cosines", "negative", "pairs"):
             state[name] = torch.zeros(rows, 3, tasks, tasks, dtype=torch.float64)

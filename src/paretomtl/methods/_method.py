@@ -105,6 +105,10 @@ class Method(ABC):
     def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
         """Weights ``[K, m]`` and the next state."""
 
+    def _weigh_in_units(self, step: Seen, state: State) -> tuple[Tensor, State]:
+        """The same for losses as they come; a method that scales them overrides it."""
+        return self._weigh(step, state)
+
     def _weigh_by_kernel(self, step: Step, state: State) -> tuple[Tensor, State] | None:
         """What :meth:`weigh` returns, by a kernel for a CUDA device; None where there is none for this."""
         return None
@@ -136,7 +140,7 @@ class Method(ABC):
             gramian = step.losses.new_zeros(()) if step.gramian is None else step.gramian.detach()
             gramian = gramian.double().expand(*step.losses.shape, tasks)
             sound = Seen(step.losses.detach().double(), gramian, present, step.number, step.total, precision)
-            weights, after = self._weigh(sound, state)
+            weights, after = self._weigh_in_units(sound, state)
             return weights.to(step.losses.dtype), after
         losses = torch.where(present, step.losses.detach().double(), 0.0)
         valid = losses.isfinite().all(-1, keepdim=True) & present.any(-1, keepdim=True)
@@ -147,7 +151,8 @@ class Method(ABC):
             valid = valid & gramian.isfinite().flatten(1).all(-1, keepdim=True)
             gramian = torch.where(valid[..., None], gramian, 0.0)
         losses = torch.where(valid, losses, 1.0)
-        weights, after = self._weigh(Seen(losses, gramian, present, step.number, step.total, precision), state)
+        seen = Seen(losses, gramian, present, step.number, step.total, precision)
+        weights, after = self._weigh_in_units(seen, state)
         after = {name: torch.where(_against(valid, new), new, state[name]) for name, new in after.items()}
         return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
 
@@ -166,6 +171,15 @@ class Method(ABC):
     def scale_of(self, state: State) -> Tensor | None:
         """The factors ``[K, m]`` that this method multiplies the losses by before it decides; None for none."""
         return None
+
+    @property
+    def minds_units(self) -> bool:
+        """Whether losses of different units would decide for this method what it should decide itself."""
+        return True
+
+    def with_first_losses(self, rows: Sequence[Sequence[float]]) -> Method:
+        """This method with ``scale="auto"`` settled, given the first losses ``[n, m]`` of some models."""
+        return self
 
     def measured(self, state: State) -> dict[str, Tensor]:
         """What this method measured on the way, by name, tensors that lead with K; nothing for most."""

@@ -8,11 +8,13 @@ from torch import Tensor
 
 from paretomtl.core import Solve, released_direction
 from paretomtl.core._shapes import check_flag
-from paretomtl.methods._method import Method, Reading, Seen, State, uniform
+from paretomtl.methods._method import Reading, Seen, State, uniform
+from paretomtl.methods._scale import Scale
+from paretomtl.methods._scaled import ScaledMethod
 
 
-@dataclass(frozen=True)
-class MGDA(Method):
+@dataclass(frozen=True, repr=False)
+class MGDA(ScaledMethod):
     r"""MGDA (Désidéri 2012), as MOO-MTL uses it (Sener and Koltun 2018; paper, equation 16).
 
     The weights are those of the min-norm point of the task gradients.
@@ -21,6 +23,8 @@ class MGDA(Method):
 
     Args:
         rescale: scale the weights to sum to m, so that learning rates compare with those of fixed weights.
+        scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for
+            :class:`ParetoMTL`. The weights are those of the scaled losses, times the factors.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -31,6 +35,7 @@ class MGDA(Method):
     """
 
     rescale: bool = False
+    scale: Scale | None = None
 
     name: ClassVar[str] = "mgda"
     needs_gramian: ClassVar[bool] = True
@@ -38,11 +43,12 @@ class MGDA(Method):
 
     def __post_init__(self) -> None:
         check_flag("rescale", self.rescale)
+        self._check_scale()
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return uniform(count, tasks)
 
-    def init(self, preferences: Tensor) -> State:
+    def _init(self, preferences: Tensor) -> State:
         return {"critical": torch.zeros(len(preferences), dtype=torch.bool)}
 
     def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:

@@ -10,10 +10,12 @@ from torch import Tensor
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
 from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_count, check_flag, check_not_negative, is_number
-from paretomtl.methods._balance import BALANCING, balance, first_factors, init_balance
-from paretomtl.methods._method import Method, Reading, Seen, State, Step
+from paretomtl.methods._balance import balance, init_balance
+from paretomtl.methods._method import Reading, Seen, State, Step
 from paretomtl.methods._pareto_mtl_kernel import weigh_by_kernel
-from paretomtl.methods._scale import Scale, above_ideal, as_scale, given_factors, is_range
+from paretomtl.methods._scale import BALANCING, Scale, above_ideal, first_factors, given_factors
+from paretomtl.methods._scaled import FIRST, TakesScale
+from paretomtl.methods._units import factors_by_row, remembered
 
 _ROUNDING = 1e-12  # weights that sum to less than this are what is left of a sum of opposite rows
 
@@ -32,7 +34,7 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True)
-class ParetoMTL(Method):
+class ParetoMTL(TakesScale):
     r"""Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a subproblem per preference vector, kept in its region.
 
     Subproblem k first lowers the constraints that it violates (initial phase), then all tasks and the active
@@ -55,9 +57,11 @@ class ParetoMTL(Method):
             losses are multiplied. The subproblem is then that of :math:`c \circ L`, and the weights returned are
             :math:`c \circ \alpha'`. One factor per task; a pair of points, ideal and worst, for :math:`c = 1 /
             (\text{worst} - \text{ideal})` and losses counted from the ideal point on; "first" for one over each task's
-            first loss. Or tasks are trained together at first, with the factors as weights, and the last factors stay:
-            "running" for one over each loss's running mean; "gradnorm" or "uncertainty" for the weights that this
-            method gives to losses over their first values: balance first, then spread (supplement, section 3).
+            first loss; "auto" for that where first losses differ by a factor over 10, and for 1 otherwise. Or tasks are
+            trained together at first, with the factors as weights, and the last factors stay: "running" for one over
+            each loss's running mean; "gradnorm" or "uncertainty" for the weights that this method gives to losses over
+            their first values: balance first, then spread (supplement, section 3). In a run, "auto" has the same
+            factors for all models of a seed, one over the mean of the first losses of up to three of them.
         scale_steps: how many steps tasks are trained together for "running", "gradnorm" and "uncertainty", before the
             initial phase begins. None: a twentieth of the planned steps.
         release_steps: how many steps at the end of the plan drop all constraints and follow MGDA (supplement, section
@@ -91,6 +95,7 @@ class ParetoMTL(Method):
     name: ClassVar[str] = "pareto-mtl"
     needs_gramian: ClassVar[bool] = True
     reading: ClassVar[Reading] = "direction"
+    scale_kinds: ClassVar[tuple[str, ...]] = ("auto", "first", *BALANCING)
 
     def __post_init__(self) -> None:
         if self.initial_steps is not None:
@@ -100,7 +105,7 @@ class ParetoMTL(Method):
         check_flag("unit_rows", self.unit_rows)
         if not is_number(self.epsilon) or not 0.0 <= self.epsilon < 1.0:
             raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {self.epsilon!r} instead.")
-        object.__setattr__(self, "scale", as_scale(self.scale))
+        self._check_scale()
         if self.scale_steps is not None:
             check_count("scale_steps", self.scale_steps)
             if self.scale not in BALANCING:
@@ -118,6 +123,8 @@ class ParetoMTL(Method):
         kept: State = {}
         if isinstance(self.scale, str) and self.scale in BALANCING:
             kept = init_balance(self.scale, units)
+        elif self.scale == "auto":
+            kept = {FIRST: torch.zeros(count, tasks, dtype=torch.float64)}
         elif self.ideal is not None:
             kept = {"ideal": torch.tensor(self.ideal, dtype=torch.float64).expand(count, -1).clone()}
         return {
@@ -140,6 +147,9 @@ class ParetoMTL(Method):
             together = (number < self._scale_steps(step.total)).expand(len(losses))[:, None]
             scale = torch.where(together, factors, scale)
             state = {**state, **{name: torch.where(together, new, state[name]) for name, new in kept.items()}}
+        if FIRST in state:
+            state = {**state, FIRST: remembered(state[FIRST], losses, step.present)}
+            scale = factors_by_row(state[FIRST])
         if self.scale is not None:
             scale = first_factors(scale, losses, step.present)
             c = torch.where(scale > 0, scale, 1.0)
@@ -206,7 +216,8 @@ class ParetoMTL(Method):
         return max(1, total // 20) if self.scale_steps is None else self.scale_steps
 
     def _weigh_by_kernel(self, step: Step, state: State) -> tuple[Tensor, State] | None:
-        if type(self) is not ParetoMTL or self.scale in BALANCING:  # a subclass may weigh in another way
+        # A subclass may weigh in another way.
+        if type(self) is not ParetoMTL or self.scale in BALANCING or FIRST in state:
             return None
         cap, release = self._limits(step.total)
         found = weigh_by_kernel(
@@ -226,10 +237,6 @@ class ParetoMTL(Method):
 
     def snapshots(self, total: int) -> tuple[int, ...]:
         return (total - self.release_steps,) if self.release_steps else ()
-
-    @property
-    def ideal(self) -> tuple[float, ...] | None:
-        return self.scale[0] if is_range(self.scale) else None
 
     def violation(self, state: State, losses: Tensor) -> Tensor:
         c = torch.where(state["scale"] > 0, state["scale"], 1.0)

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 import torch
 from torch import Tensor
 
-from paretomtl.methods._balance import BALANCING
+BALANCING = ("running", "gradnorm", "uncertainty")
+"""What can decide the factors of the losses in the first steps, in which all tasks are trained together."""
 
 Point: TypeAlias = tuple[float, ...]
-Scale: TypeAlias = Literal["first", "running", "gradnorm", "uncertainty"] | Point | tuple[Point, Point]
+Scale: TypeAlias = Literal["auto", "first", "running", "gradnorm", "uncertainty"] | Point | tuple[Point, Point]
 
 
-def as_scale(scale: Any) -> Any:
-    """A scale with tuples in place of lists and tensors; an error for what is none."""
-    if scale is None or scale in ("first", *BALANCING):
+def as_scale(scale: Any, kinds: Sequence[str], owner: str) -> Any:
+    """A scale with tuples in place of lists and tensors; an error for what is none.
+
+    Args:
+        scale: what the user gave.
+        kinds: the words that it may be.
+        owner: the name of the method.
+    """
+    if scale is None or (isinstance(scale, str) and scale in kinds):
         return scale
     found = scale.tolist() if isinstance(scale, Tensor) else scale
     if isinstance(found, str) or not isinstance(found, (tuple, list)):
+        why = ""
+        if isinstance(found, str) and found in BALANCING:
+            why = f" {found!r} trains tasks together first and spreads them then, which 'pareto-mtl' alone does."
         raise ValueError(
-            f"'scale' must be one of {['first', *BALANCING]}, one factor per task, an ideal and a worst point, or "
-            f"None. Got {scale!r} instead."
+            f"'scale' of '{owner}' must be one of {list(kinds)}, one factor per task, an ideal and a worst point, or "
+            f"None. Got {scale!r} instead.{why}"
         )
     found = tuple(tuple(part) if isinstance(part, (tuple, list)) else part for part in found)
     if is_range(found):
@@ -49,6 +60,12 @@ def given_factors(scale: Any, tasks: int) -> Tensor:
     if len(factors) != tasks:
         raise ValueError(f"'scale' must have one factor per task ({tasks}). Got {len(factors)} instead.")
     return torch.tensor(factors, dtype=torch.float64)
+
+
+def first_factors(known: Tensor, losses: Tensor, present: Tensor) -> Tensor:
+    """Factors that are known, and one over each loss that is seen for the first time; zero: not known yet."""
+    settled = (known > 0) | ~present | (losses == 0)
+    return torch.where(settled, known, 1.0 / losses.abs().clamp_min(1e-300))
 
 
 def above_ideal(losses: Tensor, ideal: Tensor | None) -> Tensor:

@@ -13,7 +13,9 @@ from paretomtl._lookup import nearest
 from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_positive
 from paretomtl.methods._linear import Linear, importances
-from paretomtl.methods._method import Method, Reading, Seen, State, uniform
+from paretomtl.methods._method import Reading, Seen, State, uniform
+from paretomtl.methods._scale import Scale
+from paretomtl.methods._scaled import ScaledMethod
 
 _ROWS: dict[str, tuple[str, Reading, str | None]] = {
     "AlignedMTL": ("pref_vector", "importance", None),
@@ -56,8 +58,8 @@ _NEEDS_MORE = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class TorchJD(Method):
+@dataclass(frozen=True, eq=False, repr=False)
+class TorchJD(ScaledMethod):
     r"""A weighting or scalarizer of TorchJD (extra ``torchjd``) as a method of this library.
 
     A weighting maps the Gramian to weights. A scalarizer maps the losses to one number, whose slope in each loss is
@@ -74,6 +76,8 @@ class TorchJD(Method):
         source: the name of a weighting without that word, "UPGrad" for ``UPGradWeighting``, or of a scalarizer.
         options: arguments of its constructor; those without a default must be given.
         learning_rate: the step length of what a scalarizer learns.
+        scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for
+            :class:`ParetoMTL`. TorchJD sees the scaled losses and their Gramian.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -86,8 +90,10 @@ class TorchJD(Method):
     source: str
     options: Mapping[str, Any] = field(default_factory=dict)
     learning_rate: float = 0.025
+    scale: Scale | None = None
 
     def __post_init__(self) -> None:
+        self._check_scale()
         check_positive("learning_rate", self.learning_rate)
         if not isinstance(self.options, Mapping):
             found = type(self.options).__name__
@@ -158,7 +164,7 @@ class TorchJD(Method):
             return vectors.even(count, tasks)
         return uniform(count, tasks) if self.reading == "start" else Linear().spread(count, tasks)
 
-    def init(self, preferences: Tensor) -> State:
+    def _init(self, preferences: Tensor) -> State:
         rows = importances(preferences) / preferences.shape[-1]
         memory = _memory(self._awake(rows[0]))
         kept = {name: torch.zeros(len(rows), *tensor.shape, dtype=torch.float64) for name, tensor in memory.items()}

@@ -7,13 +7,15 @@ import torch
 from torch import Tensor
 
 from paretomtl.core._shapes import check_flag, check_positive
-from paretomtl.methods._method import Method, Reading, Seen, State, uniform
+from paretomtl.methods._method import Reading, Seen, State, uniform
+from paretomtl.methods._scale import Scale
+from paretomtl.methods._scaled import ScaledMethod
 
 Kind = Literal["classification", "regression"]
 
 
-@dataclass(frozen=True)
-class Uncertainty(Method):
+@dataclass(frozen=True, repr=False)
+class Uncertainty(ScaledMethod):
     r"""Uncertainty weighting (Kendall, Gal and Cipolla 2018, equations 7 and 10): weights from learned log-variances.
 
     With :math:`s_i = \log \sigma_i^2`, the total loss is :math:`\sum_i b_i e^{-s_i} L_i + \tfrac12 s_i`, where b is ½
@@ -26,6 +28,7 @@ class Uncertainty(Method):
         kinds: "classification" or "regression", for all tasks or one per task.
         learning_rate: the length of a step of the log-variances.
         normalize: scale the weights to sum to m, so that learning rates compare with those of fixed weights.
+        scale: factors of the losses, as for :class:`MGDA`; log-variances begin at zero, so at losses of about 1.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -38,6 +41,7 @@ class Uncertainty(Method):
     kinds: Kind | tuple[Kind, ...] = "classification"
     learning_rate: float = 0.025
     normalize: bool = True
+    scale: Scale | None = None
 
     name: ClassVar[str] = "uncertainty"
     needs_gramian: ClassVar[bool] = False
@@ -50,11 +54,12 @@ class Uncertainty(Method):
                 raise ValueError(f'\'kinds\' must be "classification" or "regression". Got {kind!r} instead.')
         check_positive("learning_rate", self.learning_rate)
         check_flag("normalize", self.normalize)
+        self._check_scale()
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return uniform(count, tasks)
 
-    def init(self, preferences: Tensor) -> State:
+    def _init(self, preferences: Tensor) -> State:
         count, tasks = preferences.shape
         kinds = (self.kinds,) * tasks if isinstance(self.kinds, str) else self.kinds
         if len(kinds) != tasks:

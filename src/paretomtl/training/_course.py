@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from paretomtl.training._checks import check_problem, first_batch
 from paretomtl.training._evaluate import Scores
 from paretomtl.training._execution import Execution
 from paretomtl.training._findings import FEWEST_STEPS, find, in_one, results
+from paretomtl.training._first_losses import measure_first_losses, scale_in_words, settles_scale, warn_of_units
 from paretomtl.training._identity import differing_start, measure_start
 from paretomtl.training._models import make_modules, named_tensors
 from paretomtl.training._outcome import Best, Stage, by_group, front_of
@@ -73,8 +75,12 @@ class Course:
         seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
         modules = make_modules(problem, seeds, settings.device, settings.dtype)
         self._ranks.follow_first([tensor.detach() for module in modules for tensor in named_tensors(module).values()])
-        first = first_batch("train", self._train.epoch(settings.seeds[0], 0))
+        source = iter(self._train.epoch(settings.seeds[0], 0))
+        first = first_batch("train", source)
         self._stacked = check_problem(settings, modules, self._splits, first_part(first))
+        self._first_losses = measure_first_losses(settings, modules, itertools.chain([first], source))
+        del source  # processes of a DataLoader end
+        warn_of_units(settings, self._first_losses)
 
         self.total = 0 if self._train.steps is None else self._train.steps * settings.epochs
         self.epoch = self.step = self.number = 0
@@ -89,7 +95,15 @@ class Course:
         self._untrained: nn.Module | None = copy.deepcopy(modules[0])
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
         self._models = Execution(
-            settings, modules, self._splits, first, taken, self.total, self._trace, resumed=stored is not None
+            settings,
+            modules,
+            self._splits,
+            first,
+            taken,
+            self.total,
+            self._trace,
+            first_losses=self._first_losses,
+            resumed=stored is not None,
         )
         self._stages: list[Stage] = []
         self._best = Best(self.groups) if settings.keep == "best" else None
@@ -124,6 +138,11 @@ class Course:
         """What the first model gives before it is trained; None where the data differ from draw to draw."""
         assert self._untrained is not None
         return measure_start(self._settings.problem, self._untrained, self._train, config)
+
+    def scaling(self) -> dict[str, str]:
+        """For a log: what ``scale="auto"`` did; nothing for other scales."""
+        settled = settles_scale(self._settings.method)
+        return {"scaling": scale_in_words(self._first_losses[0])} if settled else {}
 
     # The loop's view: batches, and what happens around a step and an epoch.
 
@@ -249,7 +268,7 @@ class Course:
             folder.begin({**config, "taken": vars(self.choice)})
         except OSError as error:
             raise ValueError(f"'out' must have room for a run. {error}.") from None
-        folder.log("start", **self._settings.legend(), **vars(self.choice))
+        folder.log("start", **self._settings.legend(), **vars(self.choice), **self.scaling())
 
     def _due(self) -> bool:
         return self._folder is not None and time.monotonic() - self._saved >= self._pause

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._random import isolated_randomness, seed_everything
-from paretomtl.methods import slice_state
 from paretomtl.training._batches import Batches, Resident
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._fallback import Fallback, attempt, take_apart
@@ -35,6 +34,7 @@ class Execution:
         taken: how to train, where that is known; None finds out.
         total: how many steps are planned; 0 when that is not known.
         trace: adds up what the steps see.
+        first_losses: of untrained models, by which a scale may be settled.
         resumed: whether :meth:`load` follows.
 
     Attributes:
@@ -54,10 +54,10 @@ class Execution:
         total: int,
         trace: Trace,
         *,
+        first_losses: FirstLosses,
         resumed: bool = False,
     ) -> None:
-        parts = [slice_state(settings.method.init(rows), settings.subproblems) for rows in settings.vectors]
-        state = {name: torch.cat([part[name] for part in parts]).to(settings.device) for name in parts[0]}
+        state = initial_state(settings, first_losses)
         self._plan = Plan(
             settings.problem,
             settings.method,

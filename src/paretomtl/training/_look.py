@@ -103,7 +103,7 @@ def look_at_parts(group: Group, cut: Cut, *, number: int | Tensor, total: int, w
             losses = models.losses(part)
         if at_representation:
             wanted = _Wanted.of(models)
-        counts, broken = _counted(models, losses.detach(), part, samples)
+        counts, broken = count_samples_of(models, losses.detach(), part, samples)
         one_pass = not by_gramian and len(cut.parts) == 1 and bool((counts > 0).all())
         rows = [] if one_pass else task_gradients(losses, wanted.parameters)
         sums = Sums.of(losses, counts, broken, rows)
@@ -137,7 +137,7 @@ def look_at_parts(group: Group, cut: Cut, *, number: int | Tensor, total: int, w
     return Found(seen, present, numbers, weights, ranks.sums(updates, parameters), seen.abs(), known_finite(seen))
 
 
-def _counted(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[Tensor, Tensor]:
+def count_samples_of(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[Tensor, Tensor]:
     """For how many samples each loss counts, shaped like the losses; and which models broke, ``[K]`` or no dimension.
 
     A model without any loss where there are samples broke, and so did one with NaN in spite of labels, where the

@@ -21,6 +21,7 @@ from paretomtl.front import Front
 from paretomtl.training._assembly import Overview, joined
 from paretomtl.training._course import Course
 from paretomtl.training._executors import Executor, Jobs, Room
+from paretomtl.training._first_losses import UNITS_WARNING
 from paretomtl.training._identity import differing_start
 from paretomtl.training._progress import Callback, Report, close
 from paretomtl.training._run import RunFolder
@@ -84,7 +85,7 @@ def train_in_shards(
             run = RunFolder(folder)
             stack.callback(run.close)
             stored = run.open(resume=resume)
-            config = _config(settings)
+            config, scaling = _config(settings)
             if stored is not None:
                 if "shards" not in stored:
                     raise ValueError(f"'executor' must be left out: the run in '{folder}' is not in shards.")
@@ -95,7 +96,7 @@ def train_in_shards(
                 check_folder_kind(folder / SHARDS)
                 (folder / SHARDS).mkdir(exist_ok=True)
                 run.begin({**config, "shards": plan})
-            jobs = _Shards(settings, train, executor, run, plan, pause, listeners)
+            jobs = _Shards(settings, train, executor, run, plan, pause, listeners, scaling)
             return jobs.front() if not jobs.names else _finish(jobs, executor)
     finally:
         close(listeners)
@@ -125,6 +126,7 @@ class _Shards(Jobs):
         plan: Mapping[str, Any],
         pause: float,
         listeners: Sequence[Callback],
+        scaling: Mapping[str, str],
     ) -> None:
         self._settings, self._run, self._pause, self._listeners = settings, run, pause, listeners
         self._parts = [tuple(part) for part in plan["parts"]]
@@ -154,6 +156,7 @@ class _Shards(Jobs):
                 shards=len(self._parts),
                 left=len(self._left),
                 **settings.legend(),
+                **scaling,
             )
 
     # What the executor asks and tells.
@@ -200,7 +203,7 @@ class _Shards(Jobs):
         self._fronts[number] = front
         self._run.log("shard", name=self.names[i], state="finished" if front.complete else "stopped")
         for text in said:
-            if not text.startswith(_STOPPED):
+            if not text.startswith((_STOPPED, UNITS_WARNING)):  # told once for all shards, before training
                 warnings.warn(text, stacklevel=5)
         if not front.complete:
             self.stop()
@@ -293,8 +296,11 @@ def pieces(settings: Settings) -> dict[str, Any]:
     return {**found, "method": settings.method, "optimizer": settings.optimizer, "scheduler": settings.scheduler}
 
 
-def _config(settings: Settings) -> dict[str, Any]:
-    """What must be the same for the run to be taken up again; what is wrong with it is found out here, on one model."""
+def _config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]]:
+    """What must be the same for the run to be resumed, and what becomes of the scale, for the log.
+
+    What is wrong with the run is found out here, on one model.
+    """
     here = torch.device("cpu")
     one = replace(
         settings, subproblems=settings.subproblems[:1], device=here, strategy="sequential", workers=1, compiler=None
@@ -303,7 +309,7 @@ def _config(settings: Settings) -> dict[str, Any]:
         seed_everything(settings.seeds[0])
         with Course(one, None, False, 0.0, []) as course:
             config = course.config(settings)
-            return {**config, "start": course.start(config)}
+            return {**config, "start": course.start(config)}, course.scaling()
 
 
 def _plan(settings: Settings, train: Train, executor: Executor, pause: float, room: Room) -> dict[str, Any]:

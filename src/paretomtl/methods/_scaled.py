@@ -1,0 +1,95 @@
+"""Methods that multiply losses by factors before they weigh them."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from paretomtl.methods._method import Method, Seen, State
+from paretomtl.methods._scale import Scale, above_ideal, as_scale, first_factors, given_factors, is_range
+from paretomtl.methods._units import factors_by_row, factors_of, remembered
+
+_FACTORS, _IDEAL = "scale.factors", "scale.ideal"
+FIRST = "scale.first"
+"""What a state calls the first losses of ``scale="auto"`` as long as the method itself must find them out."""
+
+
+class TakesScale(Method):
+    """A method with an option ``scale``."""
+
+    scale: Scale | None
+    scale_kinds: ClassVar[tuple[str, ...]] = ("auto", "first")
+    """The words that ``scale`` may be; factors and a pair of points make sense for every method."""
+
+    @property
+    def minds_units(self) -> bool:
+        return self.scale is None
+
+    @property
+    def ideal(self) -> tuple[float, ...] | None:
+        return self.scale[0] if is_range(self.scale) else None
+
+    def with_first_losses(self, rows: Sequence[Sequence[float]]) -> Self:
+        if self.scale != "auto":
+            return self
+        return dataclasses.replace(self, scale=factors_of(rows))  # type: ignore[type-var]
+
+    def _check_scale(self) -> None:
+        """Put the option into its plain form, or say what is wrong with it."""
+        object.__setattr__(self, "scale", as_scale(self.scale, self.scale_kinds, self.name))
+
+
+class ScaledMethod(TakesScale):
+    r"""A method that weighs :math:`c \circ L` in place of L; the weights of L are then c times those.
+
+    Subclasses implement ``_init`` and ``_weigh`` as if there were no scale. Their states keep their names; what
+    scaling remembers has names of its own, and is there only with a scale.
+    """
+
+    @abstractmethod
+    def _init(self, preferences: Tensor) -> State:
+        """The state before the first step but for the scale."""
+
+    def init(self, preferences: Tensor) -> State:
+        state = self._init(preferences)
+        return state if self.scale is None else {**state, **self._init_scale(preferences)}
+
+    def _init_scale(self, preferences: Tensor) -> State:
+        scale = self.scale
+        unknown = torch.zeros(preferences.shape, dtype=torch.float64)
+        if isinstance(scale, str):
+            return {_FACTORS: unknown, **({FIRST: unknown.clone()} if scale == "auto" else {})}
+        found = {_FACTORS: unknown + given_factors(scale, preferences.shape[-1])}
+        if self.ideal is not None:
+            found[_IDEAL] = unknown + torch.tensor(self.ideal, dtype=torch.float64)
+        return found
+
+    def _weigh_in_units(self, step: Seen, state: State) -> tuple[Tensor, State]:
+        if _FACTORS not in state:
+            return self._weigh(step, state)
+        mine = {name: state[name] for name in (_FACTORS, FIRST, _IDEAL) if name in state}
+        losses = torch.where(step.present, above_ideal(step.losses, mine.get(_IDEAL)), 0.0)
+        if FIRST in mine:
+            mine[FIRST] = remembered(mine[FIRST], losses, step.present)
+            mine[_FACTORS] = factors_by_row(mine[FIRST])
+        else:
+            mine[_FACTORS] = first_factors(mine[_FACTORS], losses, step.present)
+        c = torch.where(mine[_FACTORS] > 0, mine[_FACTORS], 1.0)
+        scaled = dataclasses.replace(step, losses=c * losses, gramian=c[..., :, None] * step.gramian * c[..., None, :])
+        weights, after = self._weigh(scaled, {name: tensor for name, tensor in state.items() if name not in mine})
+        return c * weights, {**after, **mine}
+
+    def scale_of(self, state: State) -> Tensor | None:
+        factors = state.get(_FACTORS)
+        return None if factors is None else torch.where(factors > 0, factors, 1.0)
+
+    def __repr__(self) -> str:
+        """As of a dataclass, without a scale that is not set: stored rows of before read the same."""
+        fields = [field.name for field in dataclasses.fields(self)]  # type: ignore[arg-type]
+        shown = [name for name in fields if name != "scale" or self.scale is not None]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"

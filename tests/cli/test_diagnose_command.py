@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -120,3 +121,22 @@ def test_preferences_that_no_problem_takes(here: Path, text: str) -> None:
     said = call("run", "quadratic", f"--preferences={text}", "--epochs", "2", "--device", "cpu", code=2)
     assert said.startswith("Error: '")
     assert "preferences" in said
+
+
+def test_losses_are_scaled_for_a_diagnosis_and_a_comparison(here: Path) -> None:
+    def run(command: str) -> Any:
+        return CliRunner().invoke(app, shlex.split(command))
+
+    found = run("diagnose diagnosed:make --epochs 20 --seeds 2 --set scale=auto --device cpu --json")
+    assert found.exit_code == 0, found.output
+    factors = json.loads(found.stdout)["scaled_by"]
+    assert factors[0] > 100 * factors[1]
+    options = "--methods pareto-mtl,mgda --seeds 1 --epochs 2 --preferences 2 --device cpu"
+    found = run(f"compare diagnosed:make {options} --set scale=auto --set epsilon=0.2")
+    assert found.exit_code == 0, found.output
+    assert "epsilon is no option of mgda" in found.stderr
+    assert "differ by a factor" not in found.stderr
+    for command in ("diagnose diagnosed:make", f"compare diagnosed:make {options}"):
+        refused = run(f"{command} --set mu=3")
+        assert refused.exit_code == 2
+        assert "'--set' must be NAME=VALUE with a name of" in refused.stderr

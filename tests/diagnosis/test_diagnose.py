@@ -298,3 +298,28 @@ def test_bad_input_is_named(options: dict[str, Any], said: str) -> None:
 def test_only_problems_are_diagnosed() -> None:
     with pytest.raises(TypeError, match="'problem' must be a Problem"):
         pm.diagnose("quadratic")  # type: ignore[arg-type]
+
+
+def test_a_diagnosis_of_scaled_losses_is_that_of_losses_in_other_units() -> None:
+    """By given factors; "auto" makes units not matter, and leaves losses alone that compare."""
+    plain, unit = pm.problems.quadratic(), torch.tensor([1.0, 64.0])
+    scaled = replace(plain, losses=lambda x: plain.losses(x) * unit, truth=None)
+    options: dict[str, Any] = {"epochs": 25, "device": "cpu", "precision": "float64", "strategy": "batched"}
+    options["optimizer"] = lambda parameters: torch.optim.Adam(parameters, lr=0.05)
+    expected = pm.diagnose(plain, **options)
+    found = pm.diagnose(scaled, scale=(1.0, 1 / 64), **options)
+    assert expected.factors is None
+    assert found.verdict.word == expected.verdict.word == "front"
+    torch.testing.assert_close(found.cosines, expected.cosines)
+    for name in ("first", "last", "norms", "joint", "alone"):
+        torch.testing.assert_close(getattr(found, name), getattr(expected, name) * unit)
+    torch.testing.assert_close(
+        torch.tensor(found.verdict.directions), torch.tensor(expected.verdict.directions), rtol=0, atol=2e-3
+    )
+    assert found.verdict.factors == (1.0, 1 / 64)
+    assert found.verdict.scale is None
+    assert pm.diagnose(plain, scale="auto", **options).factors == (1.0, 1.0)
+    automatic = pm.diagnose(scaled, scale="auto", **options)
+    assert (automatic.verdict.scale, automatic.verdict.word) == (None, "front")
+    with pytest.raises(ValueError, match="'scale' of 'diagnose' must be one of"):
+        pm.diagnose(plain, scale="running")

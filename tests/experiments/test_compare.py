@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import math
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -287,3 +288,28 @@ def test_what_cannot_work_is_found_before_training(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="'out' must be a folder that can be written"):
         compare(of, ["linear"], 1, folder=tmp_path / "file" / "x", epochs=2)
+
+
+def test_a_scale_is_that_of_all_methods_and_of_their_rows(tmp_path: Path) -> None:
+    problem = pm.problems.synthetic(difficulties=[50.0, 1.0])
+    options: dict[str, Any] = {"preferences": 2, "folder": tmp_path, "epochs": 2, "device": "cpu", "progress": "quiet"}
+    names, told = ["pareto-mtl", "linear"], list[str]()
+    rows, fronts = compare(
+        problem, names, 1, scale="auto", method_settings={"epsilon": 0.2}, tell=told.append, **options
+    )
+    assert all(front.scale is not None and front.scale[0, 0] < 0.1 for front in fronts.values())
+    assert [row["method_settings"] for row in rows] == [["epsilon=0.2", "scale='auto'"]] * 2
+    assert "linear has no option 'epsilon', and is trained without" in told
+    with pytest.raises(ValueError, match=r"holds others: method_settings .*epsilon=0.2"):
+        compare(problem, names, 1, scale="first", **options)
+    with pytest.raises(ValueError, match=r"'method_settings' must be options of some of the methods: .*'mu' instead"):
+        compare(problem, ["linear"], 1, method_settings={"mu": 1.0}, epochs=1)
+
+
+def test_different_units_are_told_once_for_all_methods_and_seeds() -> None:
+    problem = pm.problems.synthetic(difficulties=[50.0, 1.0])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        names = ["single-task", "pareto-mtl", "linear"]
+        compare(problem, names, 2, preferences=2, epochs=1, device="cpu", progress="quiet")
+    assert len([each for each in said if "first losses differ" in str(each.message)]) == 1

@@ -88,6 +88,10 @@ PreferenceVectors = Annotated[
     str | None,
     typer.Option(help=f"How many models, or which: vectors such as 1,0:0.7,0.7:0,1. If left out, {USUAL_COUNT}."),
 ]
+MethodSettings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="An option of the methods that have it, such as scale=auto; may be repeated."),
+]
 Epochs = Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")]
 BatchSize = Annotated[int | None, typer.Option(help="The problem's recipe if left out.")]
 OptimizerName = Annotated[str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")]
@@ -217,6 +221,19 @@ def find_method(name: str, settings: Sequence[str], problem: Problem) -> Method:
         return set_options(method, changes)
     except TypeError as error:
         raise ValueError(f"'--set' must fit the options of '{name}'. Got {', '.join(settings)}: {error}") from None
+
+
+def method_settings(settings: Sequence[str], methods: Sequence[str], problem: Problem) -> dict[str, Any]:
+    """Settings such as ``scale=auto`` for all of these methods that have such an option; an error where none has."""
+    known = {name: option_names(problem.recipe.methods.get(name) or resolve_method(name)) for name in methods}
+    every = list(dict.fromkeys(option for options in known.values() for option in options))
+    found = _parsed("--set", settings, every, ", ".join(methods))
+    for option in found:
+        without = [name for name in methods if option not in known[name]]
+        if without:
+            text = f"{option} is no option of {', '.join(without)}, trained without it."
+            text_console(stderr=True).print(text, style="dim", highlight=False, soft_wrap=True)
+    return found
 
 
 def find_optimizer(

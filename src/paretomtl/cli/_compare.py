@@ -18,6 +18,7 @@ from paretomtl.cli._common import (
     Device,
     Epochs,
     Keep,
+    MethodSettings,
     OptimizerName,
     OptimizerNumber,
     Precision,
@@ -30,6 +31,7 @@ from paretomtl.cli._common import (
     clean_errors,
     find_optimizer,
     find_problem,
+    method_settings,
     print_above,
     print_json,
 )
@@ -52,6 +54,7 @@ def compare(
         str | None,
         typer.Option(help="Names separated by commas, as for run; all built-in ones if left out.", show_default=False),
     ] = None,
+    set_: MethodSettings = None,
     seeds: Annotated[int, typer.Option(help="How many seeds for each method.")] = 5,
     preferences: Preferences = None,
     epochs: Epochs = None,
@@ -91,6 +94,7 @@ def compare(
         raise ValueError(f"'--seeds' must be at least 1. Got {seeds} instead.")
     if fronts_ and out is None:
         raise ValueError("'--fronts' must come with '--out', where they are stored.")
+    changed = "".join(f" --set {setting}" for setting in set_ or [])
     errors = text_console(stderr=True)
     place = "are not stored: --out FOLDER keeps every run" if out is None else f"go to {out / RESULTS}"
     if not as_json:
@@ -119,9 +123,11 @@ def compare(
         names,
         seeds,
         preferences=preferences,
+        method_settings=method_settings(set_ or [], names, found),
         problem_settings=settings,
         folder=out,
-        command=f"{shlex.join(['paretomtl', 'compare', problem])}{said} --methods {','.join(names)} --seeds {seeds}",
+        command=f"{shlex.join(['paretomtl', 'compare', problem])}{said} --methods {','.join(names)}{changed} "
+        f"--seeds {seeds}",
         keep_fronts=fronts_,
         progress=progress,  # type: ignore[arg-type]
         failed=tell_failed,

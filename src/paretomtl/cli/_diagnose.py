@@ -19,6 +19,7 @@ from paretomtl.cli._common import (
     clean_errors,
     find_optimizer,
     find_problem,
+    method_settings,
     print_json,
 )
 from paretomtl.diagnosis import diagnose as measure
@@ -29,6 +30,9 @@ def diagnose(
     problem: ProblemArgument,
     with_: ProblemSettings = None,
     epochs: Annotated[int | None, typer.Option(help="How long; a tenth of the recipe's if left out.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="scale=auto, or other factors of the losses in all runs.")
+    ] = None,
     seeds: Annotated[int, typer.Option(help="How many; one cannot tell a difference from chance.")] = 3,
     split: Annotated[
         str | None, typer.Option(help="Where losses are compared: train, val or test; val or train if left out.")
@@ -49,6 +53,7 @@ def diagnose(
     models near its ends. Nothing is stored.
     """
     found = find_problem(problem, with_ or [])
+    chosen = method_settings(set_ or [], ["linear"], found)  # whose weights all runs of a diagnosis have
     diagnosis = measure(
         found,
         epochs=epochs,
@@ -59,6 +64,7 @@ def diagnose(
         strategy=strategy,  # type: ignore[arg-type]
         device=device,
         precision=precision,
+        scale=chosen.get("scale"),
         progress=progress,  # type: ignore[arg-type]
     )
     if as_json:
@@ -85,6 +91,7 @@ def diagnose(
         words = ["run", problem, *settings, "--preferences", rows or str(verdict.preferences), *scale]
     elif verdict.again is not None:
         words = ["diagnose", problem, *settings, *(part for name, n in verdict.again for part in (f"--{name}", str(n)))]
+        words += [word for setting in set_ or [] for word in ("--set", setting)]
         options |= {"--split": split, "--device": device, "--precision": None if precision == "float32" else precision}
     if words:
         given = [word for name, value in options.items() if value is not None for word in (name, str(value))]

@@ -19,6 +19,7 @@ from paretomtl.diagnosis._rules import weight_factors
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.methods._measure import Measure, Plain
+from paretomtl.methods._scale import as_scale
 from paretomtl.problems import OptimizerFactory, Problem
 from paretomtl.training import Strategy
 from paretomtl.training._fit import fit_seeds_whole
@@ -42,6 +43,7 @@ def diagnose(
     strategy: Strategy = "auto",
     device: torch.device | str | None = None,
     precision: str = "float32",
+    scale: Any = None,
     tell: Callable[[str], None] | None = None,
     progress: ProgressStyle = "auto",
 ) -> Diagnosis:
@@ -64,6 +66,9 @@ def diagnose(
         strategy: how models are trained together.
         device: the GPU if there is one.
         precision: of parameters and data.
+        scale: what losses are multiplied by in all runs: "auto", "first", one factor per task, or an ideal and a worst
+            point. Gradients, weights and proposed directions are then those of scaled losses; losses are shown as they
+            are.
         tell: called with a line before each run.
         progress: "rich", "plain" or "quiet", of all runs together, with the time left; "auto" as in
             :func:`paretomtl.fit`. The time left includes models near the ends of a front, which may not be needed.
@@ -99,6 +104,7 @@ def diagnose(
         "device": device,
         "precision": precision,
     }
+    scale = as_scale(scale, ("auto", "first"), "diagnose")
     tasks = len(problem.tasks)
     models = {"joint training": 1, "separate networks": tasks, "near the ends of the front": tasks}
     unit = "steps" if problem.train is None else "epochs"
@@ -106,14 +112,19 @@ def diagnose(
     tally = Tally(names, ["joint", "separate", "separate"])
     try:
         with StudyProgress(tally, progress) as display:
-            return _diagnose(problem, split, options, tell or (lambda text: None), display)
+            return _diagnose(problem, split, scale, options, tell or (lambda text: None), display)
     except KeyboardInterrupt as error:
         note_kept(error, "A diagnosis stores nothing: it begins again. Fewer epochs or seeds make it shorter.", "none")
         raise
 
 
 def _diagnose(
-    problem: Problem, split: str, options: dict[str, Any], tell: Callable[[str], None], display: StudyProgress
+    problem: Problem,
+    split: str,
+    scale: Any,
+    options: dict[str, Any],
+    tell: Callable[[str], None],
+    display: StudyProgress,
 ) -> Diagnosis:
     """The short runs, and what they say."""
 
@@ -129,9 +140,15 @@ def _diagnose(
         # The verdict says both.
         warnings.filterwarnings("ignore", "tasks .* had no labels in any batch")
         warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")
-        joint = train(0, Measure(), 1)
-        alone = train(1, Plain(), torch.eye(tasks))
+        joint = train(0, Measure(scale=scale), 1)
+        factors = _factors(joint)
+        plain = Plain(scale=factors)
+        alone = train(1, plain, torch.eye(tasks))
     measured = {name: torch.cat([front.measured[name] for front in joint]) for name in joint[0].measured}
+    if joint[0].scale is not None:
+        c = torch.cat([front.scale for front in joint if front.scale is not None])
+        ideal = c.new_zeros(tasks) if joint[0].ideal is None else c.new_tensor(joint[0].ideal)
+        measured |= {"first": measured["first"] / c + ideal, "norms": measured["norms"] / c[:, None]}
     first = _over_seeds(measured["first"], measured["steps"].sum(1) > 0)
     fronts = [*joint, *alone]
     found = Diagnosis(
@@ -154,13 +171,14 @@ def _diagnose(
         seconds=time.monotonic() - began,
         without_data=problem.train is None,
         planned=problem.recipe.epochs,
+        factors=factors,
     )
     if found.verdict.word != "front":
         return found
     weights = end_weights(weight_factors(found))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")  # then none is found
-        near = train(2, Plain(), weights)
+        near = train(2, plain, weights / found.units)
     ends = torch.stack([front.losses["train"].double() for front in near])
     return replace(found, ends=ends, seconds=time.monotonic() - began)
 
@@ -170,6 +188,12 @@ def usual_epochs(problem: Problem) -> int:
     if problem.train is None:
         return _STEPS
     return _EPOCHS if problem.recipe.epochs is None else max(1, round(problem.recipe.epochs / 10))
+
+
+def _factors(fronts: Sequence[Front]) -> tuple[float, ...] | None:
+    """The factors of the losses, six digits of their mean over seeds; None where there are none."""
+    found = [front.scale for front in fronts if front.scale is not None]
+    return tuple(float(f"{value:.6g}") for value in torch.cat(found).mean(0).tolist()) if found else None
 
 
 def _joint(fronts: Sequence[Front], split: str) -> Tensor:

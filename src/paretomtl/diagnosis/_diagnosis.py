@@ -42,6 +42,8 @@ class Diagnosis:
         planned: the epochs of the problem's recipe; None where it says none.
         ends: losses on training of models that were trained mostly for one task each, ``[S, m, m]``; None where no
             front is worth it.
+        factors: what losses were multiplied by in training; None for losses as they come. All losses and norms here
+            are those of losses as they come.
     """
 
     problem: str
@@ -64,11 +66,18 @@ class Diagnosis:
     without_data: bool = False
     planned: int | None = None
     ends: Tensor | None = None
+    factors: tuple[float, ...] | None = None
 
     @functools.cached_property
     def verdict(self) -> Verdict:
         """What to do, by the rules in docs/diagnose.md."""
         return judge(self)
+
+    @property
+    def units(self) -> Tensor:
+        """The factors of the losses ``[m]``; ones for losses as they come."""
+        factors = (1.0,) * len(self.tasks) if self.factors is None else self.factors
+        return torch.tensor(factors, dtype=torch.float64)
 
     @property
     def whole(self) -> bool:
@@ -125,6 +134,7 @@ class Diagnosis:
             },
             **measured,
             "ends": None if self.ends is None else plain_numbers(self.ends),
+            "scaled_by": None if self.factors is None else list(self.factors),
             "without_data": self.without_data,
             "planned": self.planned,
             "models": self.models,

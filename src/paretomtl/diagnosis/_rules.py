@@ -76,7 +76,7 @@ def judge(found: Diagnosis) -> Verdict:
         why = f"gradients of {pairs} conflict, and" if pairs else "gradients hardly conflict, but over all epochs"
         text = (
             f"A front is worth it: {why} joint training is worse than separate networks in {losing}. "
-            f"{_which(directions, count, scaled=scale is not None)}"
+            f"{_which(directions, count, scaled=factors is not None or scale is not None)}"
         )
         if len(worse) < len(found.tasks):
             text += f" Look first at preferences with a small loss of {listed([found.tasks[i] for i in worse])}."
@@ -111,6 +111,8 @@ def judge(found: Diagnosis) -> Verdict:
         again = {"seeds": len(found.seeds), "epochs": found.planned}
         text += f" That is after {found.epochs} of {found.planned} epochs: to be sure, diagnose again with all."
     how = [] if scale is None else [f"{why_scale} {_how_to_scale(scale, factors)}"]
+    if scale is None and found.factors is not None:
+        how = [f"Gradients, weights and directions are those of losses times {_written(found.factors)}."]
     notes = [*how, *([lopsided] if lopsided else [])]
     asked = None if again is None else tuple(again.items())
     return Verdict(word, text, count, tuple(directions), scale, factors, tuple(notes), asked)
@@ -118,10 +120,11 @@ def judge(found: Diagnosis) -> Verdict:
 
 def _scaling(found: Diagnosis) -> tuple[str | None, str]:
     """What to scale by, and why."""
-    large, small, ratio = largest_ratio([found.first.abs().tolist(), found.last.abs().tolist()])
+    large, small, ratio = largest_ratio([(found.units * losses.abs()).tolist() for losses in (found.first, found.last)])
     if ratio > DIFFER:
+        by = "" if found.factors is None else f" otherwise than by {_written(found.factors)}"
         return "first", (
-            f"Scale the losses: that of {found.tasks[large]} is {ratio_in_words(ratio)} times that of "
+            f"Scale the losses{by}: that of {found.tasks[large]} is {ratio_in_words(ratio)} times that of "
             f"{found.tasks[small]}, at the start and at the end."
         )
     return None, ""
@@ -129,7 +132,7 @@ def _scaling(found: Diagnosis) -> tuple[str | None, str]:
 
 def _lopsided(found: Diagnosis) -> str:
     """What to say where losses compare, and gradients do not; nothing where both do."""
-    large, small, ratio = largest_ratio([found.norms.tolist()])
+    large, small, ratio = largest_ratio([(found.units * found.norms).tolist()])
     if ratio <= DIFFER or _scaling(found)[0] is not None:
         return ""
     return (
@@ -177,7 +180,7 @@ def weight_factors(found: Diagnosis) -> tuple[float, ...]:
     if _lopsided(found):
         return even_factors(found.norms.tolist())
     if _scaling(found)[0] is None:
-        return (1.0,) * len(found.tasks)
+        return (1.0,) * len(found.tasks) if found.factors is None else found.factors
     return even_factors((found.last.abs() * found.learnt * found.first.abs()).sqrt().tolist())
 
 
@@ -189,7 +192,7 @@ def _proposed(
         return [], None
     ends = found.ends.mean(0)
     if scale is None:
-        return between(ends, count), None
+        return between(found.units * ends, count), found.factors
     sizes = ends.mean(0)
     if not bool((sizes > 0).all() and sizes.isfinite().all()):
         return [], None
@@ -231,5 +234,9 @@ def _after_gap(found: Diagnosis, *, scaled: bool, lopsided: bool) -> tuple[str, 
 def _how_to_scale(scale: str, factors: Sequence[float] | None) -> str:
     if factors is None:
         return f'Use ParetoMTL(scale="{scale}"), or --set scale={scale}.'
-    text = ",".join(f"{factor:g}" for factor in factors)
+    text = _written(factors)
     return f"Preferences are for losses times {text}: use ParetoMTL(scale=({text})), or --set scale={text}."
+
+
+def _written(factors: Sequence[float]) -> str:
+    return ",".join(f"{factor:g}" for factor in factors)

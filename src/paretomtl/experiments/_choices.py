@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paretomtl.methods import Method, resolve_method
 from paretomtl.methods._definition import describe_definition
 from paretomtl.methods._method import without_addresses
-from paretomtl.methods._registry import name_in_tables
+from paretomtl.methods._registry import name_in_tables, option_names, set_options
 from paretomtl.problems import Problem
 from paretomtl.training import fit
 
@@ -17,16 +17,41 @@ FIT_OPTIONS = {name: parameter.default for name, parameter in inspect.signature(
 """The arguments of fit with their defaults."""
 
 
-def choose_methods(methods: Sequence[str | Method], problem: Problem) -> dict[str, Method]:
-    """The methods as the problem's recipe configures them, by the names that their rows have."""
+def choose_methods(
+    methods: Sequence[str | Method],
+    problem: Problem,
+    settings: Mapping[str, Any] | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> dict[str, Method]:
+    """The methods as the problem's recipe configures them, by the names that their rows have.
+
+    Args:
+        methods: their names, or themselves.
+        problem: what they train.
+        settings: options by name, for every method that has them; an error for one that none has.
+        tell: called with a line for each method that has not.
+    """
     chosen: dict[str, Method] = {}
+    unused = dict(settings or {})
     for each in methods:
         method = problem.recipe.methods.get(each) if isinstance(each, str) else None
         method = method or resolve_method(each)
         name = name_in_tables(each, method)
+        known = option_names(method)
+        own = {option: value for option, value in (settings or {}).items() if option in known}
+        for option in settings or {}:
+            if option in known:
+                unused.pop(option, None)
+            else:
+                tell(f"{name} has no option {option!r}, and is trained without")
+        method = set_options(method, own) if own else method
         if name in chosen and describe_definition(chosen[name]) != describe_definition(method):
             raise ValueError(f"'methods' must have distinct names. Got two that are called {name!r}.")
         chosen[name] = method
+    if unused:
+        every = sorted({option for method in chosen.values() for option in option_names(method)})
+        found = next(iter(unused))
+        raise ValueError(f"'method_settings' must be options of some of the methods: {every}. Got {found!r} instead.")
     return chosen
 
 

@@ -28,6 +28,7 @@ from paretomtl.methods import Method
 from paretomtl.methods._definition import describe_definition
 from paretomtl.problems import NamedProblem, Problem
 from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor, fit
+from paretomtl.training._first_losses import UNITS_WARNING
 from paretomtl.training._identity import differing_start, identify_problem
 from paretomtl.training._progress import ProgressStyle, choose_style, is_part_of_study, quiet_elsewhere
 from paretomtl.training._ray_worker import Failure, failure
@@ -44,6 +45,8 @@ def compare(
     seeds: int,
     *,
     preferences: int | None = None,
+    scale: Any = None,
+    method_settings: Mapping[str, Any] | None = None,
     problem_settings: Sequence[str] = (),
     folder: Path | None = None,
     command: str = "",
@@ -62,6 +65,8 @@ def compare(
         seeds: how many, from 0 on.
         preferences: how many models each, by default 5 for two tasks, 15 for three and 25 for more; those of
             "single-task" are one per task.
+        scale: that of every method, such as "auto", in place of the recipe's; see :class:`~paretomtl.ParetoMTL`.
+        method_settings: further options by name, for every method that has them; ``tell`` says which have not.
         problem_settings: what the problem was made with, so that results of another one are told apart.
         folder: where rows are kept; a method and seed that is there already is not trained again. Rows of another
             problem are refused, though it has the same name: data, model, metrics and first losses are compared. So are
@@ -86,7 +91,8 @@ def compare(
     check_count("seeds", seeds)
     if isinstance(methods, str) or not isinstance(methods, Iterable) or not methods:
         raise TypeError(f"'methods' must be a list of names. Got {methods!r} instead.")
-    chosen = choose_methods(methods, problem)
+    settings = {**({} if scale is None else {"scale": scale}), **(method_settings or {})}
+    chosen = choose_methods(methods, problem, settings, tell)
     names, descriptions = list(chosen), {name: describe_definition(method) for name, method in chosen.items()}
     strangers = [name for name in options if name not in FIT_OPTIONS]
     if strangers:
@@ -102,6 +108,7 @@ def compare(
     asked = {
         "preferences_asked": preferences,
         "problem_settings": sorted(problem_settings),
+        "method_settings": sorted(f"{name}={value!r}" for name, value in settings.items()),
         "options": {name: option_text(v) for name, v in sorted(options.items())},
     }
     rows = [read_row(row) for row in load_rows(path)] if path is not None and path.exists() else []
@@ -223,8 +230,10 @@ class _Runs(Jobs):
         device, self.slots = room.device, room.slots
         self.display: StudyProgress | None = None
         names = [f"{method}, seed {seed}" for method, seed in runs]
-        orders: list[tuple[str, int | None, int] | None] = [
-            (method, None if method == "single-task" else preferences, seed) for method, seed in runs
+        warns = next((i for i, (method, _) in enumerate(runs) if methods[method].minds_units), 0)
+        orders: list[tuple[str, int | None, int, bool] | None] = [
+            (method, None if method == "single-task" else preferences, seed, i != warns)
+            for i, (method, seed) in enumerate(runs)
         ]
         self._waiting, self._begun = orders, set[int]()
         common = place.problem or problem, methods, {**options, "device": device}
@@ -233,7 +242,9 @@ class _Runs(Jobs):
 
     def leave_out(self, method: str) -> int:
         """Do not train the runs of a method that have not begun; how many these are."""
-        late = [i for i, order in enumerate(self._waiting) if order and order[0] == method and i not in self._begun]
+        late = [
+            i for i, order in enumerate(self._waiting) if order and self._methods[i] == method and i not in self._begun
+        ]
         for i in late:
             self._waiting[i] = None
         return len(late)
@@ -253,17 +264,22 @@ class _Runs(Jobs):
 
 def train_whole(
     common: tuple[Problem | NamedProblem, Mapping[str, Method], Mapping[str, Any]],
-    order: tuple[str, int | None, int] | None,
+    order: tuple[str, int | None, int, bool] | None,
     link: Link,
 ) -> tuple[Front | Exception | Failure | None, Row]:
-    """One method with one seed, and where it was trained; its error if it fails, None for one that is left out."""
+    """One method with one seed, and where it was trained; its error if it fails, None for one that is left out.
+
+    ``order`` is a method, its preferences, a seed, and whether another run says what there is to say of units.
+    """
     if order is None:
         return None, {}
-    (problem, methods, options), (method, preferences, seed) = common, order
+    (problem, methods, options), (method, preferences, seed, told) = common, order
     here = is_part_of_study()
     made = problem.make() if isinstance(problem, NamedProblem) else problem
     with quiet_elsewhere(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is kept
+        if told:
+            warnings.filterwarnings("ignore", UNITS_WARNING)
         try:
             return fit(made, methods[method], preferences, seed=seed, **options), environment()
         except Exception as error:

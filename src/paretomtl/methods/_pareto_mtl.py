@@ -61,7 +61,7 @@ class ParetoMTL(TakesScale):
             trained together at first, with the factors as weights, and the last factors stay: "running" for one over
             each loss's running mean; "gradnorm" or "uncertainty" for the weights that this method gives to losses over
             their first values: balance first, then spread (supplement, section 3). In a run, "auto" has the same
-            factors for all models of a seed, one over the mean of the first losses of up to three of them.
+            factors for all models of a seed, one over the mean of the first losses of three untrained ones.
         scale_steps: how many steps tasks are trained together for "running", "gradnorm" and "uncertainty", before the
             initial phase begins. None: a twentieth of the planned steps.
         release_steps: how many steps at the end of the plan drop all constraints and follow MGDA (supplement, section

@@ -12,6 +12,7 @@ from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.training._batches import Batches, Resident
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._fallback import Fallback, attempt, take_apart
+from paretomtl.training._first_losses import FirstLosses, initial_state
 from paretomtl.training._runners import Graphed, Launched, Runner
 from paretomtl.training._settings import Settings
 from paretomtl.training._strategies import Choice, Plan, choose

@@ -27,7 +27,7 @@ FirstLosses: TypeAlias = list[list[list[float]]]
 UNITS_WARNING = "first losses differ by a factor of "
 """How the warning about units begins."""
 
-_MODELS = 3  # the first ones of each seed: what one start has by chance, three hardly have
+_MODELS = 3  # of each seed, whether they are trained or not: what one start has by chance, three hardly have
 _MORE_BATCHES = 10  # that are looked at for tasks without labels in the first
 
 
@@ -48,7 +48,7 @@ def measure_first_losses(settings: Settings, modules: Sequence[nn.Module], batch
     """
     wanted = settles_scale(settings.method)
     seeds = settings.seeds if wanted else settings.seeds[:1] if settings.method.minds_units else []
-    found = [[torch.full((len(settings.problem.tasks),), torch.nan).double()] * _count(settings) for _ in seeds]
+    found = [[torch.full((len(settings.problem.tasks),), torch.nan).double()] * _MODELS for _ in seeds]
     for batch in itertools.islice(batches, 1 + _MORE_BATCHES) if seeds else ():
         for s, seed in enumerate(seeds):
             for k, known in enumerate(found[s]):
@@ -103,12 +103,8 @@ def _remedy(method: Method) -> str:
     return "Divide each by its first value in 'losses'."
 
 
-def _count(settings: Settings) -> int:
-    return min(_MODELS, len(settings.vectors[0]))
-
-
 def _model(settings: Settings, modules: Sequence[nn.Module], seed: int, k: int) -> nn.Module:
-    """Model k of a seed, untrained: also where another shard trains it."""
+    """Model k of a seed, untrained: also where another shard trains it, or nobody does."""
     if k in settings.subproblems:
         at = settings.seeds.index(seed) * len(settings.subproblems) + settings.subproblems.index(k)
         return copy.deepcopy(modules[at])

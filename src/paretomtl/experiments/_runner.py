@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from paretomtl.experiments._indicators import fill_indicators
 from paretomtl.experiments._store import Row, environment, load_rows, seconds_here, update_rows
 from paretomtl.experiments._study import Cell, Size, Study
 from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor
+from paretomtl.training._first_losses import UNITS_WARNING
 from paretomtl.training._progress import ProgressStyle, quiet_elsewhere
 from paretomtl.training._study_progress import StudyProgress
 from paretomtl.training._time_left import Tally
@@ -217,7 +219,8 @@ def train_cell(
     (data, stamp), (cell, seeds) = common, work
     began = time.monotonic()
     stamp = {"settings": cell.settings, **stamp, **environment()}
-    with quiet_elsewhere():
+    with quiet_elsewhere(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", UNITS_WARNING)  # what is scaled, and what is not, is what studies compare
         rows = cell.run(data, seeds)
     return [{"cell": cell.name, **row, **stamp} for row in rows], time.monotonic() - began
 

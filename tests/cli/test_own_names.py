@@ -178,7 +178,7 @@ def test_own_methods_train_by_name(here: Path) -> None:
     call(*run, "--method", "own:Bare", "--out", "c")
     call(*run, "--method", "own:Bare", "--out", "c", "--resume")
     assert resolve_method("own:tuned") == resolve_method("./own.py:tuned") == pm.ParetoMTL(epsilon=0.3)
-    assert option_names("own:Mine") == ["factor"]
+    assert option_names("own:Mine") == ["scale", "factor"]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,14 @@ def test_a_run_makes_no_later_command_import_its_method(here: Path) -> None:
 
 
 def test_options_of_torchjd_are_set_one_by_one() -> None:
-    assert set(option_names("torchjd:UPGrad")) == {"pref_vector", "norm_eps", "reg_eps", "learning_rate", "options"}
+    assert set(option_names("torchjd:UPGrad")) == {
+        "pref_vector",
+        "norm_eps",
+        "reg_eps",
+        "learning_rate",
+        "scale",
+        "options",
+    }
     method = set_options("torchjd:UPGrad", {"norm_eps": 1e-3})
     assert method.options["projector"].norm_eps == 1e-3  # type: ignore[attr-defined]
     again = set_options(method, {"reg_eps": 1e-2, "pref_vector": (1, 2)}).options  # type: ignore[attr-defined]
@@ -259,7 +266,9 @@ def test_options_of_torchjd_on_the_command_line(here: Path) -> None:
     config = json.loads(Path("runs/quadratic-torchjd-STCH-0/config.json").read_text())
     assert "'mu': 0.5" in config["method"]
     text = call(*run, "torchjd:STCH", "--set", "theta=1", code=2)
-    assert "with a name of ['mu', 'weights', 'reference', 'learning_rate', 'options'] for 'torchjd:STCH'" in text
+    assert (
+        "with a name of ['mu', 'weights', 'reference', 'learning_rate', 'scale', 'options'] for 'torchjd:STCH'" in text
+    )
     assert "or --set theta=VALUE on the command line" in call(*run, "torchjd:PBI", code=2)
 
 

@@ -189,7 +189,7 @@ def test_defaults_are_the_librarys(here: Path) -> None:
         (["compare", "toys:make", "--epochs", "1", "--seeds", "0"], "'--seeds' must be at least 1"),
         (
             ["select", "toys.py", "--knee"],
-            "'RUN' must be the folder of a front or run. Got 'toys.py', which is a file.",
+            "'RUN' must be the folder of a front or run. Got 'toys.py', which is a file, and no",
         ),
         (
             ["run", "toys:make", "--epochs", "1", "--set", "epsilon=abc"],
@@ -259,7 +259,7 @@ def test_an_interrupted_comparison_has_exit_code_130(here: Path, monkeypatch: py
     def stop(*arguments: Any, **options: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("paretomtl.experiments._compare.fit", stop)
+    monkeypatch.setattr("paretomtl.experiments._compare_runs.fit", stop)
     assert "Stopped" in call("compare", "toys:make", "--epochs", "2", "--seeds", "1", code=130)
 
 

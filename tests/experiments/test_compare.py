@@ -22,7 +22,7 @@ from paretomtl.experiments import (
     summaries,
     verdict,
 )
-from paretomtl.experiments._compare import train_whole
+from paretomtl.experiments._compare_runs import train_whole
 from paretomtl.training._ray_worker import Failure
 
 
@@ -112,7 +112,7 @@ def test_a_run_that_was_stopped_is_no_result(tmp_path: Path, monkeypatch: pytest
         front = pm.fit(*arguments, seed=seed, **options)
         return dataclasses.replace(front, complete=seed == 0)
 
-    monkeypatch.setattr("paretomtl.experiments._compare.fit", stopped)
+    monkeypatch.setattr("paretomtl.experiments._compare_runs.fit", stopped)
     of = pm.problems.quadratic()
     with pytest.raises(KeyboardInterrupt) as stop:
         compare(of, ["linear", "mgda"], 3, folder=tmp_path, epochs=2, device="cpu")
@@ -136,7 +136,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, *runs: tuple[str, int]) -> list[tup
             raise ValueError(f"{method.name} cannot be trained.")
         return pm.fit(problem, method, *arguments, seed=seed, **options)
 
-    monkeypatch.setattr("paretomtl.experiments._compare.fit", train)
+    monkeypatch.setattr("paretomtl.experiments._compare_runs.fit", train)
     return tried
 
 
@@ -162,7 +162,7 @@ def test_an_error_elsewhere_is_sent_as_text(monkeypatch: pytest.MonkeyPatch) -> 
     """Of a worker in another process: an exception may hold what cannot be sent."""
     failing(monkeypatch, ("mgda", 0))
     common = (pm.problems.quadratic(), {"mgda": pm.MGDA()}, {})
-    sent, where = train_whole(common, ("mgda", None, 0), None)  # type: ignore[arg-type]
+    sent, where = train_whole(common, ("mgda", None, 0, False), None)  # type: ignore[arg-type]
     assert isinstance(sent, Failure)
     run = FailedRun("mgda", 0, pickle.loads(pickle.dumps(sent)))
     assert str(run) == "mgda, seed 0 failed: ValueError: mgda cannot be trained."

@@ -20,18 +20,17 @@ from paretomtl.core import _preferences as vectors
 from paretomtl.core._shapes import check_count
 from paretomtl.experiments._choices import FIT_OPTIONS, choose_methods, option_text, other_than_default
 from paretomtl.experiments._compare_rows import best_losses, check_ranked, finite_points, read_row, row_of, rows_split
-from paretomtl.experiments._failed_runs import FailedRun, noting_kept, warn_of_failure, without_frames
+from paretomtl.experiments._compare_runs import Runs
+from paretomtl.experiments._failed_runs import FailedRun, noting_kept, warn_of_failure
 from paretomtl.experiments._indicators import volume
-from paretomtl.experiments._store import Row, environment, load_rows, seconds_here, update_rows
+from paretomtl.experiments._store import Row, load_rows, seconds_here, update_rows
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.methods._definition import describe_definition
-from paretomtl.problems import NamedProblem, Problem
-from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor, fit
-from paretomtl.training._first_losses import UNITS_WARNING
+from paretomtl.problems import Problem
+from paretomtl.training import Executor, SerialExecutor
 from paretomtl.training._identity import differing_start, identify_problem
-from paretomtl.training._progress import ProgressStyle, choose_style, is_part_of_study, quiet_elsewhere
-from paretomtl.training._ray_worker import Failure, failure
+from paretomtl.training._progress import ProgressStyle, choose_style
 from paretomtl.training._settings import check_problem
 from paretomtl.training._study_progress import StudyProgress
 from paretomtl.training._time_left import Tally
@@ -139,7 +138,7 @@ def compare(
     errors: list[FailedRun] = []
     done = len(wanted) - len(runs)
     with executor or SerialExecutor() as place:
-        jobs = _Runs(problem, chosen, runs, preferences, options, place, tell)
+        jobs = Runs(problem, chosen, runs, preferences, options, place, tell)
         known = seconds_here(rows, lambda row: str(row["method"]))
         tally = Tally(jobs.names, [method for method, _ in runs], stored=done, known=known, slots=jobs.slots)
         with noting_kept(lambda: done, len(wanted), "run", path), StudyProgress(tally, progress) as jobs.display:
@@ -211,79 +210,6 @@ def _merged(stored: Sequence[Row], mine: Sequence[Row]) -> list[Row]:
 def _place(row: Row, methods: Sequence[str]) -> tuple[int, int]:
     """Runs may end in any order, and are stored in this one."""
     return methods.index(row["method"]) if row["method"] in methods else len(methods), row["seed"]
-
-
-class _Runs(Jobs):
-    """Runs of several methods and seeds, each as a whole."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        methods: Mapping[str, Method],
-        runs: Sequence[tuple[str, int]],
-        preferences: int | None,
-        options: Mapping[str, Any],
-        place: Executor,
-        tell: Callable[[str], None],
-    ) -> None:
-        room = place.room(options.get("device")) if runs else Room(1, "cpu")
-        device, self.slots = room.device, room.slots
-        self.display: StudyProgress | None = None
-        names = [f"{method}, seed {seed}" for method, seed in runs]
-        warns = next((i for i, (method, _) in enumerate(runs) if methods[method].minds_units), 0)
-        orders: list[tuple[str, int | None, int, bool] | None] = [
-            (method, None if method == "single-task" else preferences, seed, i != warns)
-            for i, (method, seed) in enumerate(runs)
-        ]
-        self._waiting, self._begun = orders, set[int]()
-        common = place.problem or problem, methods, {**options, "device": device}
-        super().__init__(train_whole, names, orders, common, device, {"problem": problem, **options})
-        self._tell = tell
-
-    def leave_out(self, method: str) -> int:
-        """Do not train the runs of a method that have not begun; how many these are."""
-        late = [
-            i for i, order in enumerate(self._waiting) if order and self._methods[i] == method and i not in self._begun
-        ]
-        for i in late:
-            self._waiting[i] = None
-        return len(late)
-
-    def began(self, i: int, where: Mapping[str, Any]) -> None:
-        if self._waiting[i] is None:
-            return
-        self._begun.add(i)
-        if self.display is not None:
-            self.display.begin(i)
-        self._tell(self.names[i])
-
-    def rest(self) -> None:
-        if self.display is not None:
-            self.display.rest()
-
-
-def train_whole(
-    common: tuple[Problem | NamedProblem, Mapping[str, Method], Mapping[str, Any]],
-    order: tuple[str, int | None, int, bool] | None,
-    link: Link,
-) -> tuple[Front | Exception | Failure | None, Row]:
-    """One method with one seed, and where it was trained; its error if it fails, None for one that is left out.
-
-    ``order`` is a method, its preferences, a seed, and whether another run says what there is to say of units.
-    """
-    if order is None:
-        return None, {}
-    (problem, methods, options), (method, preferences, seed, told) = common, order
-    here = is_part_of_study()
-    made = problem.make() if isinstance(problem, NamedProblem) else problem
-    with quiet_elsewhere(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is kept
-        if told:
-            warnings.filterwarnings("ignore", UNITS_WARNING)
-        try:
-            return fit(made, methods[method], preferences, seed=seed, **options), environment()
-        except Exception as error:
-            return (without_frames(error) if here else failure(error)), {}
 
 
 @dataclass(frozen=True)

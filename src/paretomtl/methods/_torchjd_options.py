@@ -11,7 +11,7 @@ import torch
 from paretomtl._extras import require
 from paretomtl.methods._torchjd import TorchJD, torchjd_type
 
-_WRAPPER = ("learning_rate", "options")
+_WRAPPER = ("learning_rate", "scale", "options")
 _GIVEN_BY_FIT = "shape"  # the number of tasks
 _PROJECTOR = "projector"
 
@@ -31,8 +31,9 @@ def set_torchjd_options(method: str | TorchJD, values: Mapping[str, Any]) -> Tor
     source = method if isinstance(method, str) else method.source
     before: Mapping[str, Any] = {} if isinstance(method, str) else method.options
     given = values.get("options", {})
-    wrapper = {} if isinstance(method, str) else {"learning_rate": method.learning_rate}
-    wrapper |= {name: values[name] for name in ("learning_rate",) if name in values}
+    own = ("learning_rate", "scale")
+    wrapper: dict[str, Any] = {} if isinstance(method, str) else {name: getattr(method, name) for name in own}
+    wrapper |= {name: values[name] for name in own if name in values}
     if not isinstance(given, Mapping):
         return TorchJD(source, given, **wrapper)  # which says what it must be
     options = {**before, **given}

@@ -84,7 +84,7 @@ def check_fields(fields: Mapping[str, Any]) -> None:
         "seed": fields["seed"] is None or _are(int, [fields["seed"]], 1),
         "seconds": _are(float, [fields["seconds"]], 1),
         "complete": isinstance(fields["complete"], bool),
-        **{name: isinstance(fields[name], str) for name in ("problem", "method", "strategy")},
+        **{name: isinstance(fields[name], str) for name in ("problem", "method", "strategy", "ended")},
         **{name: fields[name] is None or _are(float, fields[name], tasks) for name in ("ideal", "reference")},
         **{name: _lead(fields[name], (rows,), 0) for name in ("parameters", "measured")},
         "made_by": isinstance(fields["made_by"], dict) and all(isinstance(v, str) for v in fields["made_by"].values()),

@@ -179,6 +179,7 @@ def _words(front: Front) -> dict[str, Any]:
         **({"made_by": dict(front.made_by)} if front.made_by else {}),  # fronts from before stay as they were
         **({"remarks": list(front.remarks)} if front.remarks else {}),
         **({"names": list(front.names)} if front.names else {}),
+        **({"ended": front.ended} if front.ended else {}),
     }
 
 
@@ -216,6 +217,7 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
         "made_by": words.get("made_by", {}),
         "remarks": to_tuple("remarks", words.get("remarks", [])),
         "names": to_tuple("names", words.get("names", [])),
+        "ended": words.get("ended", ""),
     }
     check_fields(fields)
     return {**fields, "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/")}

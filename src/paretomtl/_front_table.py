@@ -64,15 +64,21 @@ def pack(kinds: Sequence[Sequence[T]], width: Callable[[T], int], first: int, ot
     return tables
 
 
+def early_end(front: Front) -> str:
+    """Words for a heading on why training ended before its last epoch; none where it did not."""
+    if not front.complete:
+        return f", stopped early{f' ({front.ended})' if front.ended else ''}"
+    return f", ended by {front.ended}" if front.ended.startswith("patience") else ""
+
+
 def front_text(front: Front) -> str:
     """What a front prints: its solutions on the split that ranks, and on test beside it."""
     splits = front.shown_splits
     kinds = groups_of(front, splits)
-    stopped = "" if front.complete else ", stopped early"
     seed = "" if front.seed is None else f", seed {front.seed}"
     what = "losses and metrics" if len(kinds) > 1 else "losses"
     on = f"{what} on {splits[0]}" if len(splits) == 1 else f"ranked on {splits[0]}, test beside it"
-    lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}{seed}{stopped}; {on}"]
+    lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}{seed}{early_end(front)}; {on}"]
     head, *leading = leading_columns(front)
     besides = 6 + len(head)  # number, name and preference
     own = _width(kinds[0][0])  # the first table has the losses that rank, however wide it is

@@ -60,7 +60,9 @@ class Front(GivenFronts):
         metrics: by split and name, ``[K]``.
         better: for each metric, whether "higher" or "lower" is better.
         epochs: the epoch that each solution is from.
-        complete: False where training was stopped early.
+        complete: whether training came to an end that was asked for, by ``epochs`` or ``patience``; False where it was
+            stopped early.
+        ended: why training ended, such as "after 30 epochs"; empty for fronts of earlier versions.
         strategy: how the models were trained, and why so.
         reference: the default of :meth:`hypervolume`.
         measured: what the method measured on the way, by name, ``[K, ...]``; empty for most methods.
@@ -98,6 +100,7 @@ class Front(GivenFronts):
     remarks: tuple[str, ...] = ()
     names: Sequence[str] = ()
     modules: Sequence[nn.Module] = ()
+    ended: str = ""
 
     def __len__(self) -> int:
         return len(self.subproblems)

@@ -129,6 +129,13 @@ def test_a_second_run_does_not_overwrite_the_first(here: Path) -> None:
     assert "'preferences' must be that of the run" in run("--preferences", "3", "--resume", code=2)
 
 
+def test_a_run_ends_by_patience(here: Path) -> None:
+    still = ("--preferences", "2", "--optimizer", "sgd", "--learning-rate", "0", "--patience", "1")
+    text = " ".join(run(*still, "--out", "second").split())
+    assert "Ended by patience: no model improved on val in 1 epoch, after 2 of 3 epochs. Stored in second" in text
+    assert json.loads((here / "second" / "asked.json").read_text())["patience"] == 1
+
+
 def test_every_option_reaches_the_library(here: Path) -> None:
     run(
         "--method", "pareto-mtl", "--set", "epsilon=0.3", "--set", "rescale=True", "--batch-size", "16", "--seed", "4",

@@ -195,7 +195,7 @@ def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
         front = fit(problem(train=interrupt), **options)
     assert signal.getsignal(signal.SIGINT) is handler
     assert not front.complete
-    assert "stopped early" in repr(front)
+    assert "stopped early (interrupted, after 2 of 5 epochs);" in repr(front)
     assert front.losses["train"].isfinite().all()
     assert not pm.Front.load(tmp_path).complete
     whole = fit(problem(train=Samples()), **{**options, "out": None})

@@ -322,6 +322,18 @@ def _() -> str:
     return said(lambda: train(plain(), epochs=1, out=folder))
 
 
+@check("runs end together")
+def _() -> float:
+    folder = Path(sys.argv[1]) / "ends"
+    of = problem(train=classes(SAMPLES), val=classes(20, seed=1))
+    options: dict[str, Any] = {"patience": 1, "epochs": 12, "optimizer": lambda p: torch.optim.SGD(p, lr=3.0)}
+    ended = train(of, **options, out=folder / "patience")
+    assert ended.ended.startswith("patience"), ended.ended
+    stopped = train(of, epochs=3, out=folder / "longer", callbacks=[lambda report: report.epoch == 2])
+    assert stopped.ended == "callback, after 2 of 3 epochs", stopped.ended
+    return between(ended, train(of, **options, distributed=False))
+
+
 @check("error: a callback that fails in the first process")
 def _() -> str:
     def fail(report: Any) -> None:

@@ -68,6 +68,7 @@ class Asked:
     compile: bool
     keep: str
     accumulate: int = 1
+    patience: int | None = None
 
     @classmethod
     def of(cls, run: Path) -> Asked:
@@ -127,6 +128,7 @@ class Asked:
             clip_norm=self.clip_norm,
             compile=self.compile,
             keep=self.keep,
+            patience=self.patience,
             only=only,
             executor=executor,
             out=folder,
@@ -146,9 +148,12 @@ class Asked:
         return f"{name}-{file_name(name_in_tables(self.method, method).replace(':', '-'))}-{self.seed}"
 
     def _keep(self, folder: Path) -> None:
+        options = dataclasses.asdict(self)
+        if self.patience is None:  # a version that does not know the option reads the file all the same
+            del options["patience"]
         if not exists(folder / _FILE):
             with suppress(OSError):  # it is only for ``refine``; a full disk is said where it matters
-                write_record(folder / _FILE, dataclasses.asdict(self), format=FORMAT)
+                write_record(folder / _FILE, options, format=FORMAT)
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -187,6 +192,8 @@ def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
 def _lines(facts: dict[str, Any]) -> list[str]:
     first = f"Trained in {facts['seconds']:.1f} s; {facts['strategy']}."
     lines = [first] if facts["complete"] else [first, f"Stopped early. Go on with: {facts['resume']}"]
+    if facts["ended"].startswith("patience"):
+        lines.append(f"Ended by {facts['ended']}.")
     if not facts["stored"]:
         return [*lines, f"Not stored in {facts['folder']}: a warning above says why, and where it is."]
     shown = shlex.quote(facts["folder"])

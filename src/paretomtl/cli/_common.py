@@ -105,6 +105,10 @@ WeighEvery = Annotated[int, typer.Option(help="Weigh the tasks anew every so man
 ClipNorm = Annotated[float | None, typer.Option(help="The longest update of each model.")]
 ProgressName = Annotated[str, typer.Option(help="auto, rich, plain or quiet.")]
 Keep = Annotated[str, typer.Option(help="Which epoch to keep: last, or best on validation.")]
+Patience = Annotated[
+    int | None,
+    typer.Option(help="End when no model improved on validation in this many epochs; goes well with --keep best."),
+]
 
 
 def clean_errors(command: Callable[P, None]) -> Callable[P, None]:

@@ -17,6 +17,7 @@ from paretomtl.cli._common import (
     Keep,
     OptimizerName,
     OptimizerNumber,
+    Patience,
     Precision,
     PreferenceVectors,
     ProblemArgument,
@@ -58,6 +59,7 @@ def run(
     clip_norm: ClipNorm = None,
     compile_: Annotated[bool, typer.Option("--compile", help="Run the models through torch.compile.")] = False,
     keep: Keep = "last",
+    patience: Patience = None,
     only: Annotated[str | None, typer.Option(help="Train these subproblems alone, such as 0,2.")] = None,
     ray: OnRay = None,
     cpus: Cpus = 1,
@@ -68,7 +70,10 @@ def run(
             help="The run's folder; one in runs, named by problem, method and seed, if left out.", show_default=False
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on from the folder's last checkpoint."),
+    ] = False,
     checkpoint_seconds: Annotated[float, typer.Option(help="The least time between checkpoints.")] = 30.0,
     tensorboard: Annotated[Path | None, typer.Option(help="Write TensorBoard's event files to this folder.")] = None,
     progress: Annotated[str, typer.Option(help="auto, rich, plain or quiet.")] = "auto",
@@ -102,6 +107,7 @@ def run(
         clip_norm=clip_norm,
         compile=compile_,
         keep=keep,
+        patience=patience,
     )
     front, folder = asked.train(
         preferences_of(preferences),

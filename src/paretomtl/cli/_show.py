@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from paretomtl._front_table import early_end
 from paretomtl._splits import training_split
 from paretomtl._terminal import text_console
 from paretomtl.cli._common import FrontArgument, clean_errors, print_json
@@ -39,9 +40,8 @@ def show(
         print_json(facts)
         return
     console = text_console()
-    stopped = "" if front.complete else ", stopped early"
     seed = "" if front.seed is None else f", seed {front.seed}"
-    told = f", {front.method}{seed}{stopped}; {ranked_words(front, split)}"
+    told = f", {front.method}{seed}{early_end(front)}; {ranked_words(front, split)}"
     console.print(Text.assemble((front.problem, "bold"), told))
     print_front(console, front, front.shown_splits if split is None else [split])
     for line in quality_lines(facts):
@@ -101,6 +101,7 @@ def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, A
         "method": front.method,
         "seed": front.seed,
         "complete": front.complete,
+        "ended": front.ended,
         "tasks": list(front.tasks),
         "reading": front.reading,
         "subproblems": list(front.subproblems),

@@ -15,7 +15,7 @@ from paretomtl.training._progress import Report
 from paretomtl.training._settings import Settings
 
 
-def joined(parts: Sequence[Front], settings: Settings, *, complete: bool, seconds: float) -> Front:
+def joined(parts: Sequence[Front], settings: Settings, *, complete: bool, seconds: float, ended: str) -> Front:
     """The front of all subproblems that some shards hold, in the order of the run.
 
     Args:
@@ -23,12 +23,13 @@ def joined(parts: Sequence[Front], settings: Settings, *, complete: bool, second
         settings: of the whole run.
         complete: whether it has ended.
         seconds: how long it took.
+        ended: why it ended, in words.
     """
-    front = _joined(parts, settings, complete, seconds)
+    front = _joined(parts, settings, complete, seconds, ended)
     return replace(front, strategy=f"{len(parts)} shards; {front.strategy}")
 
 
-def _joined(parts: Sequence[Front], settings: Settings, complete: bool, seconds: float) -> Front:
+def _joined(parts: Sequence[Front], settings: Settings, complete: bool, seconds: float, ended: str) -> Front:
     first = parts[0]
     found = [k for part in parts for k in part.subproblems]
     places = {k: i for i, k in enumerate(settings.subproblems)}
@@ -62,8 +63,9 @@ def _joined(parts: Sequence[Front], settings: Settings, complete: bool, seconds:
         reference=_reference(settings, [part.reference for part in parts]),
         seconds=seconds,
         model_factory=settings.problem.model,
-        snapshot=_joined(snapshots, settings, complete, seconds) if len(snapshots) == len(parts) else None,
+        snapshot=_joined(snapshots, settings, complete, seconds, ended) if len(snapshots) == len(parts) else None,
         complete=complete,
+        ended=ended,
         made_by=_made_by(parts),
         remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),
     )

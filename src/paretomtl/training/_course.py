@@ -1,43 +1,41 @@
-"""The course of a run: where it stands, what it remembers, and how it is stored and taken up again."""
+"""The course of a run: where it stands, what it remembers, and how it ends."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
 import torch
-from torch import nn
 
 from paretomtl._random import (
     model_seed,
-    random_state,
     rank_seed,
     seed_everything,
-    set_random_state,
 )
 from paretomtl._version import made_by
 from paretomtl.front import Front
 from paretomtl.training._batches import Batches, first_part, make_batches
+from paretomtl.training._checkpoints import Resumable
 from paretomtl.training._checks import check_problem, first_batch
+from paretomtl.training._ends import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, early_stop
 from paretomtl.training._evaluate import Scores
 from paretomtl.training._execution import Execution
 from paretomtl.training._findings import FEWEST_STEPS, find, in_one, results
-from paretomtl.training._first_losses import measure_first_losses, scale_in_words, settles_scale, warn_of_units
-from paretomtl.training._identity import differing_start, measure_start
+from paretomtl.training._first_losses import measure_first_losses, warn_of_units
 from paretomtl.training._models import make_modules, named_tensors
 from paretomtl.training._outcome import Best, Stage, by_group, front_of
-from paretomtl.training._progress import Callback, close, tell
+from paretomtl.training._progress import Callback, tell, tick
 from paretomtl.training._remarks import remarks, stopped_early
 from paretomtl.training._reports import make_report
 from paretomtl.training._run import CONFIG, RunFolder, taking_up
 from paretomtl.training._settings import Settings
 from paretomtl.training._signals import Stopping
-from paretomtl.training._step import Group
 from paretomtl.training._stopped import note_run_kept
 from paretomtl.training._strategies import Choice
 from paretomtl.training._trace import Trace
@@ -47,16 +45,12 @@ _TICK_SECONDS = 1.0  # between signs of life inside of an epoch
 _NOTHING = object()
 
 
-class Course:
+class Course(Resumable):
     """A run from its start, or from its last checkpoint, to its fronts.
 
     Attributes:
-        epoch: how many epochs are done.
-        step: how many steps of the current epoch are done.
-        number: how many steps are done in all.
-        total: how many steps are planned; 0 when that is not known.
+        ended: why the run is at an end that was asked for, in words; None while it goes on.
         stopping: whether the user wants to stop after the current step, in any process.
-        finished: the front of a run that was complete already.
     """
 
     def __init__(
@@ -86,13 +80,14 @@ class Course:
         self.epoch = self.step = self.number = 0
         self._stored_epoch = 0
         self._stop = Stopping()
-        self.stopping = False
-        self.finished: Front | None = None
+        self.stopping, self._why = False, INTERRUPTED
+        self._made: list[Front] = []
+        self.finished = None
         taken = None
         if folder is not None and stored is not None and "taken" in stored:
             with taking_up(folder.path / CONFIG):
                 taken = Choice.of(stored["taken"])
-        self._untrained: nn.Module | None = copy.deepcopy(modules[0])
+        self._untrained = copy.deepcopy(modules[0])
         self._trace = Trace(len(modules), len(problem.tasks), settings.device)
         self._models = Execution(
             settings,
@@ -105,8 +100,9 @@ class Course:
             first_losses=self._first_losses,
             resumed=stored is not None,
         )
-        self._stages: list[Stage] = []
-        self._best = Best(self.groups) if settings.keep == "best" else None
+        self._stages = []
+        judged = settings.keep == "best" or settings.patience is not None
+        self._best = Best(self.groups, weights=settings.keep == "best") if judged else None
         self._seconds = 0.0
         self._began = self._saved = self._reported = self._ticked = time.monotonic()
         self._whole = True
@@ -118,31 +114,7 @@ class Course:
             self._ranks.check_same(config)
             if folder is not None:
                 self._open(folder, stored, {**config, "start": self._ranks.from_first(lambda: self.start(config))})
-
-    @property
-    def groups(self) -> list[Group]:
-        """The models, in groups that step together."""
-        return self._models.groups
-
-    @property
-    def choice(self) -> Choice:
-        """How the models are trained."""
-        return self._models.choice
-
-    def config(self, settings: Settings) -> dict[str, Any]:
-        """What must be the same for a run of these settings to be resumed."""
-        assert self._untrained is not None
-        return settings.config(self._untrained, self.groups[0], self._splits, self.total)
-
-    def start(self, config: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What the first model gives before it is trained; None where the data differ from draw to draw."""
-        assert self._untrained is not None
-        return measure_start(self._settings.problem, self._untrained, self._train, config)
-
-    def scaling(self) -> dict[str, str]:
-        """For a log: what ``scale="auto"`` did; nothing for other scales."""
-        settled = settles_scale(self._settings.method)
-        return {"scaling": scale_in_words(self._first_losses[0])} if settled else {}
+        self.ended = self._ranks.from_first(self._planned_end)
 
     # The loop's view: batches, and what happens around a step and an epoch.
 
@@ -174,9 +146,8 @@ class Course:
             self._save()
         if self._listeners and self.total and time.monotonic() - self._ticked >= _TICK_SECONDS:
             self._ticked = time.monotonic()
-            for listener in self._listeners:
-                if hasattr(listener, "tick"):
-                    listener.tick(self.number / self.total, self._elapsed())
+            with self._kept_where_a_listener_fails(in_all=False):
+                tick(self._listeners, self.number / self.total, self._elapsed())
 
     def after_epoch(self) -> None:
         """Evaluate on validation, keep the best, report, and store a checkpoint if it is time."""
@@ -193,7 +164,10 @@ class Course:
             if self._best is not None:
                 self._best.consider(self.epoch, scores, self.groups, self._settings, self._trace.validation())
         self._whole = True
-        self._ranks.from_first(lambda: self._report(scores))
+        self.ended = self._ranks.from_first(self._planned_end)
+        with self._kept_where_a_listener_fails():
+            if self._ranks.from_first(lambda: self._report(scores)):
+                self.stopping, self._why = True, CALLBACK
         at_its_end = not self._train.resumes_inside and self._folder is not None
         if self._ranks.any(at_its_end or self._due())[0]:
             self._save()
@@ -201,25 +175,26 @@ class Course:
     def fronts(self) -> list[Front]:
         """The result: of the whole run, or of what there is of it."""
         settings = self._settings
-        complete = self.epoch == settings.epochs
+        complete, ended = self.ended is not None, self.ended or early_stop(self._why, settings, self.epoch)
         self._save()
         self._whole = False  # from here on the models may be those of another epoch
         epochs = [self.epoch] * self._count
-        if self._best is not None:
+        if self._best is not None and settings.keep == "best":
             self._best.give_back(self.groups)
             epochs = self._best.epochs(self.epoch)
         stages = [*self._stages, self._stage(epochs)]
         said = self._warn(stages[-1])
         how, seconds = str(self._models), self._elapsed()
         how += f"; {self._ranks.size} processes" if self._ranks.several else ""
-        fronts = [
-            front_of(settings, i, stages, self._trace, how, seconds, complete, remarks)
+        self._made = [
+            front_of(settings, i, stages, self._trace, how, seconds, complete, ended, remarks)
             for i, remarks in enumerate(said)
         ]
         if self._folder is not None:
-            self._folder.save_front(fronts[0])
-            self._folder.log("end" if complete else "stopped", epoch=self.epoch, seconds=round(self._elapsed(), 3))
-        return fronts
+            self._folder.save_front(self._made[0])
+            took = round(self._elapsed(), 3)
+            self._folder.log("end" if complete else "stopped", epoch=self.epoch, seconds=took, ended=ended)
+        return self._made
 
     # Stopping cleanly.
 
@@ -237,85 +212,25 @@ class Course:
             if error is not None and alone and self._whole and (self._train.resumes_inside or self.step == 0):
                 self._save()
             if error is not None:
-                where = None if self._folder is None else self._folder.path
-                note_run_kept(error, self._settings, self.epoch, self._stored_epoch, where)
+                note_run_kept(error, self._settings, self.epoch, self._stored_epoch, self._path)
         finally:
-            close(self._listeners)
+            made = self._made or ([] if self.finished is None else [self.finished])
+            close_all(self._listeners, error, made, self._path)
 
-    # Checkpoints.
-
-    def _open(self, folder: RunFolder, stored: dict[str, Any] | None, config: dict[str, Any]) -> None:
-        """Start the folder of a new run, or take up the one in it."""
-        if stored is None:
-            state = self._state()
-            self._ranks.from_first(lambda: self._begin(folder, state, config))
-            return
-        folder.check(stored, config, differing_start(stored.get("start"), config["start"], self._settings.precision))
-        front = None if self._ranks.several else folder.load_front(self._settings.problem)
-        if front is not None and front.complete:
-            self.finished = front
-            return
-        found = self._ranks.from_first(folder.load_checkpoint)
-        if found is not None:
-            with taking_up(folder.checkpoint_path):
-                self._load(found)
-        if self._folder is not None:
-            folder.log("resume", epoch=self.epoch, step=self.number, **self._settings.legend())
-
-    def _begin(self, folder: RunFolder, state: dict[str, Any], config: dict[str, Any]) -> None:
+    @contextlib.contextmanager
+    def _kept_where_a_listener_fails(self, *, in_all: bool = True) -> Iterator[None]:
+        """An error of a listener ends the run, after what was trained is stored; where all processes know of it."""
         try:
-            folder.save_checkpoint(state)
-            folder.begin({**config, "taken": vars(self.choice)})
-        except OSError as error:
-            raise ValueError(f"'out' must have room for a run. {error}.") from None
-        folder.log("start", **self._settings.legend(), **vars(self.choice), **self.scaling())
-
-    def _due(self) -> bool:
-        return self._folder is not None and time.monotonic() - self._saved >= self._pause
-
-    def _save(self) -> None:
-        """Store a checkpoint; where that fails, say so and go on: the last one is still there."""
-        if self.step and not self._train.resumes_inside:
-            return
-        if self._folder is None and not self._ranks.several:
-            return
-        try:
-            state = self._state()
-            if self._folder is not None:
-                self._folder.save_checkpoint(state)
-                self._stored_epoch = self.epoch
-        except (OSError, RuntimeError) as error:  # a full disk, or a device that is gone
-            first = (str(error).splitlines() or [""])[0]
-            warnings.warn(f"no checkpoint could be stored: {first}. The last one is still there.", stacklevel=2)
-        self._saved = time.monotonic()
-
-    def _state(self) -> dict[str, Any]:
-        mine, *others = self._ranks.gather(random_state())
-        return {
-            "epoch": self.epoch,
-            "step": self.step,
-            "number": self.number,
-            "seconds": self._elapsed(),
-            **self._models.stored(),
-            "trace": self._trace.state(),
-            "stages": [vars(stage) for stage in self._stages],
-            "best": None if self._best is None else self._best.state(),
-            "random": mine,
-            "others": others,  # random states of other processes
-        }
-
-    def _load(self, state: dict[str, Any]) -> None:
-        self.epoch, self.step, self.number = state["epoch"], state["step"], state["number"]
-        self._stored_epoch = self.epoch
-        self._seconds = state["seconds"]
-        self._models.load(state)
-        self._trace.load(state["trace"])
-        self._stages = [Stage(**stage) for stage in state["stages"]]
-        if self._best is not None:
-            self._best.load(state["best"], self._settings.device, self.epoch)
-        states = [state["random"], *state.get("others", [])]
-        if self._ranks.rank < len(states):  # a run may be taken up by more processes
-            set_random_state(states[self._ranks.rank])
+            yield
+        except Exception as error:
+            self._why = FAILED
+            try:
+                if in_all or not self._ranks.several:
+                    self.fronts()
+            except Exception as another:
+                error.add_note(f"No front could be made of what was trained: {another!r}.")
+            attach_fronts(error, self._made, self._path)
+            raise
 
     # Pieces.
 
@@ -353,10 +268,12 @@ class Course:
         labelled = self._trace.labelled().tolist()
         history = self._trace.part(slice(None), torch.float64)
         said = remarks(stage, settings, history, labelled, kept_apart=self._stacked)
-        sound = self.epoch == settings.epochs and self.number >= FEWEST_STEPS
+        sound = self.ended is not None and self.number >= FEWEST_STEPS
         found = [find(result) if sound else [] for result in results(stage, settings, self._models.untrained)]
-        where = None if self._folder is None else self._folder.path
-        told = [*said, *in_one(found[0] if len(found) == 1 else []), *stopped_early(settings, self.epoch, where)]
+        stopped = []
+        if self.ended is None and self._why == INTERRUPTED:
+            stopped = stopped_early(settings, self.epoch, self._path)
+        told = [*said, *in_one(found[0] if len(found) == 1 else []), *stopped]
         for text in told if self._ranks.leads else []:
             warnings.warn(text, stacklevel=5)
         return [[*said, *lines] for lines in found]
@@ -373,18 +290,15 @@ class Course:
             scores = {split: self._evaluate(split) for split in self._splits}
         return Stage.of(self._settings.method, self.groups, scores, epochs)
 
-    def _report(self, scores: Scores | None) -> None:
-        """Tell the listeners and the log; for a problem without data not at every step."""
+    def _report(self, scores: Scores | None) -> bool:
+        """Tell the listeners and the log; for a problem without data not at every step. Whether a listener stops it."""
         if not self._listeners and self._folder is None:
-            return
-        last = self.epoch == self._settings.epochs
+            return False
+        last = self.ended is not None
         if self._settings.problem.train is None and not last and time.monotonic() - self._reported < _REPORT_SECONDS:
-            return
+            return False
         self._reported = time.monotonic()
         report = make_report(self._settings, self.groups, self._trace, scores, self.epoch, self.number, self._elapsed())
         if self._folder is not None:
             self._folder.log("epoch", **report.numbers())
-        tell(self._listeners, report)
-
-    def _elapsed(self) -> float:
-        return self._seconds + time.monotonic() - self._began
+        return tell(self._listeners, report)

@@ -16,8 +16,9 @@ from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._course import Course
+from paretomtl.training._ends import close_all
 from paretomtl.training._executors import Executor, SerialExecutor
-from paretomtl.training._progress import Callback, ProgressStyle, check_callbacks, close, make_progress
+from paretomtl.training._progress import Callback, ProgressStyle, check_callbacks, make_progress
 from paretomtl.training._ranks import Processes
 from paretomtl.training._run import RunFolder
 from paretomtl.training._settings import Settings, make_settings, own_modes
@@ -42,6 +43,7 @@ def fit(
     clip_norm: float | None = None,
     compile: bool | Mapping[str, Any] = False,
     keep: str = "last",
+    patience: int | None = None,
     only: Sequence[int] | None = None,
     weigh_every: int = 1,
     workers: int | None = None,
@@ -94,6 +96,9 @@ def fit(
             is one in its own region, and of these the one with the least mean loss; if there is none, the one nearest
             to the region. With importances, the least weighted mean. An epoch that another one dominates is never kept:
             it gives way, even in its region, to one that is better in every task. Never by the test split.
+        patience: end the run when no model has improved on validation for so many epochs, by the rule of ``keep``;
+            best together with ``keep="best"``. The front is complete, and its ``ended`` says why. Not for shards, which
+            do not see each other's models.
         only: train some of the subproblems, against the regions of all.
         weigh_every: weigh the tasks anew every so many steps, and take one backward pass with the last weights in
             between, negative ones as zero. 1 is the method itself; more is faster, and an approximation.
@@ -119,10 +124,12 @@ def fit(
         checkpoint_seconds: the least time between two checkpoints; with a DataLoader they come at the end of epochs.
         progress: "rich", "plain" or "quiet"; "auto" draws a bar on a terminal, and prints a line now and then
             elsewhere, on standard error.
-        callbacks: functions of a :class:`~paretomtl.training.Report`, called at the end of epochs.
+        callbacks: functions of a :class:`~paretomtl.training.Report`, called at the end of epochs. One that returns
+            True stops the run after this epoch, as Ctrl-C does, but without a warning. One that raises ends it: the
+            front so far is the ``front`` of the exception, and with ``out`` there is a checkpoint to resume from.
 
-    Interrupting it (Ctrl-C, or SIGTERM) ends after the current step, with a checkpoint, a warning, and a front of what
-    there is, whose ``complete`` is False.
+    Interrupting it (Ctrl-C, or SIGTERM) ends after the current step, with a checkpoint, a warning, and a front of the
+    models so far, whose ``complete`` is False.
 
     Example:
         >>> import torch, paretomtl as pm
@@ -134,7 +141,7 @@ def fit(
     settings = make_settings(
         problem, method, preferences, epochs, batch_size, [seed], optimizer, scheduler, schedule, strategy,
         device if executor is None else "cpu", precision, clip_norm, compile, keep, only, weigh_every, workers,
-        accumulate, distributed,
+        accumulate, distributed, patience,
     )  # fmt: skip
     check_flag("resume", resume)
     if resume and out is None:
@@ -170,6 +177,7 @@ def fit_seeds(
     clip_norm: float | None = None,
     compile: bool | Mapping[str, Any] = False,
     keep: str = "last",
+    patience: int | None = None,
     only: Sequence[int] | None = None,
     weigh_every: int = 1,
     workers: int | None = None,
@@ -183,7 +191,7 @@ def fit_seeds(
     The fronts are those of :func:`fit`, except that dropout and the order of the data are those of the first seed for
     all. ``preferences`` may have shape ``[len(seeds), K, m]``: other rows for each seed. ``progress`` and ``callbacks``
     are as in :func:`fit`; a :class:`~paretomtl.training.Report` then has a row for every model of every seed, and the
-    display shows means over seeds.
+    display shows means over seeds. ``patience`` is over the models of all seeds.
 
     Interrupting it (Ctrl-C, or SIGTERM) ends after the current step, with a warning and a front for each seed, whose
     ``complete`` is False. It stores nothing: there is no checkpoint to resume from.
@@ -198,7 +206,7 @@ def fit_seeds(
     """
     settings = make_settings(
         problem, method, preferences, epochs, batch_size, seeds, optimizer, scheduler, schedule, strategy, device,
-        precision, clip_norm, compile, keep, only, weigh_every, workers, accumulate, distributed,
+        precision, clip_norm, compile, keep, only, weigh_every, workers, accumulate, distributed, patience,
     )  # fmt: skip
     check_callbacks(callbacks)
     listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.leads else []
@@ -226,14 +234,14 @@ def _train(
         seed_everything(settings.seeds[0])
         try:
             course = Course(settings, folder, resume, checkpoint_seconds, listeners)
-        except BaseException:
-            close(listeners)
+        except BaseException as error:
+            close_all(listeners, error)
             raise
         with course:
             if course.finished is not None:
                 return [course.finished]
-            for epoch in range(course.epoch, settings.epochs):
-                for batch in course.batches(epoch):
+            while course.ended is None and not course.stopping:
+                for batch in course.batches(course.epoch):
                     course.take_step(batch)
                     if course.stopping:
                         return course.fronts()

@@ -82,10 +82,14 @@ class Best:
     An epoch is taken if it dominates the kept one, or if it is better by these rules and no epoch so far dominates it.
     By induction none dominates the kept one: what dominated a dominating epoch would have dominated the kept one.
     An epoch that is best by these rules and dominated by none is taken when it comes, and never given up.
+
+    Args:
+        groups: the models.
+        weights: whether to keep theirs; otherwise the epochs alone are known.
     """
 
-    def __init__(self, groups: Sequence[Group]) -> None:
-        self._tensors = [dict(group.models.copy()) for group in groups]
+    def __init__(self, groups: Sequence[Group], *, weights: bool = True) -> None:
+        self._tensors = [dict(group.models.copy()) for group in groups] if weights else []
         count = sum(group.models.count for group in groups)
         self._epochs = [0] * count
         self._inside = torch.zeros(count, dtype=torch.bool)
@@ -117,6 +121,8 @@ class Best:
         self._values = torch.where(better, values, self._values)
         self._inside = torch.where(better, inside, self._inside)
         self._epochs = [epoch if now else then for now, then in zip(better.tolist(), self._epochs, strict=True)]
+        if not self._tensors:
+            return
         for group, kept, rows in zip(groups, self._tensors, by_group(better, groups), strict=True):
             mask = rows.to(group.alive.device)
             for name, tensor in group.models.tensors().items():
@@ -124,7 +130,7 @@ class Best:
 
     def _follow(self, groups: Sequence[Group]) -> None:
         """Sort what is kept by groups, which may be others than before: stacks are taken apart where they fail."""
-        if len(groups) == len(self._tensors):
+        if not self._tensors or len(groups) == len(self._tensors):
             return
         parts = zip(*(by_group(tensor, groups) for tensor in _joined(self._tensors).values()), strict=True)
         names = list(self._tensors[0])
@@ -142,6 +148,10 @@ class Best:
     def epochs(self, now: int) -> list[int]:
         """The epoch of each model's best; ``now`` for one that was never on validation."""
         return [epoch or now for epoch in self._epochs]
+
+    def improved(self) -> int:
+        """The last epoch in which a model was better than before; 0 for none."""
+        return max(self._epochs)
 
     def state(self) -> dict[str, Any]:
         """For a checkpoint."""
@@ -191,6 +201,7 @@ def front_of(
     strategy: str,
     seconds: float,
     complete: bool,
+    ended: str,
     remarks: Sequence[str] = (),
 ) -> Front:
     """The front of one of the seeds, with what was kept on the way as its snapshot."""
@@ -216,6 +227,7 @@ def front_of(
             reference=trace.reference(settings.problem, part),
             made_by=made_by(),
             remarks=tuple(remarks) if stage is stages[-1] else (),
+            ended=ended,
             **stage.part(part),
         )
     assert front is not None

@@ -108,8 +108,8 @@ class Report:
         return self.losses if self.val_losses is None else self.val_losses
 
 
-Callback: TypeAlias = Callable[[Report], None]
-"""Called with a :class:`Report` at the end of an epoch.
+Callback: TypeAlias = Callable[[Report], bool | None]
+"""Called with a :class:`Report` at the end of an epoch; one that returns True stops the run after this epoch.
 
 One that has ``tick(share, seconds)`` is called about once a second besides, with the share of the steps that are done
 and how long they took; one that has ``close()`` is closed at the end of the run.
@@ -128,21 +128,48 @@ def check_callbacks(callbacks: Sequence[Callback]) -> None:
         check_takes("callbacks", callback, "be functions of a report", "report")
 
 
-def tell(listeners: Sequence[Callback], report: Report) -> None:
-    """Call all with a report; where one raises, the error says when."""
+def tell(listeners: Sequence[Callback], report: Report) -> bool:
+    """Call all with a report; return whether one wants to stop. Where one raises, the error says when."""
+    stop = False
     for listener in listeners:
         try:
-            listener(report)
+            answer = listener(report)
+            if answer is not None and not isinstance(answer, bool):
+                raise TypeError(
+                    f"'callbacks' must return None, or True to stop after this epoch. {_name(listener)} returned "
+                    f"{answer!r:.80} instead."
+                )
         except Exception as error:
             error.add_note(f"This came of a callback at the end of epoch {report.epoch}.")
             raise
+        stop = stop or answer is True
+    return stop
+
+
+def tick(listeners: Sequence[Callback], share: float, seconds: float) -> None:
+    """Give a sign of life inside of an epoch to those that want one."""
+    for listener in listeners:
+        if hasattr(listener, "tick"):
+            listener.tick(share, seconds)
 
 
 def close(listeners: Sequence[Callback]) -> None:
-    """Close those that can be closed."""
+    """Close those that can be closed: all of them, though one may fail."""
+    failures = []
     for listener in listeners:
-        if hasattr(listener, "close"):
-            listener.close()
+        try:
+            if hasattr(listener, "close"):
+                listener.close()
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
+def _name(listener: Callback) -> str:
+    """What a user calls a callback: its name, where it has one of its own."""
+    found = getattr(listener, "__qualname__", None)
+    return f"'{found}'" if isinstance(found, str) else f"A callback of the class '{type(listener).__qualname__}'"
 
 
 def plain_numbers(tensor: Tensor) -> Any:

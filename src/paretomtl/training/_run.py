@@ -42,6 +42,7 @@ from paretomtl._opening import (
 )
 from paretomtl.front import Front
 from paretomtl.problems import Problem
+from paretomtl.training._identity import difference
 from paretomtl.training._manifest import LOG, NAME, Manifest, is_member, read_manifest
 
 FORMAT = 3
@@ -158,7 +159,7 @@ class RunFolder:
             known = expected.get(name)
             if known == value or (name.startswith("data.") and name in expected and None in (known, value)):
                 continue  # data without a checksum are judged by the start
-            theirs, mine = _difference(json.dumps(known), json.dumps(value))
+            theirs, mine = difference(json.dumps(known), json.dumps(value))
             raise ValueError(
                 f"'{name}' must be that of the run in '{self.path}' to resume it: {theirs}. Got {mine} instead."
             )
@@ -377,15 +378,3 @@ def _ends_well(path: Path) -> bool:
             return True
         file.seek(-1, os.SEEK_END)
         return file.read(1) == b"\n"
-
-
-def _difference(one: str, other: str, around: int = 50) -> tuple[str, str]:
-    """Both texts, cut to where they differ."""
-    first = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    start = max(0, first - around)
-
-    def cut(text: str) -> str:
-        end = first + around
-        return ("..." if start else "") + text[start:end] + ("..." if len(text) > end else "")
-
-    return cut(one), cut(other)

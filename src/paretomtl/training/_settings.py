@@ -21,6 +21,7 @@ from paretomtl.core._shapes import as_whole, check_count, check_not_negative, ch
 from paretomtl.methods import Method, in_words, resolve_method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._batches import Batches, Shares
+from paretomtl.training._ends import check_patience
 from paretomtl.training._identity import describe_problem, describe_schedule
 from paretomtl.training._models import named_tensors
 from paretomtl.training._process import this_process
@@ -63,6 +64,7 @@ class Settings:
     weigh_every: int
     workers: int | None
     shares: Shares
+    patience: int | None = None
 
     def scheduler_for(self, steps: int) -> SchedulerFactory | None:
         """What makes schedulers, told how many times they are going to step in a run of so many steps."""
@@ -109,6 +111,7 @@ class Settings:
             "clip_norm": self.clip_norm,
             "compile": self.compiler is not None,
             "keep": self.keep,
+            "patience": self.patience,
             "weigh_every": self.weigh_every,
             "accumulate": None if self.shares.accumulate == 1 else self.shares.accumulate,
             **describe_problem(self.problem, module, splits),
@@ -146,6 +149,7 @@ def make_settings(
     workers: int | None,
     accumulate: int,
     distributed: Processes,
+    patience: int | None = None,
 ) -> Settings:
     """What the user asked for, checked, with the problem's recipe where nothing was said."""
     check_problem(problem)
@@ -202,6 +206,7 @@ def make_settings(
         raise ValueError("'compile' must be off for a problem with a 'representation', which is taken out in mid-pass.")
     compiler = _compiler(compile)
     check_factories(optimizer, scheduler)
+    patience = check_patience(patience, problem)
     vectors = _vectors(method, preferences, len(problem.tasks), seeds)
     dtype, autocast = _PRECISIONS[precision]
     return Settings(
@@ -226,6 +231,7 @@ def make_settings(
         weigh_every=weigh_every,
         workers=workers,
         shares=shares,
+        patience=patience,
     )
 
 

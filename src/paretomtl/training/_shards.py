@@ -7,7 +7,7 @@ import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.front import Front
 from paretomtl.training._assembly import Overview, joined
 from paretomtl.training._course import Course
+from paretomtl.training._ends import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, planned_end
 from paretomtl.training._executors import Executor, Jobs, Room
 from paretomtl.training._first_losses import UNITS_WARNING
 from paretomtl.training._identity import differing_start
-from paretomtl.training._progress import Callback, Report, close
+from paretomtl.training._progress import Callback, Report, tell, tick
 from paretomtl.training._run import RunFolder
 from paretomtl.training._settings import Settings, own_modes
 from paretomtl.training._shard_work import (
@@ -39,6 +40,7 @@ from paretomtl.training._shard_work import (
     train_shard,
 )
 from paretomtl.training._signals import Stopping
+from paretomtl.training._stopped import note_kept
 from paretomtl.training._strategies import equal_parts
 
 _STOPPED = "training was stopped"  # what every shard warns of
@@ -76,6 +78,12 @@ def train_in_shards(
     """
     if settings.shares.ranks.several:
         raise ValueError("'executor' must be left out where processes share a run. Got one under torchrun.")
+    if settings.patience is not None:
+        raise ValueError(
+            "'patience' must be None for a run in shards: a shard trains as it would among all, and does not see "
+            f"whether the models of others improve. Got {settings.patience} instead."
+        )
+    lasts = folder is not None
     try:
         with contextlib.ExitStack() as stack, executor:
             room = executor.room(None if device is None else str(device))
@@ -97,13 +105,17 @@ def train_in_shards(
                 (folder / SHARDS).mkdir(exist_ok=True)
                 run.begin({**config, "shards": plan})
             jobs = _Shards(settings, train, executor, run, plan, pause, listeners, scaling)
-            return jobs.front() if not jobs.names else _finish(jobs, executor)
-    finally:
-        close(listeners)
+            front = jobs.front() if not jobs.names else _finish(jobs, executor, lasts=lasts)
+    except BaseException as error:
+        close_all(listeners, error)
+        raise
+    close_all(listeners, None, [front], folder if lasts else None)
+    return front
 
 
-def _finish(jobs: _Shards, executor: Executor) -> Front:
+def _finish(jobs: _Shards, executor: Executor, *, lasts: bool) -> Front:
     """Do what is left, and keep what there is however it ends."""
+    front: Front | None
     with jobs.signals:
         try:
             for i, said in executor.map(jobs):
@@ -111,7 +123,20 @@ def _finish(jobs: _Shards, executor: Executor) -> Front:
         except BaseException:
             jobs.keep(complete=False)
             raise
-        return jobs.front()
+        try:
+            front = jobs.front()
+        except KeyboardInterrupt:  # nothing was trained before a listener failed
+            if jobs.failure is None:
+                raise
+            front = None
+        if jobs.failure is not None:
+            attach_fronts(jobs.failure, [] if front is None else [front], jobs.folder if lasts else None)
+            if lasts:
+                text = f"The shards in '{jobs.folder}' have checkpoints: the same call with resume=True goes on."
+                note_kept(jobs.failure, text, "resume")
+            raise jobs.failure
+        assert front is not None
+        return front
 
 
 class _Shards(Jobs):
@@ -134,6 +159,8 @@ class _Shards(Jobs):
         self._left = [i for i in range(len(self._parts)) if i not in self._fronts]
         self._running: set[int] = set()
         self.signals = Stopping()
+        self.failure: Exception | None = None
+        self._stopped_by_callback = False
         self._overview = Overview(settings, self._parts)
         for i, front in self._fronts.items():
             self._overview.known(i, front)
@@ -158,6 +185,11 @@ class _Shards(Jobs):
                 **settings.legend(),
                 **scaling,
             )
+
+    @property
+    def folder(self) -> Path:
+        """That of the run."""
+        return self._run.path
 
     # What the executor asks and tells.
 
@@ -189,9 +221,7 @@ class _Shards(Jobs):
             self._report()
         if now - self._ticked >= _TICK_SECONDS and self._overview.share() > 0:
             self._ticked = now
-            for listener in self._listeners:
-                if hasattr(listener, "tick"):
-                    listener.tick(self._overview.share(), self._elapsed())
+            self._ask(lambda: tick(self._listeners, self._overview.share(), self._elapsed()))
 
     # What becomes of the shards.
 
@@ -216,7 +246,7 @@ class _Shards(Jobs):
         known = [self._fronts[i] for i in sorted(self._fronts)]
         if not known:
             return None
-        front = joined(known, self._settings, complete=complete, seconds=self._elapsed())
+        front = joined(known, self._settings, complete=complete, seconds=self._elapsed(), ended=self._ended(complete))
         self._run.save_front(front)
         self._saved = time.monotonic()
         return front
@@ -235,8 +265,8 @@ class _Shards(Jobs):
         if complete and self._left:
             self._report()
         (self._run.path / SHARDS / TOKEN).unlink(missing_ok=True)
-        self._run.log("end" if complete else "stopped", seconds=round(self._elapsed(), 3))
-        if not complete:
+        self._run.log("end" if complete else "stopped", seconds=round(self._elapsed(), 3), ended=found.ended)
+        if not complete and not self._stopped_by_callback and self.failure is None:
             done = sum(front.complete for front in self._fronts.values())
             said = f"{_STOPPED} after {done} of {len(self._parts)} shards"
             warnings.warn(f"{said}: front.complete is False, and resume=True goes on.", stacklevel=5)
@@ -277,8 +307,28 @@ class _Shards(Jobs):
         note += f", {self._begun_again} begun again" if self._begun_again else ""
         report: Report = self._overview.report(self._elapsed(), note)
         self._run.log("epoch", **report.numbers())
-        for listener in self._listeners:
-            listener(report)
+        if self._ask(lambda: tell(self._listeners, report)):
+            self._stopped_by_callback = True
+            self.stop()
+
+    def _ask(self, call: Callable[[], bool | None]) -> bool | None:
+        """Call listeners; where one fails, let all shards store a checkpoint and end before that is raised."""
+        if self.failure is not None:
+            return None
+        try:
+            return call()
+        except Exception as error:
+            self.failure = error
+            self.stop()
+            return None
+
+    def _ended(self, complete: bool) -> str:
+        """Why the run ended, in words."""
+        if complete:
+            return planned_end(self._settings, self._settings.epochs, 0) or ""
+        why = FAILED if self.failure is not None else CALLBACK if self._stopped_by_callback else INTERRUPTED
+        done = sum(front.complete for front in self._fronts.values())
+        return f"{why}, after {done} of {len(self._parts)} shards"
 
 
 def common_of(settings: Settings, train: Train, executor: Executor, pause: float) -> Common:

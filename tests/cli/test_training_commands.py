@@ -129,7 +129,14 @@ def test_a_second_run_does_not_overwrite_the_first(here: Path) -> None:
     assert "'preferences' must be that of the run" in run("--preferences", "3", "--resume", code=2)
 
 
-def test_a_run_ends_by_patience(here: Path) -> None:
+def test_a_run_is_trained_longer_and_another_ends_by_patience(here: Path) -> None:
+    run("--preferences", "2", "--out", "first")
+    run("--preferences", "2", "--out", "first", "--epochs", "4", "--resume")
+    asked = json.loads((here / "first" / "asked.json").read_text())
+    assert (asked["epochs"], "patience" in asked) == (4, False)
+    first = json.loads(call("show", "first", "--json"))
+    assert (first["epochs"], first["ended"]) == ([4, 4], "after 4 epochs")
+    call("doctor", "first")
     still = ("--preferences", "2", "--optimizer", "sgd", "--learning-rate", "0", "--patience", "1")
     text = " ".join(run(*still, "--out", "second").split())
     assert "Ended by patience: no model improved on val in 1 epoch, after 2 of 3 epochs. Stored in second" in text

@@ -32,7 +32,7 @@ def test_the_folder_says_what_was_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"epochs": 5}, "epochs"),
+        ({"epochs": 3}, "epochs"),
         ({"method": "mgda"}, "method"),
         ({"method": pm.ParetoMTL(epsilon=0.2)}, "method"),
         ({"preferences": 4}, "preferences"),

@@ -215,11 +215,11 @@ def test_bad_input(tmp_path: Path) -> None:
     train(out=tmp_path / "plain", epochs=1)
     with pytest.raises(ValueError, match="'executor' must be left out"):
         train(out=tmp_path / "plain", epochs=1, executor=SerialExecutor(2), resume=True)
-    train(out=tmp_path / "parts", epochs=1, executor=SerialExecutor(2))
+    train(out=tmp_path / "parts", epochs=2, executor=SerialExecutor(2))
     with pytest.raises(ValueError, match="holds a run already"):
-        train(out=tmp_path / "parts", epochs=1, executor=SerialExecutor(2))
-    with pytest.raises(ValueError, match="'epochs' must be that of the run"):
-        train(out=tmp_path / "parts", epochs=2, executor=SerialExecutor(2), resume=True)
+        train(out=tmp_path / "parts", epochs=2, executor=SerialExecutor(2))
+    with pytest.raises(ValueError, match=r"'epochs' must be that of the run in .*, or more, to resume it: 2"):
+        train(out=tmp_path / "parts", epochs=1, executor=SerialExecutor(2), resume=True)
     with pytest.raises(ValueError, match="'losses' must return"):
         train(problem=pm.Problem(MLP, lambda outputs, targets: outputs[0].mean(), ["a", "b"], train=classes()),
               executor=SerialExecutor(2))  # fmt: skip

@@ -322,7 +322,7 @@ def _() -> str:
     return said(lambda: train(plain(), epochs=1, out=folder))
 
 
-@check("runs end together")
+@check("runs end together, and are trained longer")
 def _() -> float:
     folder = Path(sys.argv[1]) / "ends"
     of = problem(train=classes(SAMPLES), val=classes(20, seed=1))
@@ -331,7 +331,11 @@ def _() -> float:
     assert ended.ended.startswith("patience"), ended.ended
     stopped = train(of, epochs=3, out=folder / "longer", callbacks=[lambda report: report.epoch == 2])
     assert stopped.ended == "callback, after 2 of 3 epochs", stopped.ended
-    return between(ended, train(of, **options, distributed=False))
+    train(of, method="linear", epochs=2, out=folder / "linear")
+    longer = train(of, method="linear", epochs=4, out=folder / "linear", resume=True)
+    alone: dict[str, Any] = {"distributed": False}
+    found = [between(ended, train(of, **options, **alone)), between(longer, train(of, method="linear", **alone))]
+    return max(found)
 
 
 @check("error: a callback that fails in the first process")

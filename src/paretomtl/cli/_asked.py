@@ -137,7 +137,7 @@ class Asked:
             progress=progress,  # type: ignore[arg-type]
             callbacks=callbacks,
         )
-        if leads():
+        if leads() and not exists(folder / _FILE):
             self._keep(folder)
         return front, folder
 
@@ -148,12 +148,18 @@ class Asked:
         return f"{name}-{file_name(name_in_tables(self.method, method).replace(':', '-'))}-{self.seed}"
 
     def _keep(self, folder: Path) -> None:
+        """Store the options; those of a run that is resumed stay, but for how long it is to be trained."""
         options = dataclasses.asdict(self)
-        if self.patience is None:  # a version that does not know the option reads the file all the same
-            del options["patience"]
-        if not exists(folder / _FILE):
-            with suppress(OSError):  # it is only for ``refine``; a full disk is said where it matters
-                write_record(folder / _FILE, options, format=FORMAT)
+        lengths = {name: options.pop(name) for name in ("epochs", "patience")}
+        if lengths["patience"] is None:  # a version that does not know the option reads the file all the same
+            del lengths["patience"]
+        with suppress(OSError, ValueError):  # it is only for ``refine``; a full disk is said where it matters
+            if exists(folder / _FILE):
+                stored = read_record(folder / _FILE, [None, FORMAT], limit=SMALL_RECORD)
+                options = {name: value for name, value in stored.items() if name != "patience"}
+                if {**options, **lengths} == stored:
+                    return
+            write_record(folder / _FILE, {**options, **lengths}, format=FORMAT)
 
 
 def _fits(value: Any, kind: Any) -> bool:

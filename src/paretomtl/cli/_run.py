@@ -72,7 +72,7 @@ def run(
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on from the folder's last checkpoint."),
+        typer.Option("--resume", help="Go on from the folder's last checkpoint; --epochs may be raised."),
     ] = False,
     checkpoint_seconds: Annotated[float, typer.Option(help="The least time between checkpoints.")] = 30.0,
     tensorboard: Annotated[Path | None, typer.Option(help="Write TensorBoard's event files to this folder.")] = None,

@@ -51,6 +51,10 @@ class Measure(Plain):
     name: ClassVar[str] = "measure"
     needs_gramian: ClassVar[bool] = True
 
+    @property
+    def ends_with_plan(self) -> bool:
+        return True  # thirds of the plan are what is measured
+
     def usual_count(self, tasks: int) -> int:
         return 1
 

@@ -41,7 +41,8 @@ class Step:
         gramian: ``C [K, m, m]`` of the task gradients; None for methods that do not need it.
         present: ``[K, m]`` bool, the tasks that had labels in this batch; None when all had.
         number: how many steps came before this one; an int, or a tensor without dimensions in a captured graph.
-        total: how many steps are planned; 0 when that is not known.
+        total: how many steps were planned when training began; 0 when that is not known. A run that is trained longer
+            passes it.
     """
 
     losses: Tensor
@@ -193,6 +194,11 @@ class Method(ABC):
     def snapshots(self, total: int) -> tuple[int, ...]:
         """The steps of a plan of ``total`` before which the models are worth keeping besides the final ones."""
         return ()
+
+    @property
+    def ends_with_plan(self) -> bool:
+        """Whether the last steps of the plan differ from others, so that a run cannot be trained longer than it."""
+        return False
 
     def bind(self, preferences: Tensor | Sequence[Sequence[float]], index: int, *, total: int = 0) -> Weigher:
         """This method for one subproblem of ``preferences [K, m]``, for a training loop of one's own.

@@ -238,6 +238,10 @@ class ParetoMTL(TakesScale):
     def snapshots(self, total: int) -> tuple[int, ...]:
         return (total - self.release_steps,) if self.release_steps else ()
 
+    @property
+    def ends_with_plan(self) -> bool:
+        return self.release_steps > 0
+
     def violation(self, state: State, losses: Tensor) -> Tensor:
         c = torch.where(state["scale"] > 0, state["scale"], 1.0)
         values = constraint_values(state["rows"], c * above_ideal(losses.double(), state.get("ideal")))

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: what is stored, when, and how a run is taken up again."""
+"""Checkpoints of a run: what is stored, when, and how a run is taken up again, for longer perhaps."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from torch import nn
 
 from paretomtl._random import random_state, set_random_state
 from paretomtl.front import Front
+from paretomtl.training import _extend as extend
 from paretomtl.training._batches import Batches
 from paretomtl.training._ends import planned_end
 from paretomtl.training._execution import Execution
-from paretomtl.training._first_losses import scale_in_words, settles_scale
+from paretomtl.training._first_losses import FirstLosses, scale_in_words, settles_scale
 from paretomtl.training._identity import differing_start, measure_start
 from paretomtl.training._outcome import Best, Stage
 from paretomtl.training._ranks import Ranks
@@ -53,11 +54,12 @@ class Resumable:
     _trace: Trace
     _stages: list[Stage]
     _best: Best | None
+    _counted: int
     _seconds: float
     _began: float
     _saved: float
     _stored_epoch: int
-    _first_losses: list[Tensor]
+    _first_losses: FirstLosses
 
     @property
     def groups(self) -> list[Group]:
@@ -81,7 +83,7 @@ class Resumable:
     def config(self, settings: Settings) -> dict[str, Any]:
         """What must be the same for a run of these settings to be resumed."""
         assert self._untrained is not None
-        return settings.config(self._untrained, self.groups[0], self._splits, self.total)
+        return settings.config(self._untrained, self.groups[0], self._splits, self._steps_of(settings.epochs))
 
     def start(self, config: Mapping[str, Any]) -> dict[str, Any] | None:
         """What the first model gives before it is trained; None where the data differ from draw to draw."""
@@ -90,7 +92,7 @@ class Resumable:
 
     def _planned_end(self) -> str | None:
         improved = 0 if self._best is None else self._best.improved()
-        return planned_end(self._settings, self.epoch, improved)
+        return planned_end(self._settings, self.epoch, max(improved, self._counted))
 
     def _open(self, folder: RunFolder, stored: dict[str, Any] | None, config: dict[str, Any]) -> None:
         """Start the folder of a new run, or take up the one in it."""
@@ -98,17 +100,25 @@ class Resumable:
             state = self._state()
             self._ranks.from_first(lambda: self._begin(folder, state, config))
             return
-        folder.check(stored, config, differing_start(stored.get("start"), config["start"], self._settings.precision))
-        front = None if self._ranks.several else folder.load_front(self._settings.problem)
-        if front is not None and front.complete:
+        settings, longer = self._settings, extend.asks_for_more(stored, self._settings)
+        before = {**self.config(extend.stored_plan(stored, settings)), "start": config["start"]} if longer else config
+        folder.check(stored, before, differing_start(stored.get("start"), config["start"], settings.precision))
+        front = None if self._ranks.several else folder.load_front(settings.problem)
+        if front is not None and front.complete and not longer:
             self.finished = front
             return
         found = self._ranks.from_first(folder.load_checkpoint)
         if found is not None:
             with taking_up(folder.checkpoint_path):
-                self._load(found)
+                self._load(found, planned=settings.plan)
+        self._counted = extend.counted_from(stored)
+        if longer and self._planned_end() is not None and self.epoch < settings.epochs:
+            self._counted = self.epoch  # patience ended the run, which is asked to go on
+        if longer:
+            again = extend.longer_config(stored, config, settings, self._counted)
+            self._ranks.from_first(lambda: folder.go_on(again, settings.problem))
         if self._folder is not None:
-            folder.log("resume", epoch=self.epoch, step=self.number, **self._settings.legend())
+            folder.log("resume", epoch=self.epoch, step=self.number, epochs=settings.epochs, **settings.legend())
 
     def _begin(self, folder: RunFolder, state: dict[str, Any], config: dict[str, Any]) -> None:
         try:
@@ -143,6 +153,7 @@ class Resumable:
             "epoch": self.epoch,
             "step": self.step,
             "number": self.number,
+            "epochs": self._settings.epochs,
             "seconds": self._elapsed(),
             **self._models.stored(),
             "trace": self._trace.state(),
@@ -152,18 +163,41 @@ class Resumable:
             "others": others,  # random states of other processes
         }
 
-    def _load(self, state: dict[str, Any]) -> None:
+    def _load(self, state: dict[str, Any], planned: int) -> None:
+        """Go back to a checkpoint; ``planned`` are the epochs of one that does not say for how many it was written."""
+        settings = self._settings
         self.epoch, self.step, self.number = state["epoch"], state["step"], state["number"]
         self._stored_epoch = self.epoch
         self._seconds = state["seconds"]
         self._models.load(state)
+        self._follow_plan(state.get("epochs", planned))
         self._trace.load(state["trace"])
         self._stages = [Stage(**stage) for stage in state["stages"]]
         if self._best is not None:
-            self._best.load(state["best"], self._settings.device, self.epoch)
+            self._best.load(state["best"], settings.device, self.epoch)
         states = [state["random"], *state.get("others", [])]
         if self._ranks.rank < len(states):  # a run may be taken up by more processes
             set_random_state(states[self._ranks.rank])
+
+    def _follow_plan(self, planned: int) -> None:
+        """Plan the schedule for the epochs at hand, where it was planned for others and that makes a difference."""
+        settings, module = self._settings, self._untrained
+        assert module is not None
+        if not extend.plan_differs(settings, module, planned, self._train.steps):
+            return
+        times = self.number if settings.schedule == "step" else self.epoch
+        for group in self.groups:
+            extend.plan_again(group, settings.scheduler_for(self.total), times)
+        if self._ranks.leads:
+            warnings.warn(
+                f"the schedule was planned for {planned} epochs, and goes on as planned for {settings.epochs}: the "
+                "learning rates so far are not those of a run that was begun for so many.",
+                stacklevel=7,
+            )
+
+    def _steps_of(self, epochs: int) -> int:
+        """How many steps so many epochs have; 0 where that is not known."""
+        return 0 if self._train.steps is None else self._train.steps * epochs
 
     def _elapsed(self) -> float:
         return self._seconds + time.monotonic() - self._began

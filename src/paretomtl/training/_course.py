@@ -26,6 +26,7 @@ from paretomtl.training._checks import check_problem, first_batch
 from paretomtl.training._ends import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, early_stop
 from paretomtl.training._evaluate import Scores
 from paretomtl.training._execution import Execution
+from paretomtl.training._extend import follow_first_plan
 from paretomtl.training._findings import FEWEST_STEPS, find, in_one, results
 from paretomtl.training._first_losses import measure_first_losses, warn_of_units
 from paretomtl.training._models import make_modules, named_tensors
@@ -57,13 +58,13 @@ class Course(Resumable):
         self, settings: Settings, folder: RunFolder | None, resume: bool, pause: float, listeners: list[Callback]
     ) -> None:
         made_by()  # before anybody changes the source of a long run
-        self._settings = settings
         self._ranks = settings.shares.ranks
         self._folder = folder if self._ranks.leads else None
         self._pause = pause
         self._listeners = listeners
         problem = settings.problem
         stored = None if folder is None else self._ranks.from_first(lambda: folder.open(resume=resume))
+        settings = self._settings = follow_first_plan(stored, settings, None if folder is None else folder.path)
         self._splits = {name: self._make_batches(name) for name in ("train", "val", "test") if self._has(name)}
         self._train = self._splits["train"]
         seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
@@ -76,8 +77,8 @@ class Course(Resumable):
         del source  # processes of a DataLoader end
         warn_of_units(settings, self._first_losses)
 
-        self.total = 0 if self._train.steps is None else self._train.steps * settings.epochs
-        self.epoch = self.step = self.number = 0
+        self.total, self._planned = self._steps_of(settings.epochs), self._steps_of(settings.plan)
+        self.epoch = self.step = self.number = self._counted = 0
         self._stored_epoch = 0
         self._stop = Stopping()
         self.stopping, self._why = False, INTERRUPTED
@@ -132,7 +133,7 @@ class Course(Resumable):
 
     def take_step(self, batch: Any) -> None:
         """One step of all models; keep them first where the method is about to drop its constraints."""
-        if self.number in self._settings.method.snapshots(self.total):
+        if self.number in self._settings.method.snapshots(self._planned):
             self._stages.append(self._stage([self.epoch] * self._count))
         self._tell_fallback(self._models.step(batch, self.epoch, self.step, self.number))
         self._trace.count()

@@ -243,7 +243,7 @@ class _Look:
             blocked = kind_of(self.folder / CHECKPOINT) == "a folder"
             yield Finding(CHECKPOINT, "mendable", text, None if blocked else self._restore)
         elif self.complete:
-            text = f"{last or 'missing.'} The front is complete and whole, so that nothing needs it."
+            text = f"{last or 'missing.'} The front is complete and whole: only a run that is trained longer needs it."
             yield Finding(CHECKPOINT, "mendable", text)
         else:
             rest = "The front of a part of the run is whole. " if isinstance(self.front, Front) else ""

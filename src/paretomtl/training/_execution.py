@@ -70,7 +70,8 @@ class Execution:
             settings.schedule,
             settings.shares,
         )
-        self._settings, self._splits, self._total, self._trace = settings, splits, total, trace
+        self._settings, self._splits, self._trace = settings, splits, trace
+        self._total = (splits["train"].steps or 0) * settings.plan  # a run that is trained longer keeps its phases
         self._runner: Runner | None = None
         self._source: Iterator[Any] = iter(())
         wanted = settings.strategy, settings.workers

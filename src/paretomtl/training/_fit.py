@@ -120,7 +120,8 @@ def fit(
             can no longer be written, training goes on with a warning, and the front is still returned.
         resume: go on from the last checkpoint in ``out``, if there is one, to the same result as without the
             interruption: bit by bit on the same machine. With a DataLoader, from the last whole epoch. Where that
-            checkpoint is damaged, from the one before it, with a warning.
+            checkpoint is damaged, from the one before it, with a warning. ``epochs`` and ``patience`` may be raised, of
+            a finished run, too, which is then trained longer.
         checkpoint_seconds: the least time between two checkpoints; with a DataLoader they come at the end of epochs.
         progress: "rich", "plain" or "quiet"; "auto" draws a bar on a terminal, and prints a line now and then
             elsewhere, on standard error.

@@ -11,6 +11,7 @@ import uuid
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ IDENTITY = "run"
 _FOLDERS = ("front", "shards")
 _LONGEST_LOG = 1 << 40  # bytes
 _COUNTS = 2**63  # what a checkpoint counts is smaller
+_OR_MORE = {"epochs": ", or more,", "patience": ", or more, or None where it has one,"}
 
 
 class RunFolder:
@@ -160,9 +162,8 @@ class RunFolder:
             if known == value or (name.startswith("data.") and name in expected and None in (known, value)):
                 continue  # data without a checksum are judged by the start
             theirs, mine = difference(json.dumps(known), json.dumps(value))
-            raise ValueError(
-                f"'{name}' must be that of the run in '{self.path}' to resume it: {theirs}. Got {mine} instead."
-            )
+            rule = f"'{name}' must be that of the run in '{self.path}'{_OR_MORE.get(name, '')} to resume it"
+            raise ValueError(f"{rule}: {theirs}. Got {mine} instead.")
         gone = [name for name in expected if name.startswith(("data.", "metrics.")) and name not in found]
         if gone:
             raise ValueError(f"'{gone[0]}' must be given to resume the run in '{self.path}', which has it. Got none.")
@@ -174,6 +175,20 @@ class RunFolder:
         own = {} if self._identity is None else {IDENTITY: self._identity}
         write_record(self.path / CONFIG, {**config, **own}, format=FORMAT)
         self._list()
+
+    def go_on(self, config: Mapping[str, Any], problem: Problem) -> None:
+        """Write down that the run goes on for longer than it was asked for before.
+
+        The front is no longer that of a complete run, and says so first: where the process is killed before the
+        configuration is written, resuming makes it again from the last checkpoint.
+        """
+        front = self.load_front(problem)
+        try:
+            if front is not None:
+                write_front(replace(front, complete=False, ended="to be trained longer"), self.front_path, follow=False)
+            self.begin(config)
+        except OSError as error:
+            raise ValueError(f"'out' must have room for a run. {error}.") from None
 
     def log(self, event: str, **fields: Any) -> None:
         """Add a line to the log; a log that cannot be written is said once and does not stop a run."""

@@ -65,6 +65,12 @@ class Settings:
     workers: int | None
     shares: Shares
     patience: int | None = None
+    first_epochs: int | None = None  # where a stored run is trained longer
+
+    @property
+    def plan(self) -> int:
+        """The epochs that the run was begun with, by which methods plan their phases."""
+        return self.first_epochs or self.epochs
 
     def scheduler_for(self, steps: int) -> SchedulerFactory | None:
         """What makes schedulers, told how many times they are going to step in a run of so many steps."""

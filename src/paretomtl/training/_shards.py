@@ -22,6 +22,7 @@ from paretomtl.training._assembly import Overview, joined
 from paretomtl.training._course import Course
 from paretomtl.training._ends import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, planned_end
 from paretomtl.training._executors import Executor, Jobs, Room
+from paretomtl.training._extend import asks_for_more, follow_first_plan, longer_config, stored_plan
 from paretomtl.training._first_losses import UNITS_WARNING
 from paretomtl.training._identity import differing_start
 from paretomtl.training._progress import Callback, Report, tell, tick
@@ -93,11 +94,16 @@ def train_in_shards(
             run = RunFolder(folder)
             stack.callback(run.close)
             stored = run.open(resume=resume)
+            settings = follow_first_plan(stored, settings, folder)
             config, scaling = _config(settings)
             if stored is not None:
                 if "shards" not in stored:
                     raise ValueError(f"'executor' must be left out: the run in '{folder}' is not in shards.")
-                run.check(stored, config, differing_start(stored.get("start"), config["start"], settings.precision))
+                longer = asks_for_more(stored, settings)
+                before = {**_config(stored_plan(stored, settings))[0], "start": config["start"]} if longer else config
+                run.check(stored, before, differing_start(stored.get("start"), config["start"], settings.precision))
+                if longer:
+                    run.go_on(longer_config(stored, config, settings, 0), settings.problem)
                 plan = stored["shards"]
             else:
                 plan = _plan(settings, train, executor, pause, room)
@@ -290,7 +296,8 @@ class _Shards(Jobs):
     def _stored(self, i: int) -> Front | None:
         """The front of a shard that is done."""
         front = RunFolder(self._path(i)).load_front(self._settings.problem)
-        return front if front is not None and front.complete else None
+        done = front is not None and front.complete and len(front.history["losses"]) >= self._settings.epochs
+        return front if done else None
 
     def _earlier(self) -> float:
         """The seconds that earlier goes took, as far as they are stored."""

@@ -190,7 +190,7 @@ class LiveRun:
 
     def _epochs(self) -> int | None:
         """How many were planned."""
-        planned = self._config.get("epochs")
+        planned = self._legend.get("epochs", self._config.get("epochs"))  # of a run that goes on for longer
         return planned if type(planned) is int else None
 
     def _history(self, points: int) -> View:

@@ -129,7 +129,7 @@ def test_a_second_run_does_not_overwrite_the_first(here: Path) -> None:
     assert "'preferences' must be that of the run" in run("--preferences", "3", "--resume", code=2)
 
 
-def test_a_run_is_trained_longer_and_another_ends_by_patience(here: Path) -> None:
+def test_a_run_is_trained_longer_and_another_begins_with_its_weights(here: Path) -> None:
     run("--preferences", "2", "--out", "first")
     run("--preferences", "2", "--out", "first", "--epochs", "4", "--resume")
     asked = json.loads((here / "first" / "asked.json").read_text())
@@ -138,9 +138,12 @@ def test_a_run_is_trained_longer_and_another_ends_by_patience(here: Path) -> Non
     assert (first["epochs"], first["ended"]) == ([4, 4], "after 4 epochs")
     call("doctor", "first")
     still = ("--preferences", "2", "--optimizer", "sgd", "--learning-rate", "0", "--patience", "1")
-    text = " ".join(run(*still, "--out", "second").split())
+    assert "'start' must be a front whose" in run("--method", "linear", *still, "--start", "first", code=2)
+    assert "no front.json. This came of '--start'." in " ".join(run(*still, "--start", "tb", code=2).split())
+    text = " ".join(run(*still, "--start", "first", "--out", "second").split())
     assert "Ended by patience: no model improved on val in 1 epoch, after 2 of 3 epochs. Stored in second" in text
     assert json.loads((here / "second" / "asked.json").read_text())["patience"] == 1
+    assert json.loads(call("show", "second", "--json"))["losses"] == first["losses"]
 
 
 def test_every_option_reaches_the_library(here: Path) -> None:

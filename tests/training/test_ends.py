@@ -1,4 +1,4 @@
-"""Ends of a run: patience, callbacks that stop or fail, and more epochs."""
+"""Ends of a run: patience, callbacks that stop or fail, more epochs, and runs that begin with the weights of others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paretomtl.training import SerialExecutor, examine, read_log
 from paretomtl.training._course import Course
 from paretomtl.training._doctor import worst
 from training import networks
-from training.networks import classes, problem
+from training.networks import Normed, classes, problem
 from training.test_resume import assert_equal
 
 STEPS = 2
@@ -30,6 +30,10 @@ def sgd(parameters: Any) -> torch.optim.Optimizer:
 
 def adam(parameters: Any) -> torch.optim.Optimizer:
     return torch.optim.Adam(parameters, lr=0.1)
+
+
+def standing(parameters: Any) -> torch.optim.Optimizer:
+    return torch.optim.SGD(parameters, lr=0.0)
 
 
 def small(**options: Any) -> pm.Problem:
@@ -304,6 +308,63 @@ def test_a_run_that_patience_ended_goes_on_with_more_of_it_or_more_epochs(tmp_pa
     assert_equal(fit(epochs=12, **options), fit(epochs=12))
 
 
+# Warm starts.
+
+
+@pytest.fixture(scope="module")
+def stored() -> pm.Front:
+    return fit(preferences=[[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]], epochs=1, only=[0, 2])
+
+
+def test_models_begin_with_the_weights_of_the_nearest_preference(stored: pm.Front) -> None:
+    vectors = [[0.0, 2.0], [0.8, 0.2], [1.0, 0.0]]
+    front = fit(preferences=vectors, start=stored, optimizer=standing, epochs=1)
+    for name, tensor in stored.parameters.items():
+        assert torch.equal(front.parameters[name], tensor[[1, 0, 0]]), name
+    assert len(front.history["losses"]) == 1
+    assert front.reference == stored.reference
+    chosen = fit(preferences=vectors, start=stored, optimizer=standing, epochs=1, only=[2])
+    assert torch.equal(chosen.parameters["trunk.0.weight"], front.parameters["trunk.0.weight"][2:])
+
+
+def test_a_start_goes_with_its_number_where_rows_are_alike_or_mean_nothing() -> None:
+    for method in ("linear", "mgda"):
+        alike = fit(method=method, preferences=[[0.5, 0.5]] * 2, epochs=1)
+        again = fit(method=method, preferences=[[0.5, 0.5]] * 2, epochs=1, start=alike, optimizer=standing)
+        assert torch.equal(again.parameters["trunk.0.weight"], alike.parameters["trunk.0.weight"])
+    with pytest.raises(ValueError, match=r"'start' must have the subproblems \[0, 1, 2\] .* without \[2\]"):
+        fit(method="mgda", preferences=3, start=alike)
+
+
+def test_a_start_belongs_to_the_run(stored: pm.Front, tmp_path: Path) -> None:
+    left(1, start=stored, out=tmp_path, epochs=2)
+    for other in (None, replace(stored, parameters={n: t + 1 for n, t in stored.parameters.items()})):
+        with pytest.raises(ValueError, match=r"'start' must be that of the run in .* to resume it"):
+            fit(start=other, out=tmp_path, epochs=2, resume=True)
+    whole = fit(start=stored, epochs=2)
+    assert_equal(fit(start=stored, out=tmp_path, epochs=2, resume=True), whole)
+    assert_equal(fit(start=stored, epochs=2, executor=SerialExecutor(1)), replace(whole, strategy=""))
+
+
+def test_a_start_that_cannot_be_is_refused(stored: pm.Front, tmp_path: Path) -> None:
+    broken = {name: tensor.clone() for name, tensor in stored.parameters.items()}
+    broken["heads.0.bias"][1, 0] = torch.nan
+    for start, message in (
+        (tmp_path, r"'start' must be a Front, such as Front.load\(folder\) returns. Got \w*Path"),
+        (
+            replace(stored, tasks=("a", "c")),
+            r"'start' must be a front of the tasks \['a', 'b'\]. Got one of \['a', 'c'\]",
+        ),
+        (replace(stored, reading="direction"), "'start' must be a front whose preferences are read as 'importance'"),
+        (replace(stored, parameters={}), "'start' must be a front with weights. Got one without"),
+        (replace(stored, parameters=broken), "finite weights. Got NaN or infinity in 'heads.0.bias' of its solution 2"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            fit(start=start)
+    with pytest.raises(ValueError, match=r"'start' must be a front of this model.* differs in \['trunk.1"):
+        fit(problem(Normed), start=stored)
+
+
 # Shards.
 
 
@@ -334,8 +395,7 @@ def test_a_callback_stops_shards_and_its_error_keeps_them(tmp_path: Path, monkey
 # What is stored.
 
 
-def test_a_front_that_does_not_say_why_it_ended_is_read(tmp_path: Path) -> None:
-    stored = fit(epochs=1)
+def test_a_front_that_does_not_say_why_it_ended_is_read(stored: pm.Front, tmp_path: Path) -> None:
     replace(stored, ended="").save(tmp_path)
     assert '"ended"' not in (tmp_path / "front.json").read_text()
     assert pm.Front.load(tmp_path).ended == ""

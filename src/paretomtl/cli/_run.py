@@ -30,6 +30,7 @@ from paretomtl.cli._common import (
     preferences_of,
 )
 from paretomtl.cli._ray import Cpus, OnRay, ShardSize, check_methods_for, ray_executor
+from paretomtl.front import Front
 
 
 @clean_errors
@@ -60,6 +61,10 @@ def run(
     compile_: Annotated[bool, typer.Option("--compile", help="Run the models through torch.compile.")] = False,
     keep: Keep = "last",
     patience: Patience = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(help="Begin with the weights of this run, or stored front, of the same tasks and model."),
+    ] = None,
     only: Annotated[str | None, typer.Option(help="Train these subproblems alone, such as 0,2.")] = None,
     ray: OnRay = None,
     cpus: Cpus = 1,
@@ -111,6 +116,7 @@ def run(
     )
     front, folder = asked.train(
         preferences_of(preferences),
+        start=None if start is None else _front_in(start),
         only=_subproblems(only),
         executor=ray_executor(ray, cpus, shard_size, problem, with_ or []),
         out=out,
@@ -120,6 +126,15 @@ def run(
         tensorboard=tensorboard,
     )
     print_result(front, folder, as_json=as_json)
+
+
+def _front_in(folder: Path) -> Front:
+    """The front to begin with; nothing of its run is imported."""
+    try:
+        return Front.load(folder)
+    except (OSError, ValueError) as error:
+        error.add_note("This came of '--start'.")
+        raise
 
 
 def _subproblems(text: str | None) -> list[int] | None:

@@ -69,6 +69,8 @@ class Course(Resumable):
         self._train = self._splits["train"]
         seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
         modules = make_modules(problem, seeds, settings.device, settings.dtype)
+        if settings.start is not None:
+            settings.start.load(modules, settings.subproblems)
         self._ranks.follow_first([tensor.detach() for module in modules for tensor in named_tensors(module).values()])
         source = iter(self._train.epoch(settings.seeds[0], 0))
         first = first_batch("train", source)
@@ -89,7 +91,8 @@ class Course(Resumable):
             with taking_up(folder.path / CONFIG):
                 taken = Choice.of(stored["taken"])
         self._untrained = copy.deepcopy(modules[0])
-        self._trace = Trace(len(modules), len(problem.tasks), settings.device)
+        reference = None if settings.start is None else settings.start.reference
+        self._trace = Trace(len(modules), len(problem.tasks), settings.device, reference)
         self._models = Execution(
             settings,
             modules,

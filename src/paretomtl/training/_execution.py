@@ -77,7 +77,7 @@ class Execution:
         wanted = settings.strategy, settings.workers
         self.choice = taken or choose(self._plan, wanted, modules, state, splits["train"], batch, total)
         self.untrained: Tensor | None = None
-        if not resumed:
+        if not resumed and settings.start is None:
             self.untrained = measure_untrained(self._plan, self.choice, modules, state, splits, settings)
         self.groups = self.choice.groups(self._plan, modules, state)
         self.fallback: Fallback | None = None

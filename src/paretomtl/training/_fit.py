@@ -44,6 +44,7 @@ def fit(
     compile: bool | Mapping[str, Any] = False,
     keep: str = "last",
     patience: int | None = None,
+    start: Front | None = None,
     only: Sequence[int] | None = None,
     weigh_every: int = 1,
     workers: int | None = None,
@@ -99,6 +100,10 @@ def fit(
         patience: end the run when no model has improved on validation for so many epochs, by the rule of ``keep``;
             best together with ``keep="best"``. The front is complete, and its ``ended`` says why. Not for shards, which
             do not see each other's models.
+        start: a front of the same tasks and model, whose weights the models begin with: subproblem k with those of the
+            solution with the same preference, or with the nearest one by angle; for methods without preferences, with
+            those of solution k. Optimizer, schedule, steps, history and what the method measures begin anew. The
+            default reference of the hypervolume is that of this front.
         only: train some of the subproblems, against the regions of all.
         weigh_every: weigh the tasks anew every so many steps, and take one backward pass with the last weights in
             between, negative ones as zero. 1 is the method itself; more is faster, and an approximation.
@@ -142,7 +147,7 @@ def fit(
     settings = make_settings(
         problem, method, preferences, epochs, batch_size, [seed], optimizer, scheduler, schedule, strategy,
         device if executor is None else "cpu", precision, clip_norm, compile, keep, only, weigh_every, workers,
-        accumulate, distributed, patience,
+        accumulate, distributed, patience, start,
     )  # fmt: skip
     check_flag("resume", resume)
     if resume and out is None:
@@ -192,7 +197,8 @@ def fit_seeds(
     The fronts are those of :func:`fit`, except that dropout and the order of the data are those of the first seed for
     all. ``preferences`` may have shape ``[len(seeds), K, m]``: other rows for each seed. ``progress`` and ``callbacks``
     are as in :func:`fit`; a :class:`~paretomtl.training.Report` then has a row for every model of every seed, and the
-    display shows means over seeds. ``patience`` is over the models of all seeds.
+    display shows means over seeds. ``patience`` is over the models of all seeds. There is no ``start``, from which all
+    seeds would train alike.
 
     Interrupting it (Ctrl-C, or SIGTERM) ends after the current step, with a warning and a front for each seed, whose
     ``complete`` is False. It stores nothing: there is no checkpoint to resume from.

@@ -162,6 +162,7 @@ class RunFolder:
             if known == value or (name.startswith("data.") and name in expected and None in (known, value)):
                 continue  # data without a checksum are judged by the start
             theirs, mine = difference(json.dumps(known), json.dumps(value))
+            name = "start" if name == "warm_start" else name
             rule = f"'{name}' must be that of the run in '{self.path}'{_OR_MORE.get(name, '')} to resume it"
             raise ValueError(f"{rule}: {theirs}. Got {mine} instead.")
         gone = [name for name in expected if name.startswith(("data.", "metrics.")) and name not in found]

@@ -18,6 +18,7 @@ from paretomtl._front_fields import MOST
 from paretomtl._signatures import check_factories, make_scheduler
 from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import as_whole, check_count, check_not_negative, check_positive
+from paretomtl.front import Front
 from paretomtl.methods import Method, in_words, resolve_method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._batches import Batches, Shares
@@ -26,6 +27,7 @@ from paretomtl.training._identity import describe_problem, describe_schedule
 from paretomtl.training._models import named_tensors
 from paretomtl.training._process import this_process
 from paretomtl.training._ranks import Processes, Ranks, check_processes, join, local_device
+from paretomtl.training._start import Start, make_start
 from paretomtl.training._step import Group
 from paretomtl.training._strategies import STRATEGIES
 
@@ -65,6 +67,7 @@ class Settings:
     workers: int | None
     shares: Shares
     patience: int | None = None
+    start: Start | None = None
     first_epochs: int | None = None  # where a stored run is trained longer
 
     @property
@@ -118,6 +121,7 @@ class Settings:
             "compile": self.compiler is not None,
             "keep": self.keep,
             "patience": self.patience,
+            "warm_start": None if self.start is None else self.start.in_words(self.subproblems),
             "weigh_every": self.weigh_every,
             "accumulate": None if self.shares.accumulate == 1 else self.shares.accumulate,
             **describe_problem(self.problem, module, splits),
@@ -156,6 +160,7 @@ def make_settings(
     accumulate: int,
     distributed: Processes,
     patience: int | None = None,
+    start: Front | None = None,
 ) -> Settings:
     """What the user asked for, checked, with the problem's recipe where nothing was said."""
     check_problem(problem)
@@ -214,12 +219,13 @@ def make_settings(
     check_factories(optimizer, scheduler)
     patience = check_patience(patience, problem)
     vectors = _vectors(method, preferences, len(problem.tasks), seeds)
+    subproblems = _chosen(only, len(vectors[0]))
     dtype, autocast = _PRECISIONS[precision]
     return Settings(
         problem=problem,
         method=method,
         vectors=vectors,
-        subproblems=_chosen(only, len(vectors[0])),
+        subproblems=subproblems,
         seeds=seeds,
         epochs=epochs,
         batch_size=batch_size,
@@ -238,6 +244,7 @@ def make_settings(
         workers=workers,
         shares=shares,
         patience=patience,
+        start=make_start(start, problem, method, vectors[0], subproblems),
     )
 
 

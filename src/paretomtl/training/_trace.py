@@ -53,9 +53,11 @@ class Trace:
         rows: K.
         tasks: m.
         device: where the models are; nothing here waits for it.
+        reference: of models that began with the weights of a front; None where they began untrained.
     """
 
-    def __init__(self, rows: int, tasks: int, device: torch.device) -> None:
+    def __init__(self, rows: int, tasks: int, device: torch.device, reference: tuple[float, ...] | None = None) -> None:
+        self._reference = reference
         zeros = torch.zeros(rows, tasks, dtype=torch.float64, device=device)
         self._losses, self._weights, self._present = zeros, zeros.clone(), zeros.clone()
         self._steps = 0
@@ -111,9 +113,11 @@ class Trace:
         return (self._ever | (self._present > 0).any(0)).cpu()
 
     def reference(self, problem: Problem, rows: slice = slice(None)) -> tuple[float, ...] | None:
-        """The problem's own reference, or the largest losses of the first step; None where a task had no labels."""
+        """The problem's own, that of a warm start, or the largest losses of the first step; None without labels."""
         if problem.reference is not None:
             return tuple(problem.reference)
+        if self._reference is not None:
+            return self._reference
         if self._first is None or not bool(self._first[rows].isfinite().all()):
             return None
         return tuple(self._first[rows].double().amax(0).tolist())

@@ -1,0 +1,126 @@
+"""A warm start: models that begin with the weights of a front."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._files import load_tensors
+from paretomtl._selection import angles
+from paretomtl.front import Front
+from paretomtl.methods import Method
+from paretomtl.problems import Problem
+
+_SAME = 1e-6  # degrees between rows that count as one
+
+
+@dataclass(frozen=True)
+class Start:
+    """The weights that models begin with.
+
+    Attributes:
+        parameters: those of a front, stacked, by name.
+        solutions: the subproblem of that front whose weights each subproblem begins with.
+        rows: of each subproblem, the row of the parameters.
+        reference: of that front: the untrained models, which it comes from, are not here to be measured.
+        weights: a checksum of the parameters.
+    """
+
+    parameters: Mapping[str, Tensor]
+    solutions: Mapping[int, int]
+    rows: Mapping[int, int]
+    reference: tuple[float, ...] | None
+    weights: str
+
+    def in_words(self, subproblems: Sequence[int]) -> str:
+        """Which weights some subproblems begin with: what must be the same for a run to be resumed."""
+        return f"solutions {[self.solutions[k] for k in subproblems]} of the front with weights {self.weights}"
+
+    def load(self, modules: Sequence[nn.Module], subproblems: Sequence[int]) -> None:
+        """Give models of these subproblems their weights; an error where names or shapes differ."""
+        for module, k in zip(modules, subproblems, strict=True):
+            like = next(p for p in module.parameters() if p.is_floating_point())
+            wrong = load_tensors(module, {name: _like(t[self.rows[k]], like) for name, t in self.parameters.items()})
+            if wrong:
+                raise ValueError(
+                    "'start' must be a front of this model, with parameters and buffers of the same names and shapes. "
+                    f"Got one that differs in {wrong[:5]}."
+                )
+
+
+def make_start(
+    front: Any, problem: Problem, method: Method, preferences: Tensor, subproblems: Sequence[int]
+) -> Start | None:
+    """Choose the solutions of a front that subproblems begin with; None where no front is given.
+
+    Args:
+        front: what the user gave.
+        problem: what is trained.
+        method: how.
+        preferences: all rows ``[K, m]``.
+        subproblems: which of them are trained.
+    """
+    if front is None:
+        return None
+    if not isinstance(front, Front):
+        raise TypeError(f"'start' must be a Front, such as Front.load(folder) returns. Got {type(front).__name__}.")
+    if tuple(front.tasks) != tuple(problem.tasks):
+        found = list(front.tasks)
+        raise ValueError(f"'start' must be a front of the tasks {list(problem.tasks)}. Got one of {found} instead.")
+    if front.reading != method.reading:
+        raise ValueError(
+            f"'start' must be a front whose preferences are read as '{method.reading}', as those of '{method.name}' "
+            f"are: they decide which solution a model begins with. Got '{front.reading}', of '{front.method}', instead."
+        )
+    if not front.parameters:
+        raise ValueError("'start' must be a front with weights. Got one without.")
+    rows = _by_number(front, subproblems) if method.reading == "start" else _nearest(front, preferences, subproblems)
+    for name, tensor in front.parameters.items():
+        for k, row in rows.items():
+            if tensor.is_floating_point() and not bool(tensor[row].isfinite().all()):
+                raise ValueError(
+                    f"'start' must be a front with finite weights. Got NaN or infinity in '{name}' of its solution "
+                    f"{front.subproblems[row]}, with which subproblem {k} would begin."
+                )
+    solutions = {k: front.subproblems[row] for k, row in rows.items()}
+    return Start(dict(front.parameters), solutions, rows, front.reference, _checksum(front.parameters))
+
+
+def _nearest(front: Front, preferences: Tensor, subproblems: Sequence[int]) -> dict[int, int]:
+    """For each subproblem the row of the solution with its preference, or else with the nearest one by angle."""
+    known = front.preferences[list(front.subproblems)]
+    found = {}
+    for k in subproblems:
+        apart = angles(known, preferences[k].expand_as(known)).nan_to_num(nan=360.0)
+        near = (apart <= apart.min() + _SAME).nonzero().flatten().tolist()
+        own = front.subproblems.index(k) if k in front.subproblems else -1  # of equal rows, that of the same number
+        found[k] = own if own in near else near[0]
+    return found
+
+
+def _by_number(front: Front, subproblems: Sequence[int]) -> dict[int, int]:
+    missing = [k for k in subproblems if k not in front.subproblems]
+    if missing:
+        raise ValueError(
+            f"'start' must have the subproblems {list(subproblems)} for a method without preferences. Got a front "
+            f"without {missing}."
+        )
+    return {k: front.subproblems.index(k) for k in subproblems}
+
+
+def _like(tensor: Tensor, like: Tensor) -> Tensor:
+    return tensor.to(like.device, like.dtype if tensor.is_floating_point() else tensor.dtype)
+
+
+def _checksum(parameters: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(parameters.items()):
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(memoryview(flat.view(torch.uint8).numpy()))  # type: ignore[arg-type]
+    return digest.hexdigest()[:16]

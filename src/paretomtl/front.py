@@ -60,8 +60,7 @@ class Front(GivenFronts):
         metrics: by split and name, ``[K]``.
         better: for each metric, whether "higher" or "lower" is better.
         epochs: the epoch that each solution is from.
-        complete: whether training came to an end that was asked for, by ``epochs`` or ``patience``; False where it was
-            stopped early.
+        complete: whether training came to an end that was asked for; False where it was stopped early.
         ended: why training ended, such as "after 30 epochs"; empty for fronts of earlier versions.
         strategy: how the models were trained, and why so.
         reference: the default of :meth:`hypervolume`.
@@ -361,8 +360,7 @@ class Front(GivenFronts):
     def _row(self, k: int) -> int:
         k = as_whole(k)
         if not isinstance(k, int) or isinstance(k, bool) or k not in self.subproblems:
-            known = list(self.subproblems)
-            raise IndexError(f"'k' must be one of the subproblems trained, {known}. Got {k!r} instead.")
+            raise IndexError(f"'k' must be one of the subproblems trained, {[*self.subproblems]}. Got {k!r} instead.")
         return self.subproblems.index(k)
 
     def _losses(self, split: str | None) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import paretomtl as pm
 from paretomtl import _cuda
 from paretomtl.problems import LeNet, cross_entropies
-from paretomtl.training import _course, _layers, _strategies
+from paretomtl.training import _execution, _layers, _strategies
 from paretomtl.training._batches import Resident, make_batches
 from paretomtl.training._models import make_modules
 from paretomtl.training._runners import Graphed
@@ -118,7 +118,7 @@ def test_a_run_of_modules_side_by_side_can_be_taken_up_again(tmp_path: Path, mon
     whole = train(problem, **options)
     with pytest.raises(InterruptedError):
         train(problem, out=tmp_path, callbacks=[stop], **options)
-    monkeypatch.setattr(_course, "choose", None)
+    monkeypatch.setattr(_execution, "choose", None)
     resumed = train(problem, out=tmp_path, resume=True, **options)
     assert resumed.strategy == whole.strategy
     assert "as ordinary modules side by side" in resumed.strategy

@@ -157,12 +157,12 @@ class Graphed(Runner):
     def epoch(self, seed: int, epoch: int, start: int, number: int) -> Iterator[Any]:
         if self._labelled and not self.trace.complete():
             self._labelled = False  # from here on with m backward passes, which leave out a task alone
-            self._graphs.clear()
+            self._forget()
             self._launched.clear()
         outside = self._numbers_outside()
         if outside != self._outside:  # such as a weight that a callback changes from epoch to epoch
             self._outside = outside
-            self._graphs.clear()
+            self._forget()
         self._resident.shuffle(seed, epoch)
         self._begin.fill_(start * self._resident.batch_size)
         self._number.fill_(number)
@@ -186,6 +186,11 @@ class Graphed(Runner):
                 self._advance(*kind)
             self._graphs[kind] = graph
         self._graphs[kind].replay()
+
+    def _forget(self) -> None:
+        """Drop what was captured, with its pool: torch refuses to use one again whose graphs are gone."""
+        self._graphs.clear()
+        self._pool = torch.cuda.graph_pool_handle()
 
     def _advance(self, size: int, weigh: bool) -> None:
         """One step, with everything it leaves behind written to where it was."""
@@ -251,7 +256,7 @@ class Graphed(Runner):
             for part, rate in zip(group.optimizer.param_groups, rates, strict=True):
                 rate.fill_(float(part["lr"]))
         if [fixed for fixed, _ in now] != [fixed for fixed, _ in self._known]:
-            self._graphs.clear()
+            self._forget()
         self._known = now
 
     def _options(self) -> list[tuple[dict[str, Any], float]]:

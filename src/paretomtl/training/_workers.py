@@ -40,7 +40,7 @@ class Workers:
     def __init__(self, count: int = 1) -> None:
         self.count = count
         self.taken: list[Taken] = []
-        """What the groups saw and did in the last step, up to the one that failed, if one did."""
+        """What groups did in a step that failed at another one; empty after one that went well."""
         self._pool = ThreadPoolExecutor(count, "paretomtl") if count > 1 else None
 
     def step(self, groups: Sequence[Group], batch: Any, **options: Any) -> list[Taken]:
@@ -55,6 +55,7 @@ class Workers:
                 taken += [train_step(group, batch, **options) for group in wave]
             else:
                 taken += self._side_by_side(self._pool, wave, batch, options)
+        self.taken = []  # a captured step must not be outlived by its tensors, or its memory cannot be captured again
         return taken
 
     def close(self) -> None:

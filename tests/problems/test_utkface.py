@@ -265,6 +265,7 @@ def test_losses_are_in_their_units() -> None:
     assert found[2].item() == pytest.approx(np.abs(outputs[2][:, 0].numpy() - targets[:, 2].numpy()).mean())
 
 
+@pytest.mark.filterwarnings("ignore:first losses differ")
 def test_a_front_is_the_same_in_both_strategies(folder: Path, tmp_path: Path) -> None:
     """The paper's four vectors, with a narrow network: batch norm, three kinds of losses, a stack."""
     prepare_utkface(folder, tmp_path / "cache", side=12)

@@ -200,8 +200,12 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     def refused(*arguments: Any) -> str:
         return call("report", *arguments, code=2)
 
-    assert f"Got '{tmp_path / 'empty'}', which has no front.json" in refused(tmp_path / "empty", "--out", out)
-    assert "an unfinished run; --resume goes on, and watch shows it" in refused(tmp_path / "begun", "--out", out)
+    assert f"Got '{tmp_path / 'empty'}', which has neither a run nor a front in it" in refused(
+        tmp_path / "empty", "--out", out
+    )
+    assert "an unfinished run: the command that began it goes on with --resume, and watch shows it" in refused(
+        tmp_path / "begun", "--out", out
+    )
     said = refused(tmp_path / "two", tmp_path / "three", "--out", out)
     assert "'runs' must have the same tasks, in the same order." in said
     assert "Got ['task 0', 'task 1'] in 'two' and ['x', 'y', 'z'] in 'three'" in said
@@ -211,7 +215,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     assert "Error:" in refused(tmp_path / "two", "--out", tmp_path / "file" / "page.html")
     (tmp_path / "folder.html").mkdir()
     said = refused(tmp_path / "two", "--out", tmp_path / "folder.html")
-    assert f"Error: '{tmp_path / 'folder.html'}' must be a file to write. It is a folder." in said
+    assert f"Error: '--out' must be a file. Got '{tmp_path / 'folder.html'}', which is a folder." in said
     damaged = tmp_path / "two" / "front.json"
     damaged.write_text(damaged.read_text()[:100])
     assert "It is damaged" in refused(tmp_path / "two", "--out", out)

@@ -233,6 +233,7 @@ def test_a_loss_that_is_nan_for_one_model_alone_is_not_a_missing_label(strategy:
 # Which epoch is kept.
 
 
+@pytest.mark.filterwarnings("ignore:worse than untrained")
 def test_the_best_epoch_on_validation_is_kept() -> None:
     """Each model is the one with the least weighted validation loss of all epochs, as the history shows."""
     of = problem(val=classes(30, seed=5), test=classes(30, seed=6))

@@ -132,3 +132,13 @@ def test_a_stopped_or_short_run_is_left_alone() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fit(optimizer=still, epochs=16, strategy="sequential").remarks == ()  # 48 steps
+
+
+def test_warnings_that_are_errors_do_not_cost_the_front() -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "worse than untrained|losses moved|model|the same losses")
+        with pytest.raises(UserWarning) as caught:
+            fit(problem(), "linear", epochs=25, optimizer=lambda p: torch.optim.SGD(p, lr=1e-9))
+    front = caught.value.front  # type: ignore[attr-defined]
+    assert front.complete
+    assert front.remarks

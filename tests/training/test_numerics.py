@@ -127,6 +127,7 @@ def test_a_gradient_that_is_not_finite(method: Method, strategy: str) -> None:
 
 @both_strategies
 @pytest.mark.parametrize("method", BY_GRAMIAN, ids=lambda m: m.name)
+@pytest.mark.filterwarnings("ignore:first losses differ")
 def test_a_gradient_whose_square_overflows(method: Method, strategy: str) -> None:
     def losses(x: Tensor) -> Tensor:
         return torch.stack([1e30 * near(x, RIGHT), near(x, UP)])
@@ -139,6 +140,7 @@ def test_a_gradient_whose_square_overflows(method: Method, strategy: str) -> Non
 
 @pytest.mark.parametrize("method", MIN_NORM, ids=lambda m: m.name)
 @pytest.mark.parametrize("ratio", [1e15, 1e30, 1e60])
+@pytest.mark.filterwarnings("ignore:first losses differ")
 def test_a_ratio_of_gradients_that_fits(method: Method, ratio: float) -> None:
     """The step is as long as the short gradient: the long one gets next to no weight."""
 
@@ -316,6 +318,7 @@ def test_float16_wants_a_scaler(method: Method) -> None:
 
 @every_method
 @both_strategies
+@pytest.mark.filterwarnings("ignore:first losses differ")
 def test_twenty_tasks(method: Method, strategy: str) -> None:
     goals = [(math.cos(i), math.sin(i)) for i in range(20)]
     front = fit(lambda x: torch.stack([near(x, goal) for goal in goals]), method, 20, strategy=strategy, epochs=4)

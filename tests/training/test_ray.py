@@ -156,7 +156,7 @@ def test_what_fails_on_a_worker_is_told(tmp_path: Path) -> None:
 
 def test_ray_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'paretomtl\[ray\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install ray \(or pip install '\.\[ray\]'"):
         train(problem(), executor=pm.RayExecutor())
 
 

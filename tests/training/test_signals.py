@@ -62,7 +62,7 @@ def test_an_error_says_what_is_left_of_a_run(tmp_path: Path) -> None:
 
     for out, note in (
         (tmp_path / "r", f"The last checkpoint, after 2 of 4 epochs, is in '{tmp_path / 'r'}': the same call with"),
-        (None, "Nothing is stored of the 2 of 4 epochs that were done: 'out' keeps checkpoints"),
+        (None, "Nothing that was trained is lost: this error has it as its attribute 'front'."),
     ):
         with pytest.raises(RuntimeError, match="enough") as error:
             fit(out=out, callbacks=[fail])

@@ -187,7 +187,7 @@ class Course(Resumable):
             self._best.give_back(self.groups)
             epochs = self._best.epochs(self.epoch)
         stages = [*self._stages, self._stage(epochs)]
-        said = self._warn(stages[-1])
+        warned, said = self._remarks(stages[-1])
         how, seconds = str(self._models), self._elapsed()
         how += f"; {self._ranks.size} processes" if self._ranks.several else ""
         self._made = [
@@ -198,6 +198,8 @@ class Course(Resumable):
             self._folder.save_front(self._made[0])
             took = round(self._elapsed(), 3)
             self._folder.log("end" if complete else "stopped", epoch=self.epoch, seconds=took, ended=ended)
+        for text in warned if self._ranks.leads else []:  # last: a filter may turn a warning into an error
+            warnings.warn(text, stacklevel=4)
         return self._made
 
     # Stopping cleanly.
@@ -216,7 +218,10 @@ class Course(Resumable):
             if error is not None and alone and self._whole and (self._train.resumes_inside or self.step == 0):
                 self._save()
             if error is not None:
-                note_run_kept(error, self._settings, self.epoch, self._stored_epoch, self._path)
+                if self._made and not hasattr(error, "front" if len(self._made) == 1 else "fronts"):
+                    attach_fronts(error, self._made, self._path)
+                if not self._made or self._path is not None:
+                    note_run_kept(error, self._settings, self.epoch, self._stored_epoch, self._path)
         finally:
             made = self._made or ([] if self.finished is None else [self.finished])
             close_all(self._listeners, error, made, self._path)
@@ -266,8 +271,8 @@ class Course(Resumable):
             self._folder.log("fallback", epoch=self.epoch, step=self.number, what=failed, reason=fallback.reason)
         fallback.warn(failed)
 
-    def _warn(self, stage: Stage) -> list[list[str]]:
-        """Say what the caller should not overlook; return it for the front of each seed."""
+    def _remarks(self, stage: Stage) -> tuple[list[str], list[list[str]]]:
+        """What the caller should not overlook: to be warned of, and for the front of each seed."""
         settings = self._settings
         labelled = self._trace.labelled().tolist()
         history = self._trace.part(slice(None), torch.float64)
@@ -278,9 +283,7 @@ class Course(Resumable):
         if self.ended is None and self._why == INTERRUPTED:
             stopped = stopped_early(settings, self.epoch, self._path)
         told = [*said, *in_one(found[0] if len(found) == 1 else []), *stopped]
-        for text in told if self._ranks.leads else []:
-            warnings.warn(text, stacklevel=5)
-        return [[*said, *lines] for lines in found]
+        return told, [[*said, *lines] for lines in found]
 
     def _stage(self, epochs: list[int]) -> Stage:
         """The models as they are now; one that is not finite on the training split goes back to its last step."""

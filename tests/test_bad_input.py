@@ -189,10 +189,10 @@ def stumble(report: Any) -> None:
     [
         ({"losses": lambda net, batch: net(batch)}, {}, "its first parameter must be called 'model'."),
         ({"train": (X.long(), Y)}, {}, "Its tensors: [8, 1] torch.int64, [8, 2] torch.float32."),
-        ({"train": Broken()}, {}, "This came of reading the first batch of 'train'."),
-        ({"val": Broken()}, {}, "This came of reading the first batch of 'val'."),
-        ({}, {"optimizer": doubled}, "This came of 'optimizer', which gets named parameters: pairs of a name and"),
-        ({}, {"callbacks": [stumble]}, "This came of a callback at the end of epoch 1."),
+        ({"train": Broken()}, {}, "This came from reading the first batch of 'train'."),
+        ({"val": Broken()}, {}, "This came from reading the first batch of 'val'."),
+        ({}, {"optimizer": doubled}, "This came from 'optimizer', which gets named parameters: pairs of a name and"),
+        ({}, {"callbacks": [stumble]}, "This came from a callback at the end of epoch 1."),
     ],
 )
 def test_errors_of_a_users_code_say_what_called_it(made: dict[str, Any], changes: dict[str, Any], note: str) -> None:

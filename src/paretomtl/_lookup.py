@@ -75,7 +75,7 @@ def find_object(what: str, name: str, kind: type) -> Any:
     except (TypeError, ValueError, OSError) as error:
         frame = _last_frame_outside(error)
         if frame is not None:
-            error.add_note(f"This came of importing '{place}'. See {frame.filename}, line {frame.lineno}.")
+            error.add_note(f"This came from importing '{place}'. See {frame.filename}, line {frame.lineno}.")
         raise
     if not hasattr(module, attribute):
         raise ValueError(

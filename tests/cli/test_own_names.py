@@ -142,7 +142,7 @@ def test_a_file_of_a_package_may_import_relatively(here: Path) -> None:
         ("multi-digit", "Got 'multi-digit' instead. Did you mean 'multi-digits'?"),
         (
             "wrong.py:problem",
-            "This came of importing '{here}/wrong.py'. See {here}/wrong.py, line 2.",
+            "This came from importing '{here}/wrong.py'. See {here}/wrong.py, line 2.",
         ),
     ],
 )

@@ -139,7 +139,7 @@ def test_a_run_is_trained_longer_and_another_begins_with_its_weights(here: Path)
     call("doctor", "first")
     still = ("--preferences", "2", "--optimizer", "sgd", "--learning-rate", "0", "--patience", "1")
     assert "'start' must be a front whose" in run("--method", "linear", *still, "--start", "first", code=2)
-    assert "no front.json. This came of '--start'." in " ".join(run(*still, "--start", "tb", code=2).split())
+    assert "no front.json. This came from '--start'." in " ".join(run(*still, "--start", "tb", code=2).split())
     text = " ".join(run(*still, "--start", "first", "--out", "second").split())
     assert "Ended by patience: no model improved on val in 1 epoch, after 2 of 3 epochs. Stored in second" in text
     assert json.loads((here / "second" / "asked.json").read_text())["patience"] == 1
@@ -221,7 +221,7 @@ def test_defaults_are_the_librarys(here: Path) -> None:
             "'--set' must fit the options of 'torchjd:UPGrad'. Got options=a: 'options' must be a dictionary",
         ),
         (["run", "toys:needs"], "'PROBLEM' must be a Problem, or a function that makes one from what --with sets. Got"),
-        (["run", "broken:problem"], "'tasks' must be names. Got 1 instead. This came of importing 'broken'."),
+        (["run", "broken:problem"], "'tasks' must be names. Got 1 instead. This came from importing 'broken'."),
         (["run", "toys:make", "--epochs", "1", "--device", "foo"], "'device' must be one that is there. Got 'foo'"),
         (["run", "toys:make", "--epochs", "1", "--learning-rate", "-1"], "'--learning-rate' must not be negative"),
         (["compare", "toys:make", "--epochs", "1", "--methods", "linear,typo"], "'method' must be one of"),

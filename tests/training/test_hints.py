@@ -26,6 +26,28 @@ def entropies(outputs: Tensor, targets: Tensor) -> list[Tensor]:
     return [nn.functional.cross_entropy(outputs, column) for column in targets.unbind(1)]
 
 
+def logits(outputs: Tensor, targets: Tensor) -> list[Tensor]:
+    return [nn.functional.binary_cross_entropy_with_logits(outputs, targets)] * 2
+
+
+def Convolution() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(1, 2, 1), nn.Flatten())
+
+
+def Normalised() -> nn.Module:
+    return nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+
+
+class Two(nn.Linear):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        return super().forward(x), x
+
+
+def ragged(x: Tensor) -> DataLoader[Any]:
+    """The last batch lacks a column."""
+    return DataLoader([(row if k < 8 else row[:2], y) for k, (row, y) in enumerate(zip(x, Y, strict=True))], 4)  # type: ignore[arg-type]
+
+
 def fit(**changes: Any) -> pm.Front:
     usual = {"model": lambda: nn.Linear(3, 2), "losses": losses, "tasks": ["a", "b"], "train": (X, Y)}
     options: dict[str, Any] = {"device": "cpu", "progress": "quiet", "strategy": "sequential"}
@@ -39,6 +61,18 @@ def fit(**changes: Any) -> pm.Front:
         ({"train": (X, CLASSES.int()), "losses": entropies}, "Class numbers of cross_entropy are int64: write"),
         ({"train": (X, CLASSES.float()), "losses": entropies}, "Class numbers of cross_entropy are int64: write"),
         ({"train": (X, CLASSES + 5), "losses": entropies}, "Class numbers must begin at 0 and be below the number"),
+        ({"model": lambda: nn.Linear(4, 2)}, "A layer has in_features=4, and the last dimension of what it gets is 3:"),
+        ({"train": (X[:, :, None, None], Y)}, "nn.Flatten() makes one row of each image."),
+        ({"train": (X[:, :, None], Y), "model": Convolution}, "write images[:, None] for grey images without channels"),
+        ({"train": (X, CLASSES), "losses": logits}, "floating-point targets: write targets.float()."),
+        ({"train": (X, CLASSES[:, :1].float()), "losses": logits}, "Outputs and targets need one shape: write"),
+        ({"model": lambda: nn.Bilinear(3, 3, 2)}, "model(inputs) gets one argument. For several inputs"),
+        ({"model": lambda: Two(3, 2)}, "'outputs' is what it returns, so take its parts, such as outputs[0]."),
+        ({"losses": lambda o, t: losses(o, t) + torch.ones(2, device="meta")}, "losses with device=outputs.device"),
+        ({"model": Normalised, "train": (X[:1], Y[:1])}, "Batch normalisation needs two samples: take a batch_size"),
+        ({"val": (X[:, :2], Y)}, "This came from the first batch of 'val', which is tried out before training. Its"),
+        ({"train": ragged(X), "losses": losses}, "This came from step 3 of epoch 1. Its tensors: [4, 2] torch.float32"),
+        ({"test": ragged(X)}, "This came from batch 3 of 'test', on which losses are measured. Its tensors: [4, 2]"),
         (
             {"train": DataLoader([X.numpy(), X.numpy()], batch_size=2, collate_fn=lambda rows: (rows[0], Y))},  # type: ignore[arg-type]
             "The batch holds arrays of NumPy: let the collate_fn",

@@ -133,7 +133,7 @@ def _front_in(folder: Path) -> Front:
     try:
         return Front.load(folder)
     except (OSError, ValueError) as error:
-        error.add_note("This came of '--start'.")
+        error.add_note("This came from '--start'.")
         raise
 
 

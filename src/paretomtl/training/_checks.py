@@ -17,7 +17,7 @@ from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, count_samples, map_tensors, unchanged
 from paretomtl.training._gradients import before_stack, task_gradients
 from paretomtl.training._hidden_state import check_hidden_state
-from paretomtl.training._hints import find_pairs, hints, how_called, missing_inputs
+from paretomtl.training._hints import came_from, find_pairs, hints, how_called, missing_inputs
 from paretomtl.training._identity import digest
 from paretomtl.training._models import Single, make_modules
 from paretomtl.training._modules import warn_of_modes
@@ -89,7 +89,7 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
             with precision:
                 losses = models.losses(batch)
     except Exception as error:
-        for note in (how_called(problem, batch), *hints(error, batch)):
+        for note in (how_called(problem, batch, error), *hints(error, batch)):
             error.add_note(note)
         raise
     missing = missing_inputs(problem, batch)
@@ -115,7 +115,9 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     for task, loss, row in zip(problem.tasks, losses.tolist(), rows, strict=True):
         if loss == loss and all(part is None for part in row):
             raise ValueError(
-                f"'losses' must depend on the model's parameters for every task. Got {task!r}, attached to none."
+                f"'losses' must depend on the model's parameters for every task. Got {task!r}, attached to none: its "
+                "loss uses no output of the model, or one that went through argmax(), a comparison, .detach() or "
+                ".item(), which have no gradient. A task without labels in a batch has the loss NaN."
             )
     if settings.method.reading == "direction" and bool((losses < 0).any()):
         warnings.warn(
@@ -181,7 +183,7 @@ def first_batch(name: str, batches: Iterable[Any]) -> Any:
         for batch in batches:
             return batch
     except Exception as error:
-        error.add_note(f"This came of reading the first batch of '{name}'.")
+        error.add_note(f"This came from reading the first batch of '{name}'.")
         raise
     raise ValueError(f"'{name}' must hold at least one batch. Got an empty one.")
 
@@ -239,13 +241,9 @@ def check_split(settings: Settings, name: str, module: nn.Module, batch: Any) ->
     Returns:
         The outputs of its first batch.
     """
-    with isolated_randomness(), torch.no_grad():
-        try:
-            with unchanged(batch):
-                return settings.problem.run(copy.deepcopy(module).eval(), batch)[1]
-        except Exception as error:
-            error.add_note(f"This came of the first batch of '{name}', which is tried out before training.")
-            raise
+    where = f"the first batch of '{name}', which is tried out before training"
+    with isolated_randomness(), torch.no_grad(), came_from(where, batch), unchanged(batch):
+        return settings.problem.run(copy.deepcopy(module).eval(), batch)[1]
 
 
 def _check_representation(settings: Settings, module: nn.Module, batch: Any) -> None:

@@ -29,6 +29,7 @@ from paretomtl.training._execution import Execution
 from paretomtl.training._extend import follow_first_plan
 from paretomtl.training._findings import FEWEST_STEPS, find, in_one, results
 from paretomtl.training._first_losses import measure_first_losses, warn_of_units
+from paretomtl.training._hints import came_from
 from paretomtl.training._models import make_modules, named_tensors
 from paretomtl.training._outcome import Best, Stage, by_group, front_of
 from paretomtl.training._progress import Callback, tell, tick
@@ -138,7 +139,9 @@ class Course(Resumable):
         """One step of all models; keep them first where the method is about to drop its constraints."""
         if self.number in self._settings.method.snapshots(self._planned):
             self._stages.append(self._stage([self.epoch] * self._count))
-        self._tell_fallback(self._models.step(batch, self.epoch, self.step, self.number))
+        with came_from(f"step {self.step + 1} of epoch {self.epoch + 1}", batch):
+            failed = self._models.step(batch, self.epoch, self.step, self.number)
+        self._tell_fallback(failed)
         self._trace.count()
         if self._settings.schedule == "step":
             self._models.step_schedulers()

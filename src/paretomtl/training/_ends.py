@@ -28,7 +28,7 @@ def check_patience(patience: int | None, problem: Problem) -> int | None:
     if problem.val is None:
         raise ValueError(
             "'patience' must be None for a problem without a validation split, on which models improve. "
-            f"Got {patience} instead."
+            f"Got {patience} instead: give the problem 'val'."
         )
     return patience
 
@@ -91,7 +91,7 @@ def close_all(
         if error is not None:
             error.add_note(f"A callback could not be closed, either: {failure!r}.")
             return
-        failure.add_note("This came of closing a callback at the end of the run.")
+        failure.add_note("This came from closing a callback at the end of the run.")
         attach_fronts(failure, fronts, folder)
         raise
 

@@ -23,6 +23,7 @@ from paretomtl.training._batches import (
     samples_by_task,
     unchanged,
 )
+from paretomtl.training._hints import came_from
 from paretomtl.training._models import Models, Single
 from paretomtl.training._modules import copy_template
 from paretomtl.training._ranks import Ranks
@@ -52,7 +53,13 @@ class Evaluated(Protocol):
 
 @torch.no_grad()
 def evaluate(
-    problem: Problem, groups: Sequence[Evaluated], batches: Batches, *, at_once: bool = True, ranks: Ranks | None = None
+    problem: Problem,
+    groups: Sequence[Evaluated],
+    batches: Batches,
+    *,
+    at_once: bool = True,
+    ranks: Ranks | None = None,
+    split: str = "a split",
 ) -> Scores:
     """Every model in eval mode on every sample once.
 
@@ -68,8 +75,9 @@ def evaluate(
         for group in groups:
             modes.enter_context(group.models.evaluating())
         models = max(group.models.count for group in groups) if at_once else 2**62
-        for batch in batches.in_order(models, shared=True):
-            found = [tally.forward(batch) for tally in tallies]
+        for number, batch in enumerate(batches.in_order(models, shared=True), 1):
+            with came_from(f"batch {number} of {split}, on which losses are measured", batch):
+                found = [tally.forward(batch) for tally in tallies]
             labels = _labels(problem, batch, found)
             for tally, losses in zip(tallies, found, strict=True):
                 tally.add(losses, labels)

@@ -152,10 +152,10 @@ class Execution:
             seed_everything(0)
             if not ranks.several:  # of several, none may leave on its own to try again
                 try:
-                    return evaluate(problem, self.groups, batches)
+                    return evaluate(problem, self.groups, batches, split=repr(split))
                 except torch.OutOfMemoryError:
                     seed_everything(0)
-            return evaluate(problem, self.groups, batches, at_once=False, ranks=ranks)
+            return evaluate(problem, self.groups, batches, at_once=False, ranks=ranks, split=repr(split))
 
     def _running(self) -> Runner:
         """What steps the groups, made when it is first needed: all that it reads is in place by then."""

@@ -18,10 +18,11 @@ from paretomtl._version import made_by
 from paretomtl.core._shapes import check_count
 from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, first_part, make_batches
+from paretomtl.training._device import find_device
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._models import Models, Single, copy_module, named_tensors
 from paretomtl.training._ranks import Ranks, is_sharded
-from paretomtl.training._settings import find_device, own_modes
+from paretomtl.training._settings import own_modes
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class _Bench:
             try:
                 found[split] = evaluate(self._problem, [measured], batches)
             except Exception as error:
-                error.add_note(f"This came of models[{k}], a {type(module).__name__}, on {split!r}.")
+                error.add_note(f"This came from models[{k}], a {type(module).__name__}, on {split!r}.")
                 raise
         return found
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,20 +31,67 @@ _DIFFERENCES = {
     torch.nn.functional.huber_loss,
 }
 
+_PRODUCT = re.compile(r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)")
+_HINTS = {
+    r"to have \d+ channels, but got": (
+        "Images are [samples, channels, height, width]: write images[:, None] for grey images without channels, and "
+        "images.permute(0, 3, 1, 2) where channels come last."
+    ),
+    r"can't be cast to the desired output type long": (
+        "binary_cross_entropy takes floating-point targets: write targets.float()."
+    ),
+    r"target size .* input size": (
+        "Outputs and targets need one shape: write outputs[:, 0] for a column of outputs, or targets[:, None]."
+    ),
+    r"forward\(\) missing \d+ required positional": (
+        "model(inputs) gets one argument. For several inputs, let batches be dictionaries, and write "
+        "losses(model, batch), which calls model(batch['a'], batch['b'])."
+    ),
+    r"'(tuple|list|dict)' (object has no attribute|and '(tensor|float|int)')": (
+        "The model returns several outputs: 'outputs' is what it returns, so take its parts, such as outputs[0]."
+    ),
+    r"on the same device|not on the expected device": (
+        "The batch and the model are on one device: make tensors in losses with device=outputs.device, and keep "
+        "constants, such as class weights, in a buffer of the model (register_buffer)."
+    ),
+    r"more than 1 value per channel": (
+        "Batch normalisation needs two samples: take a batch_size that leaves no batch of one sample at the end, or a "
+        "DataLoader with drop_last=True."
+    ),
+}
+"""What may be the matter, by what the text of an error has in it, in lower case."""
 
-def how_called(problem: Problem, batch: Any) -> str:
-    """What the model and the losses were called with."""
+
+def how_called(problem: Problem, batch: Any, error: Exception) -> str:
+    """What the model and the losses were called with when they raised an error."""
     if problem.train is None and not problem.takes_model:
-        return "This came of losses(model()): without 'train', model() takes no argument, and losses(outputs) one."
+        return "This came from losses(model()): without 'train', model() takes no argument, and losses(outputs) one."
     form = "losses(model, batch)" if problem.takes_model else "losses(model(inputs), targets)"
     if isinstance(problem.losses, TaskLosses):
         form = "losses[task](model(inputs), targets)"
-    tensors = ", ".join(_kinds(batch)[:6]) or "none"
-    other = "" if problem.takes_model else " For losses(model, batch), its first parameter must be called 'model'."
+    guessed = str(error).startswith("'losses'") or hints(error, batch)
+    mistaken = not problem.takes_model and not guessed and isinstance(error, (AttributeError, LookupError, TypeError))
+    other = " For losses(model, batch), its first parameter must be called 'model'." if mistaken else ""
     return (
-        f"This came of {form} on the first batch of 'train', which is tried out before training. Its tensors: "
-        f"{tensors}.{other}"
+        f"This came from {form} on the first batch of 'train', which is tried out before training. "
+        f"{_in_words(batch)}{other}"
     )
+
+
+@contextlib.contextmanager
+def came_from(what: str, batch: Any) -> Iterator[None]:
+    """Add a note to errors of a user's code: what called it with which batch, and what may be the matter.
+
+    Args:
+        what: the caller, such as "step 3 of epoch 1".
+        batch: what it was called with.
+    """
+    try:
+        yield
+    except Exception as error:
+        for note in (f"This came from {what}. {_in_words(batch)}", *hints(error, batch)):
+            error.add_note(note)
+        raise
 
 
 def hints(error: Exception, batch: Any) -> list[str]:
@@ -59,6 +107,13 @@ def hints(error: Exception, batch: Any) -> list[str]:
         )
     if "out of bounds" in text and isinstance(error, IndexError):
         found.append("Class numbers must begin at 0 and be below the number of outputs of the model.")
+    if sizes := _PRODUCT.search(text):
+        flatten = " nn.Flatten() makes one row of each image." if re.search(r"\[\d+, \d+, \d+", kinds) else ""
+        found.append(
+            f"A layer has in_features={sizes[2]}, and the last dimension of what it gets is {sizes[1]}: let one follow "
+            f"the other.{flatten}"
+        )
+    found += [hint for pattern, hint in _HINTS.items() if re.search(pattern, text)]
     if _has_arrays(batch):
         found.append("The batch holds arrays of NumPy: let the collate_fn of the DataLoader return tensors.")
     return found
@@ -109,6 +164,10 @@ def missing_inputs(problem: Problem, batch: Any) -> str | None:
         if isinstance(inputs, Tensor) and inputs.is_floating_point():
             found, missing = found + inputs.numel(), missing + int(inputs.isnan().sum())
     return f"{missing} of {found} values" if missing else None
+
+
+def _in_words(batch: Any) -> str:
+    return f"Its tensors: {', '.join(_kinds(batch)[:6]) or 'none'}."
 
 
 def _kinds(batch: Any) -> list[str]:

@@ -140,7 +140,7 @@ def tell(listeners: Sequence[Callback], report: Report) -> bool:
                     f"{answer!r:.80} instead."
                 )
         except Exception as error:
-            error.add_note(f"This came of a callback at the end of epoch {report.epoch}.")
+            error.add_note(f"This came from a callback at the end of epoch {report.epoch}.")
             raise
         stop = stop or answer is True
     return stop

@@ -134,10 +134,10 @@ def test_two_runs_cannot_share_a_folder(tmp_path: Path) -> None:
 
     def meddle(report: Any) -> None:
         for resume in (False, True):
-            with pytest.raises(BlockingIOError, match="'out' must be a folder that nobody else writes") as error:
+            with pytest.raises(BlockingIOError, match="'out' must be a folder that no other process writes") as error:
                 fit(problem(), out=tmp_path, resume=resume)
             said.append(str(error.value))
-        with pytest.raises(BlockingIOError, match="'RUN' must be a folder that nobody writes"):
+        with pytest.raises(BlockingIOError, match="'RUN' must be a folder that no process writes"):
             mend(tmp_path)
         assert examine(tmp_path)[0].text.startswith(f"held by process {os.getpid()} on")
         assert read_log(tmp_path)
@@ -146,7 +146,7 @@ def test_two_runs_cannot_share_a_folder(tmp_path: Path) -> None:
 
     front = fit(problem(), out=tmp_path, epochs=1, callbacks=[meddle])
     assert front.complete
-    assert f"'{tmp_path}' is being written by process {os.getpid()} on {socket.gethostname()} since 20" in said[0]
+    assert f"'{tmp_path}' is locked by process {os.getpid()} on {socket.gethostname()} since 20" in said[0]
     assert not (tmp_path / ".lock").exists()
     assert fit(problem(), out=tmp_path, epochs=1, resume=True).complete
 

@@ -93,7 +93,7 @@ def check_fields(fields: Mapping[str, Any]) -> None:
     }
     wrong = [name for name, good in need.items() if not good]
     if wrong:
-        raise ValueError(f"no front has such {', '.join(wrong)}")
+        raise ValueError(f"invalid fields: {', '.join(wrong)}")
 
 
 def _are(kind: type, values: Any, count: int) -> bool:

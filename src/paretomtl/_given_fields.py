@@ -11,7 +11,7 @@ from torch import Tensor
 
 from paretomtl._front_fields import MOST, SPLITS
 from paretomtl.core import _preferences as vectors
-from paretomtl.core._shapes import as_numbers, as_rows, check_tasks
+from paretomtl.core._shapes import as_numbers, as_rows, check_names
 
 
 def task_names(tasks: Any) -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def task_names(tasks: Any) -> tuple[str, ...]:
     for task in found:
         if not isinstance(task, str):
             raise TypeError(f"'tasks' must be names. Got {task!r} instead.")
-    check_tasks("len(tasks)", len(found))
+    check_names(found)
     if len(set(found)) < len(found):
         raise ValueError(f"'tasks' must be distinct names. Got {list(found)} instead.")
     return found

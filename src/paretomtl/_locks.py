@@ -95,7 +95,9 @@ def locked(path: Path, seconds: float = 60.0) -> Iterator[None]:
     lock = Lock(path)
     holder = lock.take(seconds)
     if holder is not None:
-        raise BlockingIOError(f"'{path.parent}' must be free to be written. {holder} has locked '{path}'.")
+        raise BlockingIOError(
+            f"'{path.parent}' must be free to be written. {holder} has locked '{path}': try again when it has ended."
+        )
     try:
         yield
     finally:

@@ -192,6 +192,4 @@ def test_a_run_that_is_being_written_is_named(here: Path) -> None:
         text = run("--out", "taken", code=2)
     finally:
         lock.release()
-    assert (
-        f"'out' must be a folder that nobody else writes. 'taken' is being written by process {os.getpid()} on" in text
-    )
+    assert f"'out' must be a folder that no other process writes. 'taken' is locked by process {os.getpid()} on" in text

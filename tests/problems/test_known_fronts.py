@@ -94,7 +94,7 @@ def test_starts_are_uniform_around_the_origin() -> None:
         (lambda: synthetic(difficulties=[1.0, -1.0]), "'difficulties' must be"),
         (lambda: quadratic(condition=0.5), "'condition' must be at least 1. Got 0.5"),
         (lambda: quadratic(1, 3), "'dimension' must be at least tasks - 1 = 2. Got 1"),
-        (lambda: Problem(torch.nn.Identity, lambda x: x, ["a"]), r"'len\(tasks\)' must be at least 2"),
+        (lambda: Problem(torch.nn.Identity, lambda x: x, ["a"]), r"'tasks' must have at least 2 names"),
         (lambda: Problem(torch.nn.Identity, lambda x: x, ["a", "a"]), r"'tasks' must be distinct names"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -30,6 +30,15 @@ def check_tasks(name: str, tasks: int) -> None:
     """Refuse fewer than two tasks: one loss has no trade-off."""
     if not isinstance(tasks, int) or isinstance(tasks, bool) or tasks < 2:
         raise ValueError(f"'{name}' must be at least 2: a trade-off needs two tasks. Got {tasks!r} instead.")
+
+
+def check_names(tasks: Sequence[str]) -> None:
+    """Refuse fewer names than a trade-off has tasks."""
+    if len(tasks) < 2:
+        raise ValueError(
+            f"'tasks' must have at least 2 names: a trade-off needs two tasks. Got {list(tasks)} instead: name a "
+            "second loss, such as a cost or a penalty."
+        )
 
 
 def check_flag(name: str, value: bool) -> None:

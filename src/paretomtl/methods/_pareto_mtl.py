@@ -212,7 +212,10 @@ class ParetoMTL(TakesScale):
     def _scale_steps(self, total: int) -> int:
         """How many steps tasks are trained together before they are spread."""
         if self.scale_steps is None and total == 0:
-            raise ValueError("'scale_steps' must be given where the number of steps is not known. Got None instead.")
+            raise ValueError(
+                "'scale_steps' must be given where the number of steps is not known. Got None instead: write "
+                f"ParetoMTL(scale={self.scale!r}, scale_steps=100)."
+            )
         return max(1, total // 20) if self.scale_steps is None else self.scale_steps
 
     def _weigh_by_kernel(self, step: Step, state: State) -> tuple[Tensor, State] | None:

@@ -42,7 +42,9 @@ def as_vector(found: Any, tasks: tuple[str, ...]) -> Tensor:
             f"{_shape_remedy(found, count)}."
         )
     if not found.is_floating_point():
-        raise TypeError(f"'losses' must return a floating-point tensor. Got {found.dtype} instead.")
+        raise TypeError(
+            f"'losses' must return a floating-point tensor. Got {found.dtype} instead: counts have no gradient."
+        )
     return found
 
 

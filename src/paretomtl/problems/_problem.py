@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from paretomtl._signatures import check_factories, check_takes
-from paretomtl.core._shapes import as_numbers, check_count, check_tasks
+from paretomtl.core._shapes import as_numbers, check_count, check_names
 from paretomtl.methods import Method
 from paretomtl.problems._description import describe_problem
 from paretomtl.problems._loss_vector import as_vector
@@ -175,16 +175,21 @@ class Problem:
                 raise TypeError(f"'tasks' must be names. Got {task!r} instead.")
         if not isinstance(self.name, str):
             raise TypeError(f"'name' must be a string. Got {self.name!r} instead.")
-        check_tasks("len(tasks)", len(self.tasks))
+        check_names(self.tasks)
         if len(set(self.tasks)) < len(self.tasks):
             raise ValueError(f"'tasks' must be distinct names. Got {list(self.tasks)} instead.")
         if self.metrics and not isinstance(self.metrics, Mapping):
-            raise TypeError(f"'metrics' must be Metric objects by name. Got {type(self.metrics).__name__} instead.")
+            found = type(self.metrics).__name__
+            raise TypeError(
+                f"'metrics' must be Metric objects by name. Got {found} instead. Write {{'error': Metric(function)}}."
+            )
         for name, metric in (self.metrics or {}).items():
             if not isinstance(name, str):
                 raise TypeError(f"'metrics' must have names. Got {name!r} instead.")
             if not isinstance(metric, Metric):
-                raise TypeError(f"'metrics' must be Metric objects. Got {type(metric).__name__} for {name!r} instead.")
+                found = type(metric).__name__
+                remedy = f" Write {{{name!r}: Metric(function)}}." if callable(metric) else ""
+                raise TypeError(f"'metrics' must be Metric objects. Got {found} for {name!r} instead.{remedy}")
             if name in self.tasks:
                 raise ValueError(f"'metrics' must not have names of tasks, which stand for losses. Got {name!r}.")
             if metric.task is not None and metric.task not in self.tasks:
@@ -219,7 +224,9 @@ class Problem:
                 raise ValueError(f"'reference' must be {len(self.tasks)} finite numbers. Got {found!r} instead.")
             object.__setattr__(self, "reference", tuple(point))
         if not isinstance(self.recipe, Recipe):
-            raise TypeError(f"'recipe' must be a Recipe. Got {type(self.recipe).__name__} instead.")
+            raise TypeError(
+                f"'recipe' must be a Recipe. Got {type(self.recipe).__name__} instead. Write Recipe(epochs=30)."
+            )
         if self.recipe.epochs is not None:
             check_count("recipe.epochs", self.recipe.epochs)
 

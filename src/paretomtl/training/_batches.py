@@ -243,14 +243,7 @@ def make_batches(
             raise TypeError(f"'{name}' must be dense tensors, for samples by number. Got sparse ones: call to_dense().")
         sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
         if len(sizes) > 1 or 0 in sizes:
-            shapes = (
-                {name: list(part.shape) for name, part in data.items()}
-                if isinstance(data, Mapping)
-                else [list(tensor.shape) for tensor in tensors]
-            )
-            raise ValueError(
-                f"'{name}' must be tensors with the same first dimension, not empty. Got {shapes} instead."
-            )
+            raise ValueError(_rows_differ(name, data, tensors))
         return Resident(moved(data), sizes.pop(), batch_size, device, shares)
     if isinstance(data, Dataset) or is_map_style(data):
         dataset: Any = data
@@ -270,6 +263,22 @@ def make_batches(
     if isinstance(data, Iterable) and not isinstance(data, (tuple, list, Mapping)):
         return _Loaded(name, data, moved, shares)
     raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {describe(data)} instead.")
+
+
+def _rows_differ(name: str, data: Any, tensors: Sequence[Tensor]) -> str:
+    """What is wrong with tensors that have no rows, or not as many each."""
+    labels = list(data) if isinstance(data, Mapping) else None
+    shapes: Any = [list(tensor.shape) for tensor in tensors]
+    counts = [shape[0] if shape else 0 for shape in shapes]
+    if 0 in counts:
+        remedy = "There are no rows in it: look at the filter or the split that made it"
+    else:
+        named = [f"{count} in {label!r}" for label, count in zip(labels or range(len(counts)), counts, strict=True)]
+        if labels is None and len(counts) == 2:
+            named = [f"{counts[0]} inputs", f"{counts[1]} targets"]
+        remedy = f"These are {', '.join(named)}: row i of each is one sample, so leave out the same rows of all"
+    shown = shapes if labels is None else dict(zip(labels, shapes, strict=True))
+    return f"'{name}' must be tensors with the same first dimension, not empty. Got {shown} instead. {remedy}."
 
 
 def is_map_style(data: Any) -> bool:

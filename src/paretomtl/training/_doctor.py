@@ -101,7 +101,10 @@ def mend(run: str | Path) -> list[str]:
     left = exists(lock.path)
     holder = lock.take()
     if holder is not None:
-        raise BlockingIOError(f"'RUN' must be a folder that nobody writes. '{folder}' is being written by {holder}.")
+        raise BlockingIOError(
+            f"'RUN' must be a folder that no process writes. '{folder}' is locked by {holder}: wait until it ends, or "
+            "stop it."
+        )
     try:
         done = [finding.mend() for finding in _Look(folder).findings() if finding.mend is not None]
         if left:

@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self, TypeAlias
 
 from paretomtl.core._shapes import check_count
 from paretomtl.problems import NamedProblem
+from paretomtl.training._device import find_device
 from paretomtl.training._ranks import Ranks
-from paretomtl.training._settings import find_device
 
 
 class Link(Protocol):

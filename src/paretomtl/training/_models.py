@@ -22,7 +22,7 @@ from paretomtl.training._batches import map_tensors, unchanged
 from paretomtl.training._blocks import Block, Kept, in_blocks
 from paretomtl.training._gradients import launches_cost
 from paretomtl.training._layers import StackedLayers
-from paretomtl.training._modules import check_hooks, settle_modes
+from paretomtl.training._modules import check_hooks, check_shapes, settle_modes, why_untrained
 from paretomtl.training._ranks import check_unwrapped
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
@@ -115,7 +115,8 @@ class Models(ABC):
             return None
         modules = dict(self.module.named_modules())
         if not name or name not in modules:
-            raise ValueError(f"'representation' must name a submodule of the model. Got {name!r} instead.")
+            known = [each for each in modules if each][:6]
+            raise ValueError(f"'representation' must name a submodule of the model, {known}. Got {name!r} instead.")
 
         def keep(module: nn.Module, inputs: Any, output: Any) -> Any:
             if not self._capturing:
@@ -355,10 +356,8 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
             settle_modes(module)
             modules.append(module.to(device=device, dtype=dtype))
     if not any(p.requires_grad for p in modules[0].parameters()):
-        raise ValueError("'model' must have parameters to train. Got none.")
-    shapes = [{name: tuple(tensor.shape) for name, tensor in named_tensors(module).items()} for module in modules]
-    if any(other != shapes[0] for other in shapes):
-        raise ValueError("'model' must make the same architecture at each call. Got parameters of different shapes.")
+        raise ValueError(f"'model' must have parameters to train. Got none{why_untrained(modules[0])}.")
+    check_shapes([{name: list(tensor.shape) for name, tensor in named_tensors(module).items()} for module in modules])
     return modules
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -60,6 +60,27 @@ def check_hooks(name: str, parameters: Iterable[tuple[str, Tensor]]) -> None:
         raise ValueError(
             f"'{name}' must have no register_post_accumulate_grad_hook: gradients are taken task by task, and hooks "
             f"that wait for the sum never run. Got {', '.join(map(repr, found[:3]))}: let the optimizer do it."
+        )
+
+
+def why_untrained(module: nn.Module) -> str:
+    """Why a module has no parameters to train, to be appended to an error."""
+    frozen = sum(1 for _ in module.parameters())
+    if frozen:
+        return f": all {frozen} are frozen. Call requires_grad_(True) on the part that is to be trained"
+    return f" in {type(module).__name__}. Layers in a plain list are not found: take nn.ModuleList"
+
+
+def check_shapes(shapes: Sequence[Mapping[str, list[int]]]) -> None:
+    """Refuse modules whose parameters and buffers differ, each given by its names and shapes."""
+    first = shapes[0]
+    for k, other in enumerate(shapes):
+        if other == first:
+            continue
+        name = next(name for name in (*first, *other) if first.get(name) != other.get(name))
+        raise ValueError(
+            "'model' must make the same architecture at each call. Got parameters of different shapes: "
+            f"{name!r} is {first.get(name)} in the first and {other.get(name)} in number {k}."
         )
 
 

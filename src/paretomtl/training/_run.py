@@ -110,7 +110,8 @@ class RunFolder:
         holder = self._lock.take(_MOMENT)
         if holder is not None:
             raise BlockingIOError(
-                f"'out' must be a folder that nobody else writes. '{self.path}' is being written by {holder}."
+                f"'out' must be a folder that no other process writes. '{self.path}' is locked by {holder}: wait until "
+                "it ends, stop it, or take another folder."
             )
         sweep(self.path)
         path = self.path / CONFIG
@@ -143,7 +144,9 @@ class RunFolder:
         names = [NAME] if exists(self.checkpoint_path) else [NAME, LOG, "front"]
         foreign = [name for name in names if exists(self.path / name)]
         if foreign:
-            raise ValueError(f"'out' must be an empty folder, or that of a run. '{self.path}' has a {foreign[0]!r}.")
+            raise ValueError(
+                f"'out' must be an empty folder, or that of a run. '{self.path}' has a {foreign[0]!r}: take another."
+            )
         for path in (self.checkpoint_path, self.previous_path):  # of other settings, perhaps
             path.unlink(missing_ok=True)
 
@@ -329,7 +332,7 @@ def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
         state: dict[str, Any] = unpack(words, tensors)
         counts = {name: state[name] for name in ("epoch", "step", "number")}
         if not all(isinstance(count, int) and 0 <= count < _COUNTS for count in counts.values()):
-            raise ValueError(f"it counts {counts!s:.200}")
+            raise ValueError(f"invalid counters: {counts!s:.200}")
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"'{path}' must describe where a run stands. It is damaged: {error!r}.") from None
     return state
@@ -341,7 +344,9 @@ def taking_up(path: Path) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
-        raise ValueError(f"'{path}' must be of this run to resume it. It does not fit: {error!r}.") from None
+        raise ValueError(
+            f"'{path}' must be of this run to resume it. It does not fit: {error!r}. Take another folder."
+        ) from None
 
 
 def _saved_elsewhere(front: Front) -> str:

@@ -20,13 +20,14 @@ from paretomtl.core import _preferences as vector_sets
 from paretomtl.core._shapes import as_whole, check_count, check_not_negative, check_positive
 from paretomtl.front import Front
 from paretomtl.methods import Method, in_words, resolve_method
-from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
+from paretomtl.problems import PROBLEMS, OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._batches import Batches, Shares
+from paretomtl.training._device import find_device
 from paretomtl.training._ends import check_patience
 from paretomtl.training._identity import describe_problem, describe_schedule
 from paretomtl.training._models import named_tensors
 from paretomtl.training._process import this_process
-from paretomtl.training._ranks import Processes, Ranks, check_processes, join, local_device
+from paretomtl.training._ranks import Processes, check_processes, join
 from paretomtl.training._start import Start, make_start
 from paretomtl.training._step import Group
 from paretomtl.training._strategies import STRATEGIES
@@ -170,7 +171,10 @@ def make_settings(
     method = resolve_method(method)
     epochs = recipe.epochs if epochs is None else epochs
     if epochs is None:
-        raise ValueError("'epochs' must be given: this problem has no recipe that says it. Got None instead.")
+        raise ValueError(
+            "'epochs' must be given: this problem has no recipe that says it. Got None instead: write epochs=30 "
+            "(--epochs 30), or give the problem recipe=Recipe(epochs=30)."
+        )
     epochs = as_whole(epochs)
     check_count("epochs", epochs)
     batch_size = as_whole(recipe.batch_size if batch_size is None else batch_size)
@@ -179,7 +183,7 @@ def make_settings(
         raise TypeError(f"'seeds' must be one or more numbers, such as range(3). Got {seeds!r} instead.")
     seeds = [as_whole(seed) for seed in (seeds.tolist() if hasattr(seeds, "tolist") else seeds)]
     if not seeds:
-        raise ValueError("'seeds' must be one or more numbers. Got none.")
+        raise ValueError("'seeds' must be one or more numbers, such as range(3). Got none.")
     for seed in seeds:
         check_not_negative("seed", seed)
         if seed >= 2**38:
@@ -199,7 +203,10 @@ def make_settings(
     if workers is not None:
         check_count("workers", workers)
         if workers > 1 and strategy in ("batched", "graphed"):
-            raise ValueError(f"'workers' must be left out for a stack, which is one group. Got {workers} instead.")
+            raise ValueError(
+                f"'workers' must be left out for a stack, which is one group. Got {workers} instead: take "
+                'strategy="sequential" for models side by side.'
+            )
     check_count("accumulate", accumulate)
     if accumulate > 1 and problem.representation is not None:
         raise ValueError(
@@ -212,9 +219,15 @@ def make_settings(
     _check_choice("keep", keep, ("last", "best"))
     _check_choice("schedule", schedule, ("epoch", "step"))
     if keep == "best" and problem.val is None:
-        raise ValueError("'keep' must be \"last\" for a problem without a validation split. Got 'best' instead.")
+        raise ValueError(
+            "'keep' must be \"last\" for a problem without a validation split. Got 'best' instead: give the problem "
+            "'val' to keep the best epoch."
+        )
     if compile and problem.representation is not None:
-        raise ValueError("'compile' must be off for a problem with a 'representation', which is taken out in mid-pass.")
+        raise ValueError(
+            "'compile' must be off for a problem with a 'representation', which is taken out in mid-pass. "
+            f"Got {compile!r} instead."
+        )
     compiler = _compiler(compile)
     check_factories(optimizer, scheduler)
     patience = check_patience(patience, problem)
@@ -258,14 +271,23 @@ def _check_shares(shares: Shares, batch_size: int, strategy: str, workers: int |
     if shares.ranks.several and workers is not None and workers > 1:
         raise ValueError(f"'workers' must be 1 where several processes share a run. Got {workers} instead.")
     if not shares.whole and strategy == "graphed":
-        raise ValueError("'strategy' must not be \"graphed\" for batches that are cut into parts. Got 'graphed'.")
+        raise ValueError(
+            "'strategy' must not be \"graphed\" for batches that are cut into parts. Got 'graphed': take \"batched\" "
+            'or "auto".'
+        )
 
 
 def check_problem(problem: Problem) -> None:
     """Refuse what only stands for a problem: its name, or the function that makes it."""
     if not isinstance(problem, Problem):
-        found = f"the function {problem.__name__}" if hasattr(problem, "__name__") else repr(problem)
-        raise TypeError(f"'problem' must be a Problem, such as paretomtl.problems.synthetic(). Got {found} instead.")
+        name = getattr(problem, "__name__", None)
+        found = repr(problem) if name is None else f"the function {name}"
+        remedy = f" Call it: {name}()." if name is not None and name != "<lambda>" else ""
+        if isinstance(problem, str) and problem in PROBLEMS:
+            remedy = f" Write paretomtl.problems.PROBLEMS[{problem!r}]()."
+        raise TypeError(
+            f"'problem' must be a Problem, such as paretomtl.problems.synthetic(). Got {found} instead.{remedy}"
+        )
 
 
 def _compiler(compile: bool | Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -290,7 +312,7 @@ def _checked_scheduler(made: Any, total: int) -> Any:
     if room < total:
         raise ValueError(
             f"'scheduler' must have room for the {total} times that it is going to step. Got OneCycleLR with "
-            f"total_steps={room} instead."
+            f"total_steps={room} instead: write lambda optimizer, total: OneCycleLR(optimizer, 0.1, total)."
         )
     return made
 
@@ -361,20 +383,6 @@ def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
         found = list(only) if isinstance(only, Iterable) else only
         raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {found} instead.")
     return chosen
-
-
-def find_device(device: torch.device | str | None, ranks: Ranks) -> torch.device:
-    """The device of this name, or the GPU if there is one; an error where it is not there."""
-    try:
-        found = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
-        if ranks.several and found.type == "cuda" and found.index is None:
-            found = local_device()
-        torch.zeros((), device=found)
-        if found.type == "meta":
-            raise RuntimeError("tensors have no values there.")
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise ValueError(f"'device' must be one that is there. Got {device!r}: {str(error).splitlines()[0]}") from None
-    return found
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:

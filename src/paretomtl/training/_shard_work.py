@@ -21,10 +21,11 @@ from paretomtl._random import isolated_randomness, seed_everything
 from paretomtl.front import Front
 from paretomtl.problems import NamedProblem
 from paretomtl.training._course import Course
+from paretomtl.training._device import find_device
 from paretomtl.training._executors import Link
 from paretomtl.training._progress import Callback, Report
 from paretomtl.training._run import RunFolder
-from paretomtl.training._settings import Settings, find_device, own_modes
+from paretomtl.training._settings import Settings, own_modes
 
 Train: TypeAlias = Callable[[Settings, RunFolder | None, bool, float, list[Callback]], list[Front]]
 Files: TypeAlias = dict[str, bytes | None]

@@ -75,10 +75,13 @@ def make_start(
     if front.reading != method.reading:
         raise ValueError(
             f"'start' must be a front whose preferences are read as '{method.reading}', as those of '{method.name}' "
-            f"are: they decide which solution a model begins with. Got '{front.reading}', of '{front.method}', instead."
+            f"are: they decide which solution a model begins with. Got '{front.reading}', of '{front.method}', "
+            f"instead. Begin with a front of {method.name!r}."
         )
     if not front.parameters:
-        raise ValueError("'start' must be a front with weights. Got one without.")
+        raise ValueError(
+            "'start' must be a front with weights. Got one without: take one of fit() or Front.from_models()."
+        )
     rows = _by_number(front, subproblems) if method.reading == "start" else _nearest(front, preferences, subproblems)
     for name, tensor in front.parameters.items():
         for k, row in rows.items():

@@ -107,7 +107,7 @@ class Plan:
             if self.optimizer is None:
                 raise
             error.add_note(
-                "This came of 'optimizer', which gets named parameters: pairs of a name and a tensor, as "
+                "This came from 'optimizer', which gets named parameters: pairs of a name and a tensor, as "
                 "model.named_parameters() has them. For tensors alone, write [tensor for _, tensor in parameters]."
             )
             raise
@@ -132,7 +132,8 @@ class Plan:
         scheduler = None if self.scheduler is None else self.scheduler(optimizer)
         if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
             raise ValueError(
-                "'scheduler' must depend on the epoch alone. Got ReduceLROnPlateau, which asks for a loss."
+                "'scheduler' must depend on the epoch alone. Got ReduceLROnPlateau, which asks for a loss: take "
+                "another, such as lambda optimizer, total: CosineAnnealingLR(optimizer, total); 'patience' ends early."
             )
         return Group(
             models,
@@ -238,13 +239,18 @@ def _choose(
                     warnings.warn(why + ".", stacklevel=2)
                 return taken
             if strategy == "graphed":
-                raise ValueError(f"'strategy' must be one that these models can be trained by: {'; '.join(whys)}.")
+                raise ValueError(
+                    f"'strategy' must be one that these models can be trained by: {'; '.join(whys)}. Got 'graphed' "
+                    'instead: take "auto".'
+                )
             told = "" if on_cpu else f"; not graphed: {'; '.join(text for text in whys if text != reason)}"
         if why:
             warnings.warn(why + ".", stacklevel=2)
         if strategy == "batched":
             if reason is not None:
-                raise ValueError(f'\'strategy\' must be "sequential" or "auto" for these models: {reason}.')
+                raise ValueError(
+                    f"'strategy' must be \"sequential\" or \"auto\" for these models: {reason}. Got 'batched' instead."
+                )
             return Choice("batched", why or "asked for", limit)
         if len(modules) == 1:
             return Choice("sequential", f"there is one model{told}")

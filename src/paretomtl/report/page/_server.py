@@ -210,7 +210,9 @@ class PageServer(ThreadingHTTPServer):
         try:
             super().__init__((LOOPBACK, port), _Handler)
         except OSError as error:
-            raise ValueError(f"'port' must be one that is free. Got {port}: {error.strerror}.") from None
+            raise ValueError(
+                f"'port' must be one that is free. Got {port}: {error.strerror}. 0 takes any that is free."
+            ) from None
         self.names = [f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")]
         if self.server_port == 80:  # browsers leave it out
             self.names += [LOOPBACK, "localhost"]

@@ -144,6 +144,56 @@ def _trained(report: Any) -> None:
     raise AssertionError("an epoch was trained")
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train": ([], [])}, "'train' must not be empty. Got ([], []) instead."),
+        ({"val": ()}, "'val' must not be empty. Got () instead."),
+        ({"train": "data.csv"}, "Got str instead. Read the file first, such as by pandas.read_csv."),
+        (
+            {"train": (X, Y[:5])},
+            "instead. These are 8 inputs, 5 targets: row i of each is one sample, so leave out the",
+        ),
+        ({"val": (X[:0], Y[:0])}, "There are no rows in it: look at the filter or the split that made it."),
+        ({"model": lambda: nn.Linear(1, 1).requires_grad_(False)}, "to train. Got none: all 2 are frozen. Call requ"),
+        ({"model": lambda: nn.Linear(1, int(torch.randint(1, 99, ())))}, "different shapes: 'weight' is ["),
+        (
+            {"representation": "body"},
+            "'representation' must name a submodule of the model. Got 'body' instead: it has [].",
+        ),
+    ],
+)
+def test_problems_that_cannot_be_trained_say_what_to_do(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    """They leave a run in the folder as it is."""
+    fit(out=tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    refused(lambda: fit(problem(**changes), out=tmp_path, resume=True), message)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_and_a_saved_front_do_not_share_a_folder(tmp_path: Path) -> None:
+    """A folder is read by its front.json first, so a front that is saved into a run would hide the run's own."""
+    fit(out=tmp_path / "run")
+    refused(lambda: FRONT.save(tmp_path / "run"), "'path' must not be the folder of a run, which stores its front")
+    FRONT.save(tmp_path / "front")
+    refused(lambda: fit(out=tmp_path / "front"), "has a 'front.json': take another.")
+    assert pm.Front.load(tmp_path / "run").tasks == ("sine", "cosine")
+    assert len(pm.Front.load(tmp_path / "front")) == len(FRONT)
+
+
+def test_damaged_files_point_to_the_doctor(tmp_path: Path) -> None:
+    fit(out=tmp_path)
+    for name, read in (
+        ("front/front.json", lambda: pm.Front.load(tmp_path)),
+        ("config.json", lambda: fit(out=tmp_path, resume=True)),
+    ):
+        (tmp_path / name).write_text("{")
+        with pytest.raises(ValueError, match=rf"{name}' must be a JSON file. It is damaged") as caught:
+            read()
+        said = f"'paretomtl doctor {tmp_path}' says which files are damaged and what can be saved."
+        assert caught.value.__notes__ == [said]
+
+
 def test_a_device_of_number_zero_is_not_taken_for_none() -> None:
     if torch.accelerator.is_available():
         pytest.skip("there is a device of this number")

@@ -22,6 +22,7 @@ from paretomtl.problems import Problem
 FORMAT = 1
 """The version of the card."""
 
+_WEIGHTS = "Its weights can be exported without it: --export FOLDER, or Front.state_dict(k)."
 _READINGS = {
     "direction": "the losses were to lie along this direction: a large entry allows a large loss",
     "importance": "the losses were weighted by this: a large entry asks for a small loss",
@@ -118,12 +119,16 @@ def inputs_of(problem: Problem, model: nn.Module, batch: Any) -> tuple[Any, ...]
     finally:
         handle.remove()
     if not calls:
-        raise ValueError("'problem' must call its model for an export. Its losses call parts of the model alone.")
+        raise ValueError(
+            f"'problem' must call its model for an export. Its losses call parts of the model alone. {_WEIGHTS}"
+        )
     args, kwargs = calls[0]
     if not args and not kwargs:
-        raise ValueError("'problem' must have a model with an input for an export. Its model takes none.")
+        raise ValueError(f"'problem' must have a model with an input for an export. Its model takes none. {_WEIGHTS}")
     if kwargs:
-        raise ValueError(f"'problem' must call its model without keywords for an export. Got {sorted(kwargs)}.")
+        raise ValueError(
+            f"'problem' must call its model without keywords for an export. Got {sorted(kwargs)}. {_WEIGHTS}"
+        )
     return args
 
 
@@ -206,7 +211,9 @@ def _reasons(kind: str) -> Iterator[list[str]]:
         raise
     except Exception as error:
         first = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
-        raise ValueError(f"the model cannot be exported as {kind}: {type(error).__name__}: {first.strip()}") from error
+        raise ValueError(
+            f"the model cannot be exported as {kind}: {type(error).__name__}: {first.strip().rstrip('.')}. {_WEIGHTS}"
+        ) from error
     notes += [str(each.message).splitlines()[0] for each in caught if each.category.__name__ == "TracerWarning"]
 
 

@@ -81,6 +81,18 @@ def check_format(path: Path, found: Any, formats: Collection[int | None]) -> Non
         raise ValueError(f"'{path}' must have the format {known}. Got {found!r} instead.")
 
 
+@contextmanager
+def pointing_to_doctor(folder: Path) -> Iterator[None]:
+    """Add to errors of damaged files which command says more; those of newer formats have a remedy."""
+    try:
+        yield
+    except NewerFormatError:
+        raise
+    except ValueError as error:
+        error.add_note(f"'paretomtl doctor {folder}' says which files are damaged and what can be saved.")
+        raise
+
+
 def check_file(path: Path) -> None:
     """Refuse a folder where a file is to be written; the system would name an unfinished file instead."""
     if path.is_dir():

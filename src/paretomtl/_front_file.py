@@ -14,6 +14,7 @@ from torch import Tensor
 
 from paretomtl._files import (
     make_folder,
+    pointing_to_doctor,
     read_record,
     read_tensors,
     sweep,
@@ -60,6 +61,10 @@ def write_front(front: Front, folder: Path, *, follow: bool = True) -> None:
     check_count(len(front.preferences))
     if not follow:
         check_folder_kind(folder)
+    if exists(folder / "config.json") and exists(folder / "manifest.json"):  # Front.load would read this one ever after
+        raise ValueError(
+            f"'path' must not be the folder of a run, which stores its front itself. Got '{folder}': take another."
+        )
     make_folder(folder)
     sweep(folder, follow=follow)
     named: dict[str, str | None] = {"models": None}
@@ -87,14 +92,21 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
             folder = folder / "front"
     if not exists(folder / "front.json"):
         hint = (
-            "an unfinished run; --resume goes on, and watch shows it"
+            "an unfinished run; resume=True (--resume) goes on, and watch shows it"
             if exists(folder / "config.json")
             else "no front.json"
         )
-        raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which has {hint}.")
-    words = read_record(folder / "front.json", [FORMAT])
+        hint = f"has {hint}" if exists(folder) else "is not there"
+        raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which {hint}.")
+    with pointing_to_doctor(path):
+        words = read_record(folder / "front.json", [FORMAT])
     if tasks is not None and list(tasks) != words.get("tasks"):
         raise ValueError(f"'problem' must have the tasks {words.get('tasks')}. Got {list(tasks)} instead.")
+    with pointing_to_doctor(path):
+        return _read_fields(words, folder)
+
+
+def _read_fields(words: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     tensors: Mapping[str, Tensor] = {}
     if words.get("models", "") is not None:  # a front of losses alone names none
         tensors, _ = read_tensors(folder / str(words.get("models")), _checksum_in(words, folder))

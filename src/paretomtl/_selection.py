@@ -305,3 +305,11 @@ def _row_of(name: str, row: Wish, tasks: Sequence[str]) -> Tensor:
 
 def _shown(row: Tensor) -> str:
     return "(" + ", ".join(f"{value:g}" for value in row.tolist()) + ")"
+
+
+def beyond(losses: Tensor) -> str:
+    """A reference point that is worse than all losses ``[K, m]``, to be appended to an error; nothing without any."""
+    if not len(losses):
+        return ""
+    point = [float(f"{value + 0.1 * abs(value):.3g}") for value in losses.amax(0).tolist()]
+    return f": write hypervolume({point}), which is worse than every solution"

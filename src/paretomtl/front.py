@@ -160,7 +160,8 @@ class Front(GivenFronts):
         """
         asked = self.reference if reference is None else reference
         if asked is None:
-            raise ValueError("'reference' must be given: this front has no default. Got None instead.")
+            point = _selection.beyond(self._finite(split))
+            raise ValueError(f"'reference' must be given: this front has no default. Got None instead{point}.")
         reference = as_numbers(asked)
         if reference is None or len(reference) != len(self.tasks) or not all(map(math.isfinite, reference)):
             rule = f"one finite number per task ({len(self.tasks)})"
@@ -257,7 +258,7 @@ class Front(GivenFronts):
         chosen = [name for name, value in given.items() if value is not None]
         if len(chosen) != 1 and chosen != ["bounds", "best"]:
             rule = f"one of {', '.join(ways)}, best must be given, and bounds with best alone"
-            raise ValueError(f"{rule}. Got {chosen or 'none'} instead.")
+            raise ValueError(f"{rule}. Got {chosen or 'none'} instead: write select(knee=True) (--knee), for one.")
         table = _selection.table_of(self, split)
         if bounded or best is not None:
             return _bounds.within_bounds(table, _bounds.bounds_of(table, bounds, at_least, at_most), best)
@@ -382,7 +383,7 @@ class Front(GivenFronts):
     def _check_directions(self, what: str) -> None:
         if self.reading != "direction":
             those = "this front has none" if self.reading == "none" else f"those of '{self.method}' are not"
-            raise ValueError(f"{what} need preferences that are directions; {those}.")
+            raise ValueError(f"{what} need preferences that are directions; {those}. Those of 'pareto-mtl' are.")
 
     def scaling(self) -> str:
         """A sentence on the factors of the losses in training; empty where there were none."""

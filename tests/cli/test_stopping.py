@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -117,7 +118,8 @@ def test_an_error_in_the_users_code_keeps_the_command_that_goes_on(
     arguments = ["run", "stops:stopped", "--epochs", "20", "--strategy", "sequential", "--progress", "quiet"]
     found = CliRunner().invoke(app, arguments)
     assert isinstance(found.exception, ZeroDivisionError)
-    kept, command = found.exception.__notes__
+    step, kept, command = found.exception.__notes__
+    assert re.match(r"This came from step \d+ of epoch \d+. Its tensors: ", step)
     assert kept.startswith("The last checkpoint, after ")
     assert "of 20 epochs, is in 'runs/stopped-pareto-mtl-0'" in kept
     assert shlex.split(command.removeprefix("Go on with: paretomtl ")) == [*arguments, "--resume"]

@@ -139,7 +139,7 @@ def test_a_run_is_trained_longer_and_another_begins_with_its_weights(here: Path)
     call("doctor", "first")
     still = ("--preferences", "2", "--optimizer", "sgd", "--learning-rate", "0", "--patience", "1")
     assert "'start' must be a front whose" in run("--method", "linear", *still, "--start", "first", code=2)
-    assert "no front.json. This came from '--start'." in " ".join(run(*still, "--start", "tb", code=2).split())
+    assert "is not there. This came from '--start'." in " ".join(run(*still, "--start", "tb", code=2).split())
     text = " ".join(run(*still, "--start", "first", "--out", "second").split())
     assert "Ended by patience: no model improved on val in 1 epoch, after 2 of 3 epochs. Stored in second" in text
     assert json.loads((here / "second" / "asked.json").read_text())["patience"] == 1

@@ -43,6 +43,10 @@ class Two(nn.Linear):
         return super().forward(x), x
 
 
+def on_another_device(outputs: Tensor, targets: Tensor) -> Tensor:
+    raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+
+
 def ragged(x: Tensor) -> DataLoader[Any]:
     """The last batch lacks a column."""
     return DataLoader([(row if k < 8 else row[:2], y) for k, (row, y) in enumerate(zip(x, Y, strict=True))], 4)  # type: ignore[arg-type]
@@ -67,9 +71,9 @@ def fit(**changes: Any) -> pm.Front:
         ({"train": (X, CLASSES), "losses": logits}, "floating-point targets: write targets.float()."),
         ({"train": (X, CLASSES[:, :1].float()), "losses": logits}, "Outputs and targets need one shape: write"),
         ({"model": lambda: nn.Bilinear(3, 3, 2)}, "model(inputs) gets one argument. For several inputs"),
-        ({"model": lambda: Two(3, 2)}, "'outputs' is what it returns, so take its parts, such as outputs[0]."),
-        ({"losses": lambda o, t: losses(o, t) + torch.ones(2, device="meta")}, "losses with device=outputs.device"),
-        ({"model": Normalised, "train": (X[:1], Y[:1])}, "Batch normalisation needs two samples: take a batch_size"),
+        ({"model": lambda: Two(3, 2)}, "several outputs, 'outputs' holds all of them: take its parts, such as"),
+        ({"losses": on_another_device}, "make tensors in losses with device=outputs.device, and keep constants"),
+        ({"model": Normalised, "train": (X[:1], Y[:1])}, "Batch normalisation needs two samples: take a"),
         ({"val": (X[:, :2], Y)}, "This came from the first batch of 'val', which is tried out before training. Its"),
         ({"train": ragged(X), "losses": losses}, "This came from step 3 of epoch 1. Its tensors: [4, 2] torch.float32"),
         ({"test": ragged(X)}, "This came from batch 3 of 'test', on which losses are measured. Its tensors: [4, 2]"),

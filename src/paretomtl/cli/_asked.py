@@ -15,7 +15,7 @@ import typer
 from torch import Tensor
 
 from paretomtl import TensorBoard
-from paretomtl._files import file_name, read_record, write_record
+from paretomtl._files import file_name, pointing_to_doctor, read_record, write_record
 from paretomtl._front_file import is_stored
 from paretomtl._lookup import short_name
 from paretomtl._opening import SMALL_RECORD, exists
@@ -82,7 +82,8 @@ class Asked:
                 f"'RUN' must be a run of the command line. '{run}' has no {_FILE}; in Python, use pm.fit(problem, "
                 "preferences=front.around(k))."
             )
-        stored = read_record(path, [None, FORMAT], limit=SMALL_RECORD)
+        with pointing_to_doctor(run):
+            stored = read_record(path, [None, FORMAT], limit=SMALL_RECORD)
         try:
             asked = cls(**stored)
         except TypeError as error:

@@ -64,7 +64,7 @@ def load_rows(path: Path) -> list[Row]:
     stored = read_json(path)
     rows = stored.get("rows") if isinstance(stored, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"'{path}' must hold an object with a list of rows. Got something else.")
+        raise ValueError(f"'{path}' must hold an object with a list of rows. Got something else: delete it.")
     return rows
 
 

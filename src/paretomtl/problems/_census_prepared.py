@@ -186,4 +186,7 @@ def _check_published(census: Census, what: str) -> None:
     """Everybody has the same records, or none."""
     found = census.checksum()
     if found != PUBLISHED_CENSUS:
-        raise ValueError(f"{what} must have the published SHA-256 {PUBLISHED_CENSUS} of census. Got {found} instead.")
+        raise ValueError(
+            f"{what} must have the published SHA-256 {PUBLISHED_CENSUS} of census. Got {found} instead: download the "
+            "files again, or pass verify=False for records of your own."
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,9 @@ def as_tensors(name: str, data: Any) -> Any:
         return data
     if not isinstance(data, (tuple, list)):
         raise TypeError(_other_kind(name, data))
-    if data and all(isinstance(part, Tensor) for part in data):
+    if all(isinstance(part, (tuple, list)) and not part for part in data):
+        raise ValueError(f"'{name}' must not be empty. Got {data!r} instead.")
+    if all(isinstance(part, Tensor) for part in data):
         return data
     if not all(is_column(part) for part in data) or (isinstance(data, list) and not any(map(is_array, data))):
         raise TypeError(_other_kind(name, data))
@@ -191,4 +194,5 @@ def _other_kind(name: str, data: Any) -> str:
             f"{rule}. Got a {found}, which can be read only once: data are read in every epoch and evaluated at the "
             "end. Write an IterableDataset whose __iter__ starts from the beginning."
         )
-    return f"{rule}. Got {found} instead."
+    read = " Read the file first, such as by pandas.read_csv." if isinstance(data, (str, Path)) else ""
+    return f"{rule}. Got {found} instead.{read}"

@@ -101,4 +101,7 @@ def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> 
 def _check_published(name: str, seed: int, checksum: str, what: str) -> None:
     """With seed 0 everybody has the same canvases, or none."""
     if seed == 0 and checksum != PUBLISHED[name]:
-        raise ValueError(f"{what} must have the published SHA-256 {PUBLISHED[name]} of {name}. Got {checksum} instead.")
+        raise ValueError(
+            f"{what} must have the published SHA-256 {PUBLISHED[name]} of {name}. Got {checksum} instead: download the "
+            "files again, or take another seed for files of your own."
+        )

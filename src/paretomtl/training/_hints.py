@@ -48,15 +48,15 @@ _HINTS = {
         "losses(model, batch), which calls model(batch['a'], batch['b'])."
     ),
     r"'(tuple|list|dict)' (object has no attribute|and '(tensor|float|int)')": (
-        "The model returns several outputs: 'outputs' is what it returns, so take its parts, such as outputs[0]."
+        "Where the model returns several outputs, 'outputs' holds all of them: take its parts, such as outputs[0]."
     ),
     r"on the same device|not on the expected device": (
         "The batch and the model are on one device: make tensors in losses with device=outputs.device, and keep "
         "constants, such as class weights, in a buffer of the model (register_buffer)."
     ),
     r"more than 1 value per channel": (
-        "Batch normalisation needs two samples: take a batch_size that leaves no batch of one sample at the end, or a "
-        "DataLoader with drop_last=True."
+        "Batch normalisation needs two samples: take a larger batch_size, or drop_last=True for a DataLoader whose "
+        "last batch has one."
     ),
 }
 """What may be the matter, by what the text of an error has in it, in lower case."""

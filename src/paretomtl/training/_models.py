@@ -116,7 +116,9 @@ class Models(ABC):
         modules = dict(self.module.named_modules())
         if not name or name not in modules:
             known = [each for each in modules if each][:6]
-            raise ValueError(f"'representation' must name a submodule of the model, {known}. Got {name!r} instead.")
+            raise ValueError(
+                f"'representation' must name a submodule of the model. Got {name!r} instead: it has {known}."
+            )
 
         def keep(module: nn.Module, inputs: Any, output: Any) -> Any:
             if not self._capturing:

@@ -23,6 +23,7 @@ from paretomtl._files import (
     check_writable,
     pack,
     parse_json,
+    pointing_to_doctor,
     read_record,
     read_tensors,
     sweep,
@@ -32,15 +33,7 @@ from paretomtl._files import (
 )
 from paretomtl._front_file import sweep_front, write_front
 from paretomtl._locks import Lock
-from paretomtl._opening import (
-    LINE,
-    append_file,
-    check_file_kind,
-    check_folder_kind,
-    exists,
-    names_in,
-    open_file,
-)
+from paretomtl._opening import LINE, append_file, check_file_kind, check_folder_kind, exists, names_in, open_file
 from paretomtl.front import Front
 from paretomtl.problems import Problem
 from paretomtl.training._identity import difference
@@ -123,7 +116,8 @@ class RunFolder:
             raise ValueError(
                 f"'out' must be a new folder, or come with resume=True (--resume). '{self.path}' holds a run already."
             )
-        stored = read_record(path, [FORMAT])
+        with pointing_to_doctor(self.path):
+            stored = read_record(path, [FORMAT])
         self._identity = identity_of(stored)
         try:
             read_manifest(self.path)
@@ -141,7 +135,7 @@ class RunFolder:
 
     def _clear(self) -> None:
         """Make room for a new run: refuse what is not ours, remove what a run left that was killed as it began."""
-        names = [NAME] if exists(self.checkpoint_path) else [NAME, LOG, "front"]
+        names = [NAME, "front.json", *([] if exists(self.checkpoint_path) else [LOG, "front"])]
         foreign = [name for name in names if exists(self.path / name)]
         if foreign:
             raise ValueError(
@@ -167,7 +161,10 @@ class RunFolder:
             theirs, mine = difference(json.dumps(known), json.dumps(value))
             name = "start" if name == "warm_start" else name
             rule = f"'{name}' must be that of the run in '{self.path}'{_OR_MORE.get(name, '')} to resume it"
-            raise ValueError(f"{rule}: {theirs}. Got {mine} instead.")
+            of_data = (
+                " These are checksums: its values, their order or dtype differ." if name.startswith("data.") else ""
+            )
+            raise ValueError(f"{rule}: {theirs}. Got {mine} instead.{of_data}")
         gone = [name for name in expected if name.startswith(("data.", "metrics.")) and name not in found]
         if gone:
             raise ValueError(f"'{gone[0]}' must be given to resume the run in '{self.path}', which has it. Got none.")

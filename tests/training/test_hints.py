@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import UserDict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -47,9 +48,13 @@ def on_another_device(outputs: Tensor, targets: Tensor) -> Tensor:
     raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
 
 
-def ragged(x: Tensor) -> DataLoader[Any]:
-    """The last batch lacks a column."""
-    return DataLoader([(row if k < 8 else row[:2], y) for k, (row, y) in enumerate(zip(x, Y, strict=True))], 4)  # type: ignore[arg-type]
+def loaded(inputs: Callable[[int], Any]) -> DataLoader[Any]:
+    return DataLoader([(inputs(k), Y[k]) for k in range(12)], 4)  # type: ignore[arg-type]
+
+
+def ragged(k: int) -> Tensor:
+    """The last batch of four lacks a column."""
+    return X[k] if k < 8 else X[k, :2]
 
 
 def fit(**changes: Any) -> pm.Front:
@@ -73,10 +78,12 @@ def fit(**changes: Any) -> pm.Front:
         ({"model": lambda: nn.Bilinear(3, 3, 2)}, "model(inputs) gets one argument. For several inputs"),
         ({"model": lambda: Two(3, 2)}, "several outputs, 'outputs' holds all of them: take its parts, such as"),
         ({"losses": on_another_device}, "make tensors in losses with device=outputs.device, and keep constants"),
+        ({"train": loaded(lambda k: X[k].tolist())}, "let the Dataset return tensors, such as torch.tensor(row)"),
+        ({"train": loaded(lambda k: X[k, : 1 + k])}, "crop or pad them in the Dataset, or in the collate_fn"),
         ({"model": Normalised, "train": (X[:1], Y[:1])}, "Batch normalisation needs two samples: take a"),
         ({"val": (X[:, :2], Y)}, "This came from the first batch of 'val', which is tried out before training. Its"),
-        ({"train": ragged(X), "losses": losses}, "This came from step 3 of epoch 1. Its tensors: [4, 2] torch.float32"),
-        ({"test": ragged(X)}, "This came from batch 3 of 'test', on which losses are measured. Its tensors: [4, 2]"),
+        ({"train": loaded(ragged)}, "This came from step 3 of epoch 1. Its tensors: [4, 2] torch"),
+        ({"test": loaded(ragged)}, "This came from batch 3 of 'test', on which losses are measured. Its tensors: "),
         (
             {"train": DataLoader([X.numpy(), X.numpy()], batch_size=2, collate_fn=lambda rows: (rows[0], Y))},  # type: ignore[arg-type]
             "The batch holds arrays of NumPy: let the collate_fn",

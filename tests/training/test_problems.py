@@ -155,7 +155,7 @@ class Sparse(nn.Module):
 
 @pytest.mark.parametrize("strategy", ["auto", "sequential"])
 def test_sparse_gradients_are_refused(strategy: Any) -> None:
-    with pytest.raises(TypeError, match=r"gradients must be dense. Got a sparse one"):
+    with pytest.raises(TypeError, match=r"'model' must have dense gradients. Got a sparse one"):
         fit(problem(Sparse), strategy=strategy)
 
 

@@ -191,7 +191,9 @@ class Problem:
                 remedy = f" Write {{{name!r}: Metric(function)}}." if callable(metric) else ""
                 raise TypeError(f"'metrics' must be Metric objects. Got {found} for {name!r} instead.{remedy}")
             if name in self.tasks:
-                raise ValueError(f"'metrics' must not have names of tasks, which stand for losses. Got {name!r}.")
+                raise ValueError(
+                    f"'metrics' must not have names of tasks, which stand for losses. Got {name!r}: add a word."
+                )
             if metric.task is not None and metric.task not in self.tasks:
                 raise ValueError(f"'task' must be one of the tasks {list(self.tasks)}. Got {metric.task!r} instead.")
         object.__setattr__(self, "metrics", dict(self.metrics or {}))

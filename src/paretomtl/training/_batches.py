@@ -249,7 +249,7 @@ def make_batches(
         dataset: Any = data
         if not hasattr(dataset, "__len__"):
             raise TypeError(
-                f"'{name}' must be a Dataset with a length, or iterable. Got {type(data).__name__} instead."
+                f"'{name}' must be a Dataset with a length, or iterable. Got {type(data).__name__}: add __len__."
             )
         if len(dataset) == 0:
             raise ValueError(f"'{name}' must not be empty. Got a {type(data).__name__} of length 0.")

@@ -183,7 +183,8 @@ def first_batch(name: str, batches: Iterable[Any]) -> Any:
         for batch in batches:
             return batch
     except Exception as error:
-        error.add_note(f"This came from reading the first batch of '{name}'.")
+        for note in (f"This came from reading the first batch of '{name}'.", *hints(error, None)):
+            error.add_note(note)
         raise
     raise ValueError(f"'{name}' must hold at least one batch. Got an empty one.")
 

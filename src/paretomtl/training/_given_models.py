@@ -89,7 +89,7 @@ class _Bench:
                 Single(self._problem, module.to(device)), torch.ones(1, dtype=torch.bool, device=device)
             )
             try:
-                found[split] = evaluate(self._problem, [measured], batches)
+                found[split] = evaluate(self._problem, [measured], batches, split=repr(split))
             except Exception as error:
                 error.add_note(f"This came from models[{k}], a {type(module).__name__}, on {split!r}.")
                 raise

@@ -51,7 +51,9 @@ def task_gradients(losses: Tensor, parameters: Sequence[Tensor], scale: Tensor |
             again = any(later is not None for later in outputs[i + 1 :])
             row = torch.autograd.grad(output, parameters, seed, retain_graph=again, allow_unused=True)
             if any(part is not None and part.is_sparse for part in row):
-                raise TypeError("gradients must be dense. Got a sparse one: make embeddings with sparse=False.")
+                raise TypeError(
+                    "'model' must have dense gradients. Got a sparse one: make embeddings with sparse=False."
+                )
             rows.append(row)
     return rows
 

@@ -54,6 +54,12 @@ _HINTS = {
         "The batch and the model are on one device: make tensors in losses with device=outputs.device, and keep "
         "constants, such as class weights, in a buffer of the model (register_buffer)."
     ),
+    r"must be tensor, not (list|tuple|str)": (
+        "Some inputs are no tensors: let the Dataset return tensors, such as torch.tensor(row), and numbers for text."
+    ),
+    r"stack expects each tensor to be equal size": (
+        "Samples differ in size: crop or pad them in the Dataset, or in the collate_fn of a DataLoader."
+    ),
     r"more than 1 value per channel": (
         "Batch normalisation needs two samples: take a larger batch_size, or drop_last=True for a DataLoader whose "
         "last batch has one."

@@ -163,6 +163,7 @@ def test_a_task_with_few_labels_is_helped() -> None:
     assert found.ratios[1] < 0.5
 
 
+@pytest.mark.study
 def test_help_for_one_task_at_the_cost_of_another_is_told() -> None:
     found = diagnose(few_labels(noise=0.5), epochs=100, batch_size=32)  # noise of six samples spoils the feature
     assert found.verdict.word == "gap-only"

@@ -54,6 +54,7 @@ def test_both_strategies_with_options(options: dict[str, Any]) -> None:
         torch.testing.assert_close(tensor, both.parameters[name], rtol=0, atol=1e-6)
 
 
+@pytest.mark.study
 def test_whole_runs_agree_within_the_spread_of_seeds() -> None:
     """In float32 rounding grows over a run; hypervolumes still differ less than those of other seeds do."""
     volumes = {

@@ -119,14 +119,6 @@ def test_a_table_of_all_pairs_is_said_to_be(function: Any) -> None:
             fit(model=lambda: nn.Linear(3, 1), losses=meant)
 
 
-@pytest.mark.filterwarnings("ignore:losses or gradients", "ignore:tasks")
-def test_missing_inputs_are_counted() -> None:
-    x = X.clone()
-    x[::2, 0] = torch.nan
-    with pytest.warns(UserWarning, match="'train' has NaN in 6 of 36 values of the inputs of its first batch"):
-        fit(train=(x, Y))
-
-
 def test_batches_keep_their_kind() -> None:
     """Such as those of tokenizers, whose entries are attributes, too."""
 

@@ -17,8 +17,9 @@ from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, count_samples, map_tensors, unchanged
 from paretomtl.training._gradients import before_stack, task_gradients
 from paretomtl.training._hidden_state import check_hidden_state
-from paretomtl.training._hints import came_from, find_pairs, hints, how_called, missing_inputs
+from paretomtl.training._hints import came_from, find_pairs, hints, how_called
 from paretomtl.training._identity import digest
+from paretomtl.training._missing_values import missing_values
 from paretomtl.training._models import Single, make_modules
 from paretomtl.training._modules import warn_of_modes
 from paretomtl.training._passes import check_starts_again
@@ -46,6 +47,8 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
     check_apart(settings.shares.ranks, splits["train"], batch)
     warn_of_modes(modules[0])
     stacked = check_losses(settings, modules[0], batch)
+    for text in [] if batch is None else missing_values(problem, "train", splits["train"], modules[0], batch):
+        warnings.warn(text, stacklevel=5)
     pairs = None if batch is None else find_pairs(problem, modules[0], batch)
     if pairs is not None:
         warnings.warn(
@@ -66,6 +69,8 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
         sample = first_batch(name, splits[name].in_order())
         check_outputs(problem, splits[name], sample, check_split(settings, name, modules[0], sample))
         check_counted(problem, name, splits[name], sample)
+        for text in missing_values(problem, name, splits[name], modules[0], sample):
+            warnings.warn(text, stacklevel=5)
     if problem.metrics and len(splits) == 1:
         check_outputs(problem, splits["train"], batch, check_split(settings, "train", modules[0], batch))
     return stacked
@@ -92,13 +97,6 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
         for note in (how_called(problem, batch, error), *hints(error, batch)):
             error.add_note(note)
         raise
-    missing = missing_inputs(problem, batch)
-    if missing is not None and bool(losses.isnan().any()):
-        warnings.warn(
-            f"'train' has NaN in {missing} of the inputs of its first batch, and losses are NaN: fill what is missing, "
-            "such as by the mean of its column, before training.",
-            stacklevel=6,
-        )
     replaced = [key for key, p in models.module.named_parameters() if models.trained.get(key, p) is not p]
     if replaced:
         raise ValueError(
@@ -119,6 +117,7 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
                 "loss uses no output of the model, or one that went through argmax(), a comparison, .detach() or "
                 ".item(), which have no gradient. A task without labels in a batch has the loss NaN."
             )
+    _warn_of_gradients(problem, losses, rows)
     if settings.method.reading == "direction" and bool((losses < 0).any()):
         warnings.warn(
             f"losses are negative at the start ({losses.min().item():.3g}): preferences are directions of non-negative "
@@ -131,6 +130,22 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     if problem.representation is not None:
         _check_representation(settings, module, batch)
     return problem.train is None or apart
+
+
+def _warn_of_gradients(problem: Problem, losses: Tensor, rows: Sequence[Sequence[Tensor | None]]) -> None:
+    """Say of which tasks the gradients are not finite, though their losses are: they would freeze every model."""
+    broken = [
+        task
+        for task, loss, row in zip(problem.tasks, losses.detach(), rows, strict=True)
+        if bool(loss.isfinite()) and not all(bool(part.isfinite().all()) for part in row if part is not None)
+    ]
+    if broken:
+        warnings.warn(
+            f"gradients of tasks {broken} are not finite on the first batch of 'train', though their losses are: every "
+            "model would be frozen at its start. nanmean and nansum do so where labels are missing: select samples by "
+            "a mask or torch.where instead. So do square roots and norms of zero.",
+            stacklevel=7,
+        )
 
 
 def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any) -> None:

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from paretomtl._random import isolated_randomness
 from paretomtl.problems import Problem
-from paretomtl.problems._per_task import TaskBatch, TaskLosses
+from paretomtl.problems._per_task import TaskLosses
 from paretomtl.training._batches import map_tensors
 
 _DIFFERENCES = {
@@ -157,19 +157,6 @@ class _Differences(TorchFunctionMode):
             if outputs.requires_grad and not targets.requires_grad and n > 1 and shapes == [[n], [n, 1]]:
                 self.found = list(outputs.shape), list(targets.shape)
         return func(*args, **(kwargs or {}))
-
-
-def missing_inputs(problem: Problem, batch: Any) -> str | None:
-    """Which values of the inputs are NaN, in words; None where none are, or nobody knows which tensors are inputs."""
-    if problem.takes_model and not isinstance(batch, TaskBatch):
-        return None
-    pairs = batch.values() if isinstance(batch, TaskBatch) else [batch]
-    found = missing = 0
-    for pair in pairs:
-        inputs = pair[0] if isinstance(pair, (tuple, list)) and pair else None
-        if isinstance(inputs, Tensor) and inputs.is_floating_point():
-            found, missing = found + inputs.numel(), missing + int(inputs.isnan().sum())
-    return f"{missing} of {found} values" if missing else None
 
 
 def _in_words(batch: Any) -> str:

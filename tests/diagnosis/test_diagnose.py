@@ -222,7 +222,7 @@ def test_a_task_that_never_has_labels_is_named() -> None:
 
     found = diagnose(shared(unlabelled), epochs=20)
     assert found.verdict.word == "unclear"
-    assert "No labels in any batch: b." in found.verdict.text
+    assert "No labels in any batch, or some that are NaN: b." in found.verdict.text
     assert json.loads(json.dumps(found.numbers(), allow_nan=False))["norms"][1] is None
 
 

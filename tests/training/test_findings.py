@@ -51,6 +51,9 @@ OFF = {
         [2.3, 2.25], [2.25, 2.3], [2.2, 2.29]
     ),
     "model 1 stayed at the start: losses on val": with_losses([0.9, 0.3], [2.3, 2.3001], [0.3, 0.9]),
+    "no model learnt right (at best 2.295, was 2.3): losses on val moved by less than 1%. Targets": with_losses(
+        [0.5, 2.3], [0.4, 2.295], [0.3, 2.31]
+    ),
     "the same losses in all tasks on val: models 0, 2. Their": with_losses([0.3, 0.9], [0.5, 0.5], [0.3, 0.9]),
     "model 1 is better than models 0, 2 in every task on val": with_losses([0.9, 0.6], [0.5, 0.5], [0.6, 0.9]),
     "models 0, 1, 2 all lie outside of the regions of their preferences on train": replace(
@@ -76,11 +79,21 @@ def test_what_is_off_is_said_in_one_line(line: str) -> None:
         with_losses([0.9, 0.6], [0.5, 0.5], [0.6, 0.9], reading="start"),
         with_losses([0.501, 0.501], [0.5, 0.5], [0.502, 0.502]),  # better by chance
         with_losses([0.3, 0.9], [0.3, 0.9], [0.5, 0.5], preferences=ROWS[[0, 0, 2]]),  # the same was asked for
+        with_losses([0.5, 2.2], [0.4, 2.29], [0.3, 2.3]),  # one model did learn it
+        with_losses([0.5, 2.3], [0.4, 2.3], [0.3, 2.3], reading="importance", preferences=torch.eye(3)[[0, 0, 0], :2]),
         with_losses([torch.nan, torch.nan], [0.5, 0.5], [0.3, 0.9]),  # said elsewhere
     ],
 )
 def test_what_a_method_or_the_user_asked_for_is_not_off(result: Result) -> None:
     assert find(result) == []
+
+
+def test_what_was_done_already_is_not_advised() -> None:
+    off = with_losses([2.9, 0.3], [0.5, 0.4], [0.3, 0.9])
+    assert "fewer epochs or keep='best'" in find(off)[0]
+    assert find(replace(off, keep="best"))[0].endswith(
+        "Try a smaller learning rate, or preferences away from the axes."
+    )
 
 
 @settings(max_examples=20, deadline=None)

@@ -155,7 +155,10 @@ def _trouble(found: Diagnosis) -> list[str]:
         elif not learnt > LEARNT:
             groups["slow"].append(task)
     if groups["unlabelled"]:
-        said.append(f"No labels in any batch: {listed(groups['unlabelled'])}. Its loss was always NaN; see the data.")
+        said.append(
+            f"No labels in any batch, or some that are NaN: {listed(groups['unlabelled'])}. Its loss was always NaN; "
+            "see the data, and let the loss leave out samples without a label."
+        )
     if groups["flat"]:
         said.append(f"No gradient: {listed(groups['flat'])}. The loss does not change with the parameters.")
     if groups["slow"]:

@@ -23,6 +23,7 @@ _WORSE = 0.05  # by so much, relative to the untrained model, a loss is worse th
 _SMALL = 0.1  # of a gain: what may be given up of it
 _MOVED = 0.05  # less is no training
 _STUCK = 1e-3  # less is no step
+_LEARNT = 0.01  # less, in every model, and nobody has learnt anything of a task
 _SAME = 1e-6  # what rounding leaves of a difference
 _CLEARLY = 0.01  # by so much a model is better than another, and not by chance
 _NAMED = 3  # models and tasks that a line names
@@ -43,6 +44,7 @@ class Result:
         status: one word each.
         has_data: whether there are samples to learn from. Without, a start is a point as good as any: to stay there, or
             to give up some of a task, is no fault.
+        keep: which epoch of each model was kept, "last" or "best".
     """
 
     numbers: Sequence[int]
@@ -54,6 +56,7 @@ class Result:
     reading: str
     status: Sequence[str]
     has_data: bool = True
+    keep: str = "last"
 
 
 def results(stage: Stage, settings: Settings, untrained: Tensor | None) -> list[Result]:
@@ -74,6 +77,7 @@ def results(stage: Stage, settings: Settings, untrained: Tensor | None) -> list[
                 settings.method.reading,
                 stage.status[part],
                 settings.problem.train is not None,
+                settings.keep,
             )
         )
     return found
@@ -82,7 +86,8 @@ def results(stage: Stage, settings: Settings, untrained: Tensor | None) -> list[
 def find(result: Result) -> list[str]:
     """What is off, one line each; the most telling first."""
     stuck = _unmoved(result)
-    return [*stuck, *([] if stuck else _worse_than_untrained(result)), *_same(result), *_one_for_all(result),
+    unlearnt = _unlearnt(result)
+    return [*stuck, *unlearnt, *([] if stuck else _worse_than_untrained(result)), *_same(result), *_one_for_all(result),
             *_outside(result)]  # fmt: skip
 
 
@@ -116,6 +121,32 @@ def _unmoved(result: Result) -> list[str]:
     ]
 
 
+def _unlearnt(result: Result) -> list[str]:
+    """Tasks that moved in no model, while others did."""
+    if result.untrained is None or not result.has_data:
+        return []
+    moved = (result.losses - result.untrained).abs() / result.untrained.abs().clamp_min(1e-12)
+    most = torch.where(moved.isfinite(), moved, torch.inf).amax(0)
+    asked = (
+        (result.preferences > 0).any(0) if result.reading == "importance" else torch.ones_like(most, dtype=torch.bool)
+    )
+    if not bool(((most > _MOVED) & most.isfinite()).any()):
+        return []
+    still = ((most < _LEARNT) & asked).nonzero().flatten().tolist()
+    if not still:
+        return []
+    said = [
+        f"{result.tasks[i]} (at best {result.losses[:, i].min():.4g}, was {result.untrained[:, i].mean():.4g})"
+        for i in still
+    ]
+    return [
+        f"no model learnt {', '.join(said)}: losses on {result.split} moved by less than {_LEARNT:.0%}. Targets that "
+        "are far from 0 in the units of the outputs, such as thousands, must be standardised: subtract their mean, "
+        "divide by their standard deviation ('scale' of a method changes weights alone). Else see labels and "
+        "learning rate."
+    ]
+
+
 def _worse_than_untrained(result: Result) -> list[str]:
     """Losses that training made worse for nothing, of tasks that somebody asked for."""
     if result.untrained is None or not result.has_data:
@@ -131,7 +162,9 @@ def _worse_than_untrained(result: Result) -> list[str]:
         for k, i in places[:_NAMED]
     ]
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    remedy = "a smaller learning rate, fewer epochs or keep='best'"
+    remedy = (
+        "a smaller learning rate" if result.keep == "best" else "a smaller learning rate, fewer epochs or keep='best'"
+    )
     remedy += ", or preferences away from the axes" if result.reading == "direction" else ""
     return [f"worse than untrained on {result.split}, for nothing: {', '.join(said)}{more}. Try {remedy}."]
 

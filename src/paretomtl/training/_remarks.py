@@ -47,7 +47,10 @@ def remarks(
         )
     without = [task for task, known in zip(settings.problem.tasks, labelled, strict=True) if not known]
     if without and settings.problem.train is not None:
-        said.append(f"tasks {without} had no labels in any batch of 'train': their losses were always NaN.")
+        said.append(
+            f"tasks {without} had no labels in any batch of 'train', or some that are NaN, which 'losses' must leave "
+            "out: their losses were always NaN."
+        )
     said += _constant(stage, settings, history)
     if settings.method.reading == "direction":
         said += [*_negative(stage, settings), *_reversed(stage, settings)]

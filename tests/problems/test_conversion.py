@@ -145,6 +145,20 @@ def test_columns_that_are_no_numbers_are_named(make: Any, message: str) -> None:
     assert str(caught.value).startswith("'train[0]' must hold numbers. Got column 'c' of dtype ")
 
 
+@pytest.mark.parametrize("dtype", ["object", "category"])
+def test_missing_categories_do_not_become_a_class(dtype: str) -> None:
+    """Codes are -1 for them, which is a label to most losses: the remedy leaves NaN, as everywhere else."""
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"c": pandas.Series(["no", None, "yes"], dtype=dtype)})
+    with pytest.raises(
+        TypeError, match=r"\.cat\.codes\.where\(table\['c'\]\.notna\(\)\) for labels, so that"
+    ) as caught:
+        as_tensors("train", (torch.ones(3), table))
+    remedy = str(caught.value).split("take ")[1].split(" for labels")[0]
+    found = as_tensors("train", eval(remedy, {"table": table}))
+    assert found.nan_to_num(nan=9.0).tolist() == [0.0, 9.0, 1.0]
+
+
 def test_pandas_is_not_imported_for_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other tables become arrays by themselves."""
     monkeypatch.setitem(sys.modules, "pandas", None)

@@ -148,14 +148,14 @@ def _column_remedy(column: Any, kind: str) -> str:
         return "take column.dt.total_seconds()"
     name = repr(column.name)
     values = column.dropna()
-    if hasattr(column, "cat"):
-        return f"take table[{name}].cat.codes for labels, or pd.get_dummies(table, columns=[{name}]) for inputs"
-    if len(values) and all(isinstance(value, (int, float, np.number)) for value in values):
+    is_category = hasattr(column, "cat")
+    if not is_category and len(values) and all(isinstance(value, (int, float, np.number)) for value in values):
         return f"all of it are numbers, so take pd.to_numeric(table[{name}])"
-    return (
-        f'take table[{name}].astype("category").cat.codes for labels, or pd.get_dummies(table, columns=[{name}]) for '
-        "inputs"
-    )
+    codes = f"table[{name}].cat.codes" if is_category else f'table[{name}].astype("category").cat.codes'
+    labels = f"{codes} for labels"
+    if len(values) < len(column):  # codes are -1 there, which losses take for a label
+        labels = f"{codes}.where(table[{name}].notna()) for labels, so that missing ones are NaN"
+    return f"take {labels}, or pd.get_dummies(table, columns=[{name}]) for inputs"
 
 
 def _check_rows_correspond(name: str, parts: Sequence[Any]) -> None:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -39,12 +40,15 @@ def test_the_first_example_prints_what_is_written() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_page_on_data_runs() -> None:
+def test_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)  # it stores a model
     page = (Path(__file__).parents[1] / "docs" / "loaders.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
-    space: dict[str, object] = {"__name__": "__main__"}
+    space: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(code, "loaders.md", "exec"), space)
     assert "age: DataLoader of TensorDataset, 60 samples, 3 batches" in repr(space["problem"])
+    assert space["cents"].isfinite().all()
 
 
 def test_every_file_it_points_to_exists() -> None:

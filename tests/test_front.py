@@ -27,6 +27,21 @@ def test_a_front_shows_itself() -> None:
     assert max(map(len, text.splitlines())) < 80
 
 
+def test_long_names_of_metrics_are_printed_in_line_with_their_numbers() -> None:
+    names = {"sold accuracy": torch.tensor([0.7, 0.8]), "f1": torch.tensor([0.5, 0.25]), "x" * 30: torch.ones(2)}
+    made = dataclasses.replace(
+        front_of([[1.0, 2.0], [2.0, 1.0]], metrics={"train": names}), status=["feasible", "infeasible"]
+    )
+    lines = repr(made).splitlines()
+    (head,) = (i for i, line in enumerate(lines) if "sold accuracy" in line)
+    ends = {"sold accuracy": 0, "f1": 1, "x…": 2}
+    for row, values in ((1, ("0.7", "0.5", "1")), (2, ("0.8", "0.25", "1"))):
+        for word, i in ends.items():
+            end = lines[head].index(word) + len(word)
+            assert lines[head + row][:end].endswith(f" {values[i]}")
+    assert "infeasible: the losses on train lie outside of the region of its preference." in lines
+
+
 def test_models_give_the_losses_that_the_front_reports() -> None:
     found = front()
     synthetic = pm.problems.synthetic()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _WIDE = 80  # letters of a line
 _COLUMN = 10  # letters of a number, with a space before it
+_LONGEST = 20  # letters of a column, where its name is longer than its numbers
 _STATUS = 12  # letters of most words on a solution
 
 T = TypeVar("T")
@@ -91,12 +92,16 @@ def front_text(front: Front) -> str:
         lead = f"  k  {head}" if number == 0 else "  k"
         rows = first if number == 0 else [f"{k:3d}" for k in front.subproblems]
         ends = [f"  {word}" for word in status] if number == 0 else [""] * len(rows)
+        wide = [_letters(name) for _, name, _ in columns]
         if len(splits) > 1:
-            lines.append(" " * len(lead) + "".join(f"{split:>{_COLUMN}}" for split, _, _ in columns))
-        names = (name if len(name) < _COLUMN else f"{name[: _COLUMN - 2]}…" for _, name, _ in columns)
-        lines.append(lead + "".join(f"{name:>{_COLUMN}}" for name in names) + ("  status" if number == 0 else ""))
+            lines.append(" " * len(lead) + "".join(f"{c[0]:>{n}}" for c, n in zip(columns, wide, strict=True)))
+        names = (c[1] if len(c[1]) < n else f"{c[1][: n - 2]}…" for c, n in zip(columns, wide, strict=True))
+        heads = "".join(f"{name:>{n}}" for name, n in zip(names, wide, strict=True))
+        lines.append(lead + heads + ("  status" if number == 0 else ""))
         for i, (row, end) in enumerate(zip(rows, ends, strict=True)):
-            lines.append(row + "".join(f" {values[i]:{_COLUMN - 1}.4g}" for _, _, values in columns) + end)
+            lines.append(row + "".join(f" {c[2][i]:{n - 1}.4g}" for c, n in zip(columns, wide, strict=True)) + end)
+    if "infeasible" in front.status:
+        lines.append(INFEASIBLE)
     if len(splits) > 1 and not all(kept):
         lines.append(dominated_note(front.ranking_split))
     if front.scale is not None:
@@ -117,7 +122,16 @@ def scaling_text(front: Front) -> str:
 
 
 def _width(group: Group) -> int:
-    return _COLUMN * len(group.columns)
+    return sum(map(_letters, group.columns))
+
+
+def _letters(name: str) -> int:
+    """How wide the column of a task or metric is."""
+    return min(max(_COLUMN, len(name) + 1), _LONGEST)
+
+
+INFEASIBLE = "infeasible: the losses on train lie outside of the region of its preference."
+"""What the word means beside a solution."""
 
 
 def dominated_note(split: str) -> str:

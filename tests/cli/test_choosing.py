@@ -57,7 +57,7 @@ def test_whoever_leaves_gets_nothing(stored: str) -> None:
 
 def test_without_a_terminal_nothing_is_asked(stored: str) -> None:
     _, err = call("select", stored, typed="1\n1\n", code=2)
-    assert "one of direction, importance, knee, max_regret, best must be given" in err
+    assert "one of --direction, --importance, --knee, --max-regret, --best and --k must be given" in err
 
 
 def test_what_only_an_export_needs_is_read_for_one_alone(stored: str) -> None:

@@ -106,6 +106,11 @@ def select(
         choice = _numbered(front, k, split, alone=nothing)
     elif nothing and at_terminal():
         choice = ask(table_of(front, split))
+    elif nothing:
+        raise ValueError(
+            "one of --direction, --importance, --knee, --max-regret, --best and --k must be given where no terminal "
+            "can be asked. Got none instead."
+        )
     else:
         choice = front.select(
             direction=numbers_of("--direction", direction),

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from paretomtl._front_table import dominated_note, groups_of, pack
+from paretomtl._front_table import INFEASIBLE, dominated_note, groups_of, pack
 from paretomtl._terminal import escaped
 from paretomtl.front import Front
 
@@ -113,7 +113,7 @@ def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
     if front.scale is not None:
         console.print(front.scaling(), style="dim", highlight=False)
     if "infeasible" in front.status:
-        console.print("infeasible: the losses on train lie outside of the region of its preference.", style="dim")
+        console.print(INFEASIBLE, style="dim")
     if not all(kept):
         console.print(dominated_note(splits[0]), style="dim")
 

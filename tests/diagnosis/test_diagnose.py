@@ -232,6 +232,17 @@ def test_too_short_a_run_says_so() -> None:
     assert "Hardly learnt" in found.verdict.text
 
 
+def test_what_is_learnt_is_counted_from_the_whole_split() -> None:
+    """The first batch of a task with large targets may have a far larger loss, by chance."""
+    x, y = data()
+    far = torch.stack([y[:, 0], 1e4 * (1 + y[:, 1].square())], 1)  # out of reach, and with a long tail
+    found = diagnose(pm.Problem(Pair, squares, ["near", "far"], train=(x, far)), epochs=4, seeds=2, batch_size=4)
+    assert (found.first[1] / found.last[1] - 1).abs() > 0.1
+    assert found.learnt[1].abs() < 0.01
+    assert found.learnt[0] > 0.1
+    assert "Hardly learnt, even by a network of its own: far." in found.verdict.text
+
+
 def test_models_that_break_are_named() -> None:
     found = diagnose(
         pm.Problem(Pair, squares, ["a", "b"], train=data()), optimizer=lambda p: torch.optim.SGD(p, lr=1e6)

@@ -16,6 +16,7 @@ from paretomtl.core._shapes import as_whole, check_count
 from paretomtl.diagnosis._diagnosis import Diagnosis
 from paretomtl.diagnosis._proposal import end_weights
 from paretomtl.diagnosis._rules import weight_factors
+from paretomtl.diagnosis._untrained import untrained_losses
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.methods._measure import Measure, Plain
@@ -150,6 +151,8 @@ def _diagnose(
         ideal = c.new_zeros(tasks) if joint[0].ideal is None else c.new_tensor(joint[0].ideal)
         measured |= {"first": measured["first"] / c + ideal, "norms": measured["norms"] / c[:, None]}
     first = _over_seeds(measured["first"], measured["steps"].sum(1) > 0)
+    before = untrained_losses(problem, options["seeds"], options["batch_size"], options["device"])
+    start = first if before is None else torch.where(before.isfinite(), before, first)
     fronts = [*joint, *alone]
     found = Diagnosis(
         problem=problem.name,
@@ -163,7 +166,7 @@ def _diagnose(
         norms=measured["norms"].sum((0, 1)) / measured["steps"].sum((0, 1)),
         first=first,
         last=_joint(joint, "train").mean(0),
-        learnt=(first - _own(alone, "train").mean(0)) / first.abs(),
+        learnt=(start - _own(alone, "train").mean(0)) / start.abs(),
         joint=_joint(joint, split),
         alone=_own(alone, split),
         models=sum(map(len, fronts)),

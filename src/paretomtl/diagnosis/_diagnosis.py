@@ -32,7 +32,8 @@ class Diagnosis:
         norms: mean norms of the task gradients, ``[m]``; NaN for a task without labels.
         first: losses of the first batch with labels, ``[m]``.
         last: losses on training after joint training, ``[m]``.
-        learnt: by which share of its first loss a network of its own lowered each task on training, ``[m]``.
+        learnt: by which share of its loss before training a network of its own lowered each task on training, ``[m]``;
+            of that of the first batch where data are no tensors.
         joint: losses after joint training with equal weights, ``[S, m]``.
         alone: losses of separate networks, each in its own task, ``[S, m]``.
         models: how many were trained, jointly and separately.

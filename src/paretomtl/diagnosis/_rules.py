@@ -163,8 +163,8 @@ def _trouble(found: Diagnosis) -> list[str]:
         said.append(f"No gradient: {listed(groups['flat'])}. The loss does not change with the parameters.")
     if groups["slow"]:
         said.append(
-            f"Hardly learnt, even by a network of its own: {listed(groups['slow'])}. Train longer (epochs), or see "
-            "loss, labels and learning rate, before you weigh tasks."
+            f"Hardly learnt, even by a network of its own: {listed(groups['slow'])}. Train longer (epochs), "
+            "standardise targets in large units, or see loss, labels and learning rate, before you weigh tasks."
         )
     if found.broken:
         said.append(

@@ -28,12 +28,12 @@ def masked(outputs: Tensor, targets: Tensor) -> Tensor:
     return torch.stack([(outputs[known[:, i], i] - targets[known[:, i], i]).square().mean() for i in (0, 1)])
 
 
-def said(losses: Any = plain, train: Any = (X, Y), **more: Any) -> list[str]:
+def said(losses: Any = plain, train: Any = (X, Y), epochs: int = 1, **more: Any) -> list[str]:
     """What is warned of."""
     problem = pm.Problem(lambda: nn.Linear(3, 2), losses, ["a", "b"], train=train, **more)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pm.fit(problem, preferences=2, epochs=1, batch_size=8, progress="quiet", device="cpu", strategy="sequential")
+        pm.fit(problem, "linear", 2, epochs=epochs, batch_size=8, progress="quiet", device="cpu", strategy="sequential")
     return [str(warning.message) for warning in caught]
 
 
@@ -81,3 +81,10 @@ def test_a_gradient_that_is_nan_beside_a_finite_loss_is_said() -> None:
     first = said(by_nanmean, train=(X, GAPS))[0]
     assert first.startswith("gradients of tasks ['a', 'b'] are not finite on the first batch of 'train', though their")
     assert "nanmean" in first
+
+
+def test_where_all_models_are_frozen_no_others_went_on() -> None:
+    """Nor is a learning rate blamed for losses that did not move."""
+    _, frozen = said(lambda o, t: torch.stack(list((o - t).square().nanmean(0))), train=(X, GAPS), epochs=10)
+    assert frozen.startswith("losses or gradients of subproblems [0, 1] were not finite; each was frozen")
+    assert frozen.endswith(", and no model was trained after that.")

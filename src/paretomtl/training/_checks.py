@@ -140,10 +140,11 @@ def _warn_of_gradients(problem: Problem, losses: Tensor, rows: Sequence[Sequence
         if bool(loss.isfinite()) and not all(bool(part.isfinite().all()) for part in row if part is not None)
     ]
     if broken:
+        where = "at the start" if problem.train is None else "on the first batch of 'train'"
         warnings.warn(
-            f"gradients of tasks {broken} are not finite on the first batch of 'train', though their losses are: every "
-            "model would be frozen at its start. nanmean and nansum do so where labels are missing: select samples by "
-            "a mask or torch.where instead. So do square roots and norms of zero.",
+            f"gradients of tasks {broken} are not finite {where}, though their losses are: a model with such gradients "
+            "is frozen. nanmean and nansum cause them where labels are missing: select samples by a mask or "
+            "torch.where instead. So do square roots and norms of zero.",
             stacklevel=7,
         )
 

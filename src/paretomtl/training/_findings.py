@@ -100,7 +100,7 @@ def in_one(lines: Sequence[str]) -> list[str]:
 
 def _unmoved(result: Result) -> list[str]:
     """Losses that are still those of the untrained models: of all, or of some."""
-    if result.untrained is None or not result.has_data:
+    if result.untrained is None or not result.has_data or "non-finite" in result.status:  # a frozen model cannot move
         return []
     moved = (result.losses - result.untrained).abs() / result.untrained.abs().clamp_min(1e-12)
     known = moved.isfinite()

@@ -41,9 +41,10 @@ def remarks(
     broken = torch.tensor([word == "non-finite" for word in stage.status])
     if bool(broken.any()):
         hint = "" if kept_apart else _NOT_STACKED
+        then = "no model was trained after that" if bool(broken.all()) else "the others went on"
         said.append(
             f"losses or gradients of subproblems {_numbers(broken, settings)} were not finite; each was frozen where "
-            f"it last was finite, as far as that is known, and the others went on.{hint}"
+            f"it last was finite, as far as that is known, and {then}.{hint}"
         )
     without = [task for task, known in zip(settings.problem.tasks, labelled, strict=True) if not known]
     if without and settings.problem.train is not None:

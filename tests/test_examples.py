@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
 PROMISED = {
-    "own_model.py": ["Front of 5 solutions: sensors", "failures…", "chosen: Sensors of subproblem"],
+    "own_model.py": ["Front of 5 solutions: sensors", "failures found", "chosen: Sensors of subproblem"],
     "own_loop.py": ["direction (1.00, 0.00)", "direction (0.71, 0.71)", "direction (0.00, 1.00)", "feasible"],
     "shared_loop.py": ["1 processes: losses", "feasible"],
     "missing_labels.py": ["Front of 3 solutions: half-labelled", "topic"],

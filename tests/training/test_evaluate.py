@@ -58,6 +58,7 @@ def test_a_model_that_fails_on_one_batch_has_no_loss(strategy: Any, counted: boo
     assert front.losses["train"].isfinite().all()
 
 
+@pytest.mark.filterwarnings("ignore:'(train|val)' has NaN in 8 of 64")
 def test_a_task_without_labels_in_a_batch_is_measured_on_the_others() -> None:
     x, y = numbers(32)
     y[8:16, 1] = torch.nan

@@ -115,6 +115,7 @@ def test_one_subproblem_does_not_touch_the_others(method: Method, strategy: str)
 
 @every_method
 @both_strategies
+@pytest.mark.filterwarnings("ignore:gradients of tasks")
 def test_a_gradient_that_is_not_finite(method: Method, strategy: str) -> None:
     def losses(x: Tensor) -> Tensor:
         return torch.stack([near(x, RIGHT) + torch.sqrt(0.0 * x[0]), near(x, UP)])  # slope 0/0, loss finite

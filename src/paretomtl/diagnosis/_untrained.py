@@ -12,9 +12,9 @@ from torch import Tensor
 from paretomtl._random import model_seed
 from paretomtl.front import Front
 from paretomtl.problems import Problem
+from paretomtl.training._device import find_device
 from paretomtl.training._models import make_modules
 from paretomtl.training._ranks import Ranks
-from paretomtl.training._settings import find_device
 
 
 def untrained_losses(

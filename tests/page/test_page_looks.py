@@ -26,9 +26,15 @@ HOSTILE = (
 
 
 def test_three_tasks_in_space(open_page: Opened) -> None:
-    page = open_page(view_of(page_front(15, ["x", "y", "z"]), "run", "run"))
+    page = open_page(view_of(page_front(15, ["digit", "bright", "parity"]), "run", "run"))
     assert page.locator("#space canvas").count() >= 1
     assert [page.locator(f"#pair{i} .scatterlayer .points path").count() for i in range(3)] == [16, 16, 16]
+    for plot in (page.locator(f"#pair{i}") for i in range(3)):
+        room = plot.bounding_box()
+        for title in (plot.locator(f".g-{side}title").bounding_box() for side in "xy"):
+            for start, size in (("x", "width"), ("y", "height")):
+                assert room[start] - 1 <= title[start], "the name of an axis is not cut off"
+                assert title[start] + title[size] <= room[start] + room[size] + 1
     page.locator("#space").focus()
     before = page.evaluate("() => document.querySelector('#space')._fullLayout.scene.camera.eye.x")
     page.keyboard.press("ArrowRight")
@@ -41,6 +47,23 @@ def test_three_tasks_in_space(open_page: Opened) -> None:
             return lossesAt(view, "val", i)[0] < lossesAt(view, "val", balanced(view, "val"))[0];
         }"""
     )
+    front = page_front(15, ["x", "y", "z"])
+    for losses in front.losses.values():
+        losses[1, 2] = 900.0  # far beyond the reference point
+    page.evaluate("(payload) => render(payload)", payload_of([view_of(front, "run", "run")]))
+    for beyond, count in ((False, 14), (True, 15)):
+        page.evaluate("(beyond) => { change({ beyond }); pickSolution(0, 1); }", beyond)
+        settled(page)
+        rows, farthest = page.evaluate(
+            """() => {
+                const { data } = byId("space");
+                const places = data.flatMap((trace) => trace.z).filter((at) => at !== null);
+                return [data.flatMap((trace) => trace.customdata || []).length, Math.max(...places)];
+            }"""
+        )
+        assert rows == count
+        assert (farthest < 3.0) is not beyond, "nothing else stretches the space: neither the mark nor the rays"
+        assert ("left out of space" in text(page, "#space-hint")) is not beyond
 
 
 def test_five_tasks_with_brushes(show: Opened) -> None:

@@ -190,6 +190,8 @@ function drawControls() {
   const { view } = mark;
   const drawn = view !== null && choices.rays && hasRays(view, choices.x, choices.y);
   const grey = drawn && view.reading === "direction" && view.preferences.length <= CROWD ? "Dashed rays are preferences, every other region is grey. " : "";
+  const left = far && !showsBeyond(choices.split);
+  fill("space-hint", `${left ? `Solutions beyond the reference point ${row(reference, 2)} are left out of space. ` : ""}Drag to turn, or use the arrow keys. A solution that is clicked is marked.`);
   const out = far && !choices.beyond && isLossPlane({ tasks: payload.tasks }, choices.x, choices.y);
   fill("plane-hint", `${out ? `Solutions beyond the reference point ${row(reference, 2)} lie outside of this view. ` : ""}${grey}${drawn ? "Drag the round end of the ray, or click a solution." : "A solution that is clicked is marked."} Hollow ones are dominated on ${splitName(choices.split)}.`);
 }

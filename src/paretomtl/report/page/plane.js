@@ -47,8 +47,8 @@ function standing(view, split, i) {
   return words.join(", ");
 }
 
-function axisTitle(name, split, room) {
-  return `${plain(labelOf(name), room)} on ${splitName(split)}`;
+function axisTitle(name, split, room, small) {
+  return small ? `${plain(labelOf(name), room)}, ${split}` : `${plain(labelOf(name), room)} on ${splitName(split)}`;
 }
 
 function rangeOf(values, least) {
@@ -167,8 +167,8 @@ function drawPlane(id, x, y, small = false) {
   traces.push(...markTraces(split, x, y, small));
   const room = Math.max(12, Math.min(LONG, Math.floor(byId(id).clientWidth / 10)));
   const place = draw(id, traces, layoutOf({
-    xaxis: { ...axisStyle(axisTitle(x, split, room)), range: ranges[0] },
-    yaxis: { ...axisStyle(axisTitle(y, split, Math.min(room, 28))), range: ranges[1] },
+    xaxis: { ...axisStyle(axisTitle(x, split, room, small)), range: ranges[0] },
+    yaxis: { ...axisStyle(axisTitle(y, split, Math.min(room, 28), small)), range: ranges[1] },
     uirevision: [x, y, split, choices.rays, choices.beyond, payload.runs.length].join("|"),
     ...(small ? { margin: { l: 40, r: 8, t: 6, b: 40 } } : {}),
   }), small ? { ...CONFIG, displayModeBar: false } : CONFIG);

@@ -14,8 +14,15 @@ function hasWebGL() {
   return webgl;
 }
 
+// Solutions beyond the reference point would squeeze all others; where there are no others, they are shown.
+function showsBeyond(split) {
+  const inside = ({ view }) => view.subproblems.some((_, i) => isFinitePoint(lossesAt(view, split, i)) && !isBeyond(view, split, i));
+  return choices.beyond || !visibleRuns().some(inside);
+}
+
 function spacePoints(view, split) {
-  return view.subproblems.map((_, i) => i).filter((i) => isFinitePoint(lossesAt(view, split, i)));
+  const all = showsBeyond(split);
+  return view.subproblems.map((_, i) => i).filter((i) => isFinitePoint(lossesAt(view, split, i)) && (all || !isBeyond(view, split, i)));
 }
 
 function spaceTraces({ view, r }, split) {
@@ -66,7 +73,7 @@ function drawSpace(names) {
   }
   const traces = visibleRuns().flatMap((run) => spaceTraces(run, split));
   if (view !== null && choices.rays && view.reading === "direction") traces.push(spaceRays(view, split));
-  if (i !== null && isFinitePoint(lossesAt(view, split, i)) && !choices.hidden.has(view.name)) {
+  if (i !== null && spacePoints(view, split).includes(i) && !choices.hidden.has(view.name)) {
     const at = lossesAt(view, split, i);
     traces.push({
       type: "scatter3d", mode: "markers+text", hoverinfo: "skip", x: [at[0]], y: [at[1]], z: [at[2]],

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 import paretomtl as pm
 
@@ -67,6 +67,7 @@ def fit(**changes: Any) -> pm.Front:
     ("changes", "hint"),
     [
         ({"train": (X.long(), Y)}, "Integers are not cast, as they may be class numbers or tokens: write inputs"),
+        ({"train": (X[:, None].byte(), Y), "model": lambda: nn.Conv1d(1, 2, 3)}, "Integers are not cast, as they may"),
         ({"train": (X, CLASSES.int()), "losses": entropies}, "Class numbers of cross_entropy are int64: write"),
         ({"train": (X, CLASSES.float()), "losses": entropies}, "Class numbers of cross_entropy are int64: write"),
         ({"train": (X, CLASSES + 5), "losses": entropies}, "Class numbers must begin at 0 and be below the number"),
@@ -95,6 +96,37 @@ def test_errors_of_torch_come_with_a_remedy(changes: dict[str, Any], hint: str) 
         fit(**changes)
     notes = " ".join(caught.value.__notes__)
     assert hint in notes
+
+
+class Images(Dataset[tuple[Tensor, Tensor]]):
+    """Of which one cannot be read, or has another size."""
+
+    def __init__(self, broken: int | None = None, narrow: int | None = None) -> None:
+        self.broken, self.narrow = broken, narrow
+
+    def __len__(self) -> int:
+        return len(X)
+
+    def __getitem__(self, i: int) -> tuple[Tensor, Tensor]:
+        if i == self.broken:
+            raise OSError("cannot identify image file")
+        return X[i, : 2 if i == self.narrow else 3], Y[i]
+
+
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_a_sample_that_cannot_be_read_is_named(split: str) -> None:
+    with pytest.raises(OSError, match="cannot identify image file") as caught:
+        fit(**{split: Images(broken=7)})
+    assert f"This came from sample 7 of '{split}' (Images)." in caught.value.__notes__
+
+
+def test_samples_of_different_shapes_are_named() -> None:
+    with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size") as caught:
+        fit(val=Images(narrow=7))
+    assert caught.value.__notes__[0] == (
+        "Samples of 'val' must have the same shapes to make a batch: sample 0 has [[3], [2]], and sample 7 has "
+        "[[2], [2]]."
+    )
 
 
 def test_losses_without_a_graph_name_what_cuts_it() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, default_collate
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
 
 from paretomtl._random import order_seed, rank_seed, seed_everything
 from paretomtl.problems import Data, PerTask
@@ -27,6 +27,7 @@ from paretomtl.training._batch import (
     unchanged,
 )
 from paretomtl.training._passes import warn_if_short, why_empty
+from paretomtl.training._samples import read_batch
 from paretomtl.training._task_batches import TaskBatches
 
 __all__ = [
@@ -257,7 +258,7 @@ def make_batches(
             len(dataset),
             batch_size,
             torch.device("cpu"),
-            lambda part: moved(default_collate([dataset[i] for i in part.tolist()])),
+            lambda part: moved(read_batch(name, dataset, part.tolist())),
             shares,
         )
     if isinstance(data, Iterable) and not isinstance(data, (tuple, list, Mapping)):

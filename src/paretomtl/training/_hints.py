@@ -106,10 +106,11 @@ def hints(error: Exception, batch: Any) -> list[str]:
     found = []
     if "target" in text and "dtype" in text and "long" in text:
         found.append("Class numbers of cross_entropy are int64: write targets.long(), or hand over int64 labels.")
-    elif "dtype" in text and any(kind in kinds for kind in ("int", "bool")):
+    elif ("dtype" in text or "input type" in text) and any(kind in kinds for kind in ("int", "bool")):
         found.append(
             "Integers are not cast, as they may be class numbers or tokens: write inputs.float() where a layer "
-            "multiplies them, or hand over floating-point numbers, such as table.astype('float32')."
+            "multiplies them (images.float() / 255 for pixels), or hand over floating-point numbers, such as "
+            "table.astype('float32')."
         )
     if "out of bounds" in text and isinstance(error, IndexError):
         found.append("Class numbers must begin at 0 and be below the number of outputs of the model.")

@@ -351,6 +351,7 @@ def test_a_start_that_cannot_be_is_refused(stored: pm.Front, tmp_path: Path) -> 
     broken["heads.0.bias"][1, 0] = torch.nan
     for start, message in (
         (tmp_path, r"'start' must be a Front, such as Front.load\(folder\) returns. Got \w*Path"),
+        (broken, "'start' must be a Front, .*; pretrained weights are loaded by 'model'. Got dict"),
         (
             replace(stored, tasks=("a", "c")),
             r"'start' must be a front of the tasks \['a', 'b'\]. Got one of \['a', 'c'\]",

@@ -68,7 +68,10 @@ def make_start(
     if front is None:
         return None
     if not isinstance(front, Front):
-        raise TypeError(f"'start' must be a Front, such as Front.load(folder) returns. Got {type(front).__name__}.")
+        how = "; pretrained weights are loaded by 'model'" if isinstance(front, Mapping | nn.Module) else ""
+        raise TypeError(
+            f"'start' must be a Front, such as Front.load(folder) returns{how}. Got {type(front).__name__}."
+        )
     if tuple(front.tasks) != tuple(problem.tasks):
         found = list(front.tasks)
         raise ValueError(f"'start' must be a front of the tasks {list(problem.tasks)}. Got one of {found} instead.")

@@ -100,6 +100,19 @@ def test_a_printed_front_shows_test_beside_the_split_that_ranks() -> None:
     assert max(map(len, repr(many).splitlines())) <= 84
 
 
+def test_a_printed_front_has_names_that_can_be_told_apart() -> None:
+    names = ["digit accuracy", "digit recall", "parity accuracy", "x" * 90]
+    metrics = {split: {name: torch.full((4,), 0.12345) for name in names} for split in ("val", "test")}
+    lines = str(dataclasses.replace(front("val", "test"), metrics=metrics, better={})).splitlines()
+    heads = [line for line in lines if "accuracy" in line]
+    assert [sorted(head.count(f" {name} ") for name in names) for head in heads] == [[0, 1, 1, 1]] * 2, "val, test"
+    assert all(head.endswith(" " + "x" * 17 + "…") for head in heads)
+    assert max(map(len, heads)) <= 80
+    row = lines[lines.index(heads[0]) + 1]
+    ends = [heads[0].index(f" {name} ") + 1 + len(name) for name in names[:3]]
+    assert [row[end - 6 : end] for end in ends] == ["0.1235"] * 3, "numbers end where their names do"
+
+
 def test_a_front_of_test_losses_alone_ranks_by_them(tmp_path: Path) -> None:
     """Nothing else was given, and every number says that it is on test."""
     found = front("val", "test")

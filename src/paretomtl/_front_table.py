@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from paretomtl._labels import leading_columns
+from paretomtl._labels import leading_columns, short
 
 if TYPE_CHECKING:
     from paretomtl.front import Front
 
 _WIDE = 80  # letters of a line
 _COLUMN = 10  # letters of a number, with a space before it
-_LONGEST = 20  # letters of a column, where its name is longer than its numbers
+_NAMED = 25  # the most that a column has for its name, with a space before it
 _STATUS = 12  # letters of most words on a solution
 
 T = TypeVar("T")
@@ -21,10 +21,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Group:
-    """Columns that stay together: the losses, or the metrics, of all solutions on one split."""
+    """Columns that stay together: the losses, or the metrics, of all solutions on one split.
+
+    Attributes:
+        split: whose values.
+        columns: by name.
+        most: letters of the widest column, with a space before it.
+    """
 
     split: str
     columns: dict[str, list[float]]
+    most: int = _COLUMN
+
+    def width_of(self, name: str) -> int:
+        """Letters of a column: as many as its name has, within reason."""
+        return max(_COLUMN, min(len(name) + 1, self.most))
 
 
 def groups_of(front: Front, splits: Sequence[str]) -> list[list[Group]]:
@@ -75,31 +86,34 @@ def early_end(front: Front) -> str:
 def front_text(front: Front) -> str:
     """What a front prints: its solutions on the split that ranks, and on test beside it."""
     splits = front.shown_splits
-    kinds = groups_of(front, splits)
+    head, *leading = leading_columns(front)
+    besides = 6 + len(head)  # number, name and preference
+    losses, *metrics = groups_of(front, splits)
+    kinds = [_spread(losses, _WIDE - besides - _STATUS), *(_spread(kind, _WIDE - 4) for kind in metrics)]
     seed = "" if front.seed is None else f", seed {front.seed}"
     what = "losses and metrics" if len(kinds) > 1 else "losses"
     on = f"{what} on {splits[0]}" if len(splits) == 1 else f"ranked on {splits[0]}, test beside it"
     lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}{seed}{early_end(front)}; {on}"]
-    head, *leading = leading_columns(front)
-    besides = 6 + len(head)  # number, name and preference
     own = _width(kinds[0][0])  # the first table has the losses that rank, however wide it is
     tables = pack(kinds, _width, max(own, _WIDE - besides - _STATUS), _WIDE - 4)
     kept = front.nondominated().tolist()
     status = [word if good else f"{word}, dominated" for word, good in zip(front.status, kept, strict=True)]
     first = [f"{k:3d}  {line}" for k, line in zip(front.subproblems, leading, strict=True)]
     for number, groups in enumerate(tables):
-        columns = [(group.split, name, values) for group in groups for name, values in group.columns.items()]
+        columns = [
+            (group.split, name, values, group.width_of(name))
+            for group in groups
+            for name, values in group.columns.items()
+        ]
         lead = f"  k  {head}" if number == 0 else "  k"
         rows = first if number == 0 else [f"{k:3d}" for k in front.subproblems]
         ends = [f"  {word}" for word in status] if number == 0 else [""] * len(rows)
-        wide = [_letters(name) for _, name, _ in columns]
         if len(splits) > 1:
-            lines.append(" " * len(lead) + "".join(f"{c[0]:>{n}}" for c, n in zip(columns, wide, strict=True)))
-        names = (c[1] if len(c[1]) < n else f"{c[1][: n - 2]}…" for c, n in zip(columns, wide, strict=True))
-        heads = "".join(f"{name:>{n}}" for name, n in zip(names, wide, strict=True))
-        lines.append(lead + heads + ("  status" if number == 0 else ""))
+            lines.append(" " * len(lead) + "".join(f"{split:>{wide}}" for split, _, _, wide in columns))
+        names = (f"{short(name, wide - 1):>{wide}}" for _, name, _, wide in columns)
+        lines.append(lead + "".join(names) + ("  status" if number == 0 else ""))
         for i, (row, end) in enumerate(zip(rows, ends, strict=True)):
-            lines.append(row + "".join(f" {c[2][i]:{n - 1}.4g}" for c, n in zip(columns, wide, strict=True)) + end)
+            lines.append(row + "".join(f" {values[i]:{wide - 1}.4g}" for _, _, values, wide in columns) + end)
     if "infeasible" in front.status:
         lines.append(INFEASIBLE)
     if len(splits) > 1 and not all(kept):
@@ -122,12 +136,14 @@ def scaling_text(front: Front) -> str:
 
 
 def _width(group: Group) -> int:
-    return sum(map(_letters, group.columns))
+    return sum(map(group.width_of, group.columns))
 
 
-def _letters(name: str) -> int:
-    """How wide the column of a task or metric is."""
-    return min(max(_COLUMN, len(name) + 1), _LONGEST)
+def _spread(groups: Sequence[Group], room: int) -> list[Group]:
+    """Groups with as much room for names as leaves those in one table there that were in one without it."""
+    counts = [len(group.columns) for group in groups]
+    count = sum(counts) if sum(counts) * _COLUMN <= room else max(counts)
+    return [replace(group, most=min(_NAMED, room // max(1, count))) for group in groups]
 
 
 INFEASIBLE = "infeasible: the losses on train lie outside of the region of its preference."

@@ -95,6 +95,9 @@ MethodSettings = Annotated[
 Epochs = Annotated[int | None, typer.Option(help="How long; the problem's recipe if left out.")]
 BatchSize = Annotated[int | None, typer.Option(help="The problem's recipe if left out.")]
 OptimizerName = Annotated[str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")]
+LearningRate = Annotated[
+    float | None, typer.Option("--learning-rate", "--lr", help="Of --optimizer, adam if that is left out.")
+]
 OptimizerNumber = Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")]
 StrategyName = Annotated[str, typer.Option(help="auto, sequential, batched or graphed.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; the GPU if there is one.")]

@@ -9,6 +9,7 @@ from paretomtl._terminal import text_console
 from paretomtl.cli._common import (
     BatchSize,
     Device,
+    LearningRate,
     OptimizerName,
     OptimizerNumber,
     Precision,
@@ -39,7 +40,7 @@ def diagnose(
     ] = None,
     batch_size: BatchSize = None,
     optimizer: OptimizerName = None,
-    learning_rate: OptimizerNumber = None,
+    learning_rate: LearningRate = None,
     weight_decay: OptimizerNumber = None,
     strategy: StrategyName = "auto",
     device: Device = None,

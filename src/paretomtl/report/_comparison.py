@@ -10,6 +10,8 @@ import torch
 
 from paretomtl._extras import require
 from paretomtl.experiments._compare_rows import best_losses, finite_points, read_row, rows_split
+from paretomtl.report._planes import Limits
+from paretomtl.report._spaces import Course, draw_parallel
 from paretomtl.report._style import COLOURS, LABELS, MARKERS, RAY, paper_style, save_figure
 
 if TYPE_CHECKING:
@@ -22,8 +24,9 @@ def draw_comparison(rows: Sequence[Row], folder: Path) -> list[Path]:
     """The first seed's solutions of each method as PNG and SVG; returns their paths.
 
     Two tasks: one loss against the other, with the preference vectors as rays, and a line through the solutions of each
-    front that no other one dominates. More tasks: parallel coordinates. The panel shows losses on the split that ranks;
-    where there is a test split, a second panel shows those on test.
+    front that no other one dominates. More tasks: parallel coordinates, each axis as long as the losses of solutions
+    within the reference go. The panel shows losses on the split that ranks; where there is a test split, a second
+    panel shows those on test.
     """
     rows = [read_row(row) for row in rows]
     first = [row for row in rows if row["seed"] == min(r["seed"] for r in rows)]
@@ -33,12 +36,17 @@ def draw_comparison(rows: Sequence[Row], folder: Path) -> list[Path]:
     with paper_style():
         size = (4.6 * len(splits), 3.9)
         figure, axes = pyplot.subplots(1, len(splits), figsize=size, squeeze=False, sharey=True, layout="constrained")
-        draw = _plane if len(first[0]["tasks"]) == 2 else _parallel
+        plane = len(first[0]["tasks"]) == 2
+        draw = _plane if plane else _parallel
         for axis, split in zip(axes[0], splits, strict=True):
             draw(axis, first, split, splits)
             axis.tick_params(labelleft=True)
-            axis.set_title(f"{first[0]['problem']}, losses on {split}, seed {first[0]['seed']}", loc="left")
-        axes[0][-1].legend(fontsize=8.5, handletextpad=0.4)
+            title = f"{first[0]['problem']}, losses on {split}, seed {first[0]['seed']}"
+            axis.set_title(title, loc="left", pad=None if plane else 22)
+        if plane:
+            axes[0][-1].legend(fontsize=8.5, handletextpad=0.4)
+        else:  # lines cross the whole panel
+            figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8.5)
         paths = save_figure(figure, folder, "compare")
         pyplot.close(figure)
     return paths
@@ -90,14 +98,32 @@ def _separate(axis: Axes, best: Sequence[float], style: dict[str, Any]) -> None:
 
 
 def _parallel(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -> None:
-    tasks = rows[0]["tasks"]
-    for row in rows:
-        style = _style(row["method"])
-        for i, point in enumerate(_points(row, split)):
-            label = style["label"] if i == 0 else None
-            axis.plot(range(len(tasks)), point, color=style["color"], linewidth=0.9, alpha=0.7, label=label)
-    axis.set_xticks(range(len(tasks)), tasks)
-    axis.set_ylabel(f"loss on {split}")
+    courses = [
+        Course(point, {"color": style["color"], "linewidth": 0.9, "alpha": 0.7, "label": "" if i else style["label"]})
+        for row in rows
+        for style in [_style(row["method"])]
+        for i, point in enumerate(_points(row, split).tolist())
+    ]
+    draw_parallel(axis, rows[0]["tasks"], _ranges(rows, splits), courses)
+    beyond = sum(int((~_inside(row, _points(row, split))).sum()) for row in rows if row["method"] != "single-task")
+    note = f"({beyond} {'solution lies' if beyond == 1 else 'solutions lie'} beyond the reference)" if beyond else ""
+    axis.set(xlabel=note, ylabel=f"losses on {split}")
+
+
+def _ranges(rows: Sequence[Row], splits: Sequence[str]) -> Limits:
+    """What each task's losses span on all of the splits, of solutions that are not beyond the reference if possible."""
+    pairs = [(row, _points(row, split)) for row in rows for split in splits]
+    inside = torch.cat([points[_inside(row, points)] for row, points in pairs])
+    points = inside if len(inside) else torch.cat([points for _, points in pairs])
+    if not len(points):
+        return ((0.0, 1.0),) * points.shape[1]
+    ends = zip(points.amin(0).tolist(), points.amax(0).tolist(), strict=True)
+    return tuple((low, high) if high > low else (low - 0.05, high + 0.05) for low, high in ends)
+
+
+def _inside(row: Row, points: torch.Tensor) -> torch.Tensor:
+    reference = torch.tensor(row["reference"] or [torch.inf] * points.shape[1], dtype=torch.float64)
+    return (points <= reference).all(-1)
 
 
 def _points(row: Row, split: str) -> torch.Tensor:

@@ -162,3 +162,17 @@ def test_what_is_faint_is_dominated_on_the_split_that_ranks() -> None:
         points = [each.get_offsets().tolist()[0] for each in axis.collections]
         torch.testing.assert_close(torch.tensor(points), torch.tensor({"val": VAL, "test": TEST}[split]))
     assert [axis.get_xlabel() for axis in ranked("test").plot().axes] == ["a loss on train", "a loss on test"]
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 4])
+def test_solutions_beyond_the_reference_are_left_out_and_counted(tasks: int) -> None:
+    """As on the page: a model that was never asked for a task would squeeze all others. Without others, it is drawn."""
+    losses = torch.eye(tasks) + 0.1
+    losses[0, 1] = 900.0
+    made = front_of(losses.tolist(), reference=(2.0,) * tasks)
+    (axis,) = made.plot().axes
+    assert axis.get_title(loc="left").endswith("losses on train, 1 beyond the reference")
+    limits = [axis.get_xlim(), axis.get_ylim(), axis.get_zlim()] if tasks == 3 else [axis.get_xlim(), axis.get_ylim()]
+    assert max(high for _, high in limits) < max(3.0, tasks), "in the units of the others"
+    (axis,) = front_of(losses.tolist(), reference=(0.5,) * tasks).plot().axes
+    assert axis.get_title(loc="left").endswith("losses on train")

@@ -37,8 +37,8 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
 
     Two tasks: one loss against the other, with the preference vectors as rays and every other region grey, where the
     preferences are directions. Three: points in space. More: parallel coordinates, one line for each solution.
-    Solutions that another one dominates are faint, in space hollow; those that are not finite are left out, and
-    counted in the title.
+    Solutions that another one dominates are faint, in space hollow. Those that are not finite, or have a loss beyond
+    the reference point while others have none, are left out, and counted in the title.
 
     The panel shows losses on the split that ranks. Where there is a test split, a second panel shows the same solutions
     there, in the same units; what is faint in the first panel is faint in both.
@@ -91,6 +91,7 @@ class _Panel:
         finite: the rows to draw.
         kept: those of them that no other one dominates on the split that ranks.
         ranks: whether this is that split.
+        beyond: how many rows are not drawn since they lie beyond the reference point, and would squeeze all others.
     """
 
     split: str
@@ -98,21 +99,26 @@ class _Panel:
     finite: list[int]
     kept: list[int]
     ranks: bool
+    beyond: int
 
     @classmethod
     def of(cls, front: Front, split: str, ranking: str) -> _Panel:
         ranked = _finite_rows(front.losses[ranking])
         best = nondominated(front.losses[ranking].double()[ranked]).tolist() if ranked else []
         kept = [row for row, good in zip(ranked, best, strict=True) if good]
-        finite = _finite_rows(front.losses[split])
-        return cls(
-            split, front.losses[split].double(), finite, [row for row in kept if row in finite], split == ranking
-        )
+        losses = front.losses[split].double().cpu()
+        finite = _finite_rows(losses)
+        most = torch.tensor(front.reference or [torch.inf] * losses.shape[1], dtype=torch.float64)
+        drawn = [row for row in finite if bool((losses[row] <= most).all())] or finite
+        kept = [row for row in kept if row in drawn]
+        return cls(split, losses, drawn, kept, split == ranking, len(finite) - len(drawn))
 
     @property
     def missing(self) -> str:
         """In words, how many solutions are not drawn."""
-        return f", {len(self.losses) - len(self.finite)} not finite" if len(self.finite) < len(self.losses) else ""
+        broken = len(self.losses) - len(self.finite) - self.beyond
+        counts = {"not finite": broken, "beyond the reference": self.beyond}
+        return "".join(f", {count} {what}" for what, count in counts.items() if count)
 
 
 def _finite_rows(losses: Tensor) -> list[int]:

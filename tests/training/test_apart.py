@@ -111,6 +111,8 @@ CUT = Choice("graphed", "cut", most=2)
     [
         (None, Captured(None, 0.074), Apart(None, 0.013, 5, True), True, STACK,
          "13 ms a step as ordinary modules side by side, 74 ms as a stack"),
+        (None, Captured(None, 3.0412), Apart(None, 1.334, 5, True), True, STACK,
+         "1,334 ms a step as ordinary modules side by side, 3,041 ms as a stack"),
         (None, Captured(None, 0.01), Apart(None, 0.02, 5, True), True, STACK,
          "10 ms a step as a stack, 20 ms as ordinary modules side by side"),
         (None, Captured(None, 0.01), Apart(None, 0.02, 5, True), True, CUT,
@@ -139,7 +141,7 @@ def test_the_faster_way_to_capture_is_taken(
     choice, whys = _strategies._captured(plan, modules, state, batches(), None, 10, given, unstackable)
     assert choice is not None
     assert (choice.reason, whys) == (reason, [])
-    assert choice.apart == ("as ordinary modules" in reason.split(",")[0] or "not as a stack" in reason)
+    assert choice.apart == ("as ordinary modules" in reason.split(", ")[0] or "not as a stack" in reason)
     if choice.apart:
         assert (choice.workers, choice.channels_last, choice.most) == (apart.workers, apart.channels_last, None)
     assert Choice(**json.loads(json.dumps(vars(choice)))) == choice, "as a run is taken up again"

@@ -259,13 +259,17 @@ def _choose(
         if reason is None:
             try:
                 alone, together = _seconds(plan, modules[:most], _first(state, most), batch, total)
-                reason = f"{1e3 * together:.3g} ms a step as a stack, {1e3 * alone:.3g} ms one after another"
+                reason = f"{_in_ms(together)} a step as a stack, {_in_ms(alone)} one after another"
             except Exception as error:  # what cannot be measured can still be trained one after another
                 reason = first_line(error)
     reason += _remark(side) + told
     if side.beats(together):
         return Choice("sequential", reason, workers=side.count)
     return Choice("batched", reason, limit) if together < alone else Choice("sequential", reason)
+
+
+def _in_ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{1e3 * seconds:,.0f} ms"
 
 
 def _captured(
@@ -299,7 +303,7 @@ def _captured(
         reason = f"{apart.words}; not as a stack: {tried.why}"
     else:
         (first, here), (second, there) = sorted([(apart.seconds, apart.words), (tried.seconds, "as a stack")])
-        reason = f"{1e3 * first:.3g} ms a step {here}, {1e3 * second:.3g} ms {there}"
+        reason = f"{_in_ms(first)} a step {here}, {_in_ms(second)} {there}"
         if tried.seconds < apart.seconds:
             return replace(stack, reason=f"{stack.reason}; {reason}" if stack.most else reason), []
     return Choice("graphed", reason, workers=apart.workers, apart=True, channels_last=apart.channels_last), []

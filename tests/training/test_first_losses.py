@@ -117,6 +117,16 @@ def test_shards_parts_seeds_and_micro_batches_have_the_same_factors(tmp_path: Pa
     assert said.startswith("losses were divided by their first values (")
 
 
+def test_a_warm_start_has_the_factors_of_untrained_models() -> None:
+    auto = pm.ParetoMTL(scale="auto")
+    first = fit(1000.0, auto)
+    assert first.scale is not None
+    for options in ({}, {"preferences": first.preferences[1:2]}, {"only": [1]}):
+        again = fit(1000.0, auto, start=first, **options)
+        assert again.scale is not None
+        assert torch.equal(again.scale, first.scale[: len(again)]), "directions mean what they meant"
+
+
 def test_a_run_is_resumed_with_its_factors(tmp_path: Path) -> None:
     method = pm.ParetoMTL(scale="auto")
     expected = fit(UNIT, method, epochs=4)

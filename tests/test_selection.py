@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,6 +32,17 @@ def test_by_importance_reads_the_other_way() -> None:
     assert found.select(importance=[1, 0]).k == 0
     assert found.select(importance=[0, 1]).k == 3
     assert found.select(importance=[1, 1]).k == 1
+
+
+def test_importances_weigh_losses_as_scaled_in_training() -> None:
+    metres, found = front_of([[a, 1000 * b] for a, b in CONVEX]), front_of(CONVEX)
+    assert metres.select(importance=[1, 1]).k == 3, "the larger unit decides everything"
+    metres = replace(metres, scale=torch.tensor([[1.0, 0.001]]).repeat(len(CONVEX), 1))
+    for wish in ([1, 1], [4, 1], [1, 4], [1, 0]):
+        assert metres.select(importance=wish).k == found.select(importance=wish).k
+    assert (
+        "losses on train, scaled as in training and weighted by (1, 1), 0.3;" in metres.select(importance=[1, 1]).reason
+    )
 
 
 def test_the_knee_is_farthest_below_the_chord() -> None:

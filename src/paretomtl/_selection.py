@@ -204,17 +204,21 @@ def by_direction(table: Table, scaled: Tensor, direction: Wish) -> Choice:
     )
 
 
-def by_importance(table: Table, importance: Wish) -> Choice:
-    """The least weighted sum of losses."""
+def by_importance(table: Table, scale: Tensor | None, importance: Wish) -> Choice:
+    """The least weighted sum of losses, times the factors ``[K, m]`` of training: their mean for all solutions."""
     share = _row_of("importance", importance, table.tasks)
-    sums = table.losses @ (share / share.sum())
+    known = [] if scale is None else [row for row in table.candidates() if bool(scale[row].isfinite().all())]
+    factors = torch.ones_like(share) if scale is None or not known else scale[known].to(share).mean(0)
+    sums = (table.losses.to(share) * factors) @ (share / share.sum())
     rows = sorted(table.candidates(), key=lambda row: float(sums[row]))
     if not rows:
         return _nothing(table)
     second = f"; the next is {table.label(rows[1])} with {sums[rows[1]]:.4g}" if rows[1:] else ""
+    scaled = "" if bool((factors == 1).all()) else ", scaled as in training and"
     return table.choose(
         rows[0],
-        f"the least mean of the losses on {table.split} weighted by {_shown(share)}, {sums[rows[0]]:.4g}{second}.",
+        f"the least mean of the losses on {table.split}{scaled} weighted by {_shown(share)}, "
+        f"{sums[rows[0]]:.4g}{second}.",
     )
 
 

@@ -221,8 +221,8 @@ class Front(GivenFronts):
         Args:
             direction: the solution whose loss vector is nearest to this direction, by angle; a list, or a dictionary by
                 task. A large entry allows a large loss: (0, 1) favours the first task.
-            importance: the least sum of the losses, weighted by these; a list, or a dictionary by task. A large entry
-                asks for a small loss.
+            importance: the least sum of the losses, scaled as in training, weighted by these; a list, or a dictionary
+                by task. A large entry asks for a small loss.
             knee: the solution farthest below the chord through the best of each task, where giving up a little of one
                 task gains most of another. A concave front has none; nor has one that is lower by a hundredth at most.
             max_regret: the solution whose largest regret is smallest (Savage 1951). The regret of solution k in task i
@@ -265,7 +265,7 @@ class Front(GivenFronts):
         if direction is not None:
             return _selection.by_direction(table, self._scaled(table.split), direction)
         if importance is not None:
-            return _selection.by_importance(table, importance)
+            return _selection.by_importance(table, self.scale, importance)
         return _selection.knee(table) if knee else _selection.least_regret(table)
 
     def to_frame(self) -> Any:

@@ -120,3 +120,9 @@ def test_a_front_of_test_losses_alone_ranks_by_them(tmp_path: Path) -> None:
     loaded = pm.Front.load(tmp_path)
     assert (loaded.ranking_split, loaded.shown_splits) == ("test", ("test",))
     assert "on test" in loaded.select(importance=[1, 1]).reason
+
+
+def test_losses_that_are_not_finite_are_not_called_dominated() -> None:
+    nan = float("nan")
+    text = str(front_of([[0.1, 0.9], [nan, 0.1], [0.9, 0.1], [0.95, 0.9]]))
+    assert [line.rsplit("  ", 1)[-1] for line in text.splitlines()[2:6]] == [*["feasible"] * 3, "feasible, dominated"]

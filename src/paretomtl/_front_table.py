@@ -15,6 +15,7 @@ _WIDE = 80  # letters of a line
 _COLUMN = 10  # letters of a number, with a space before it
 _NAMED = 25  # the most that a column has for its name, with a space before it
 _STATUS = 12  # letters of most words on a solution
+_DOMINATED = ", dominated"
 
 T = TypeVar("T")
 
@@ -96,8 +97,7 @@ def front_text(front: Front) -> str:
     lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}{seed}{early_end(front)}; {on}"]
     own = _width(kinds[0][0])  # the first table has the losses that rank, however wide it is
     tables = pack(kinds, _width, max(own, _WIDE - besides - _STATUS), _WIDE - 4)
-    kept = front.nondominated().tolist()
-    status = [word if good else f"{word}, dominated" for word, good in zip(front.status, kept, strict=True)]
+    status = status_words(front, front.ranking_split)
     first = [f"{k:3d}  {line}" for k, line in zip(front.subproblems, leading, strict=True)]
     for number, groups in enumerate(tables):
         columns = [
@@ -116,7 +116,7 @@ def front_text(front: Front) -> str:
             lines.append(row + "".join(f" {values[i]:{wide - 1}.4g}" for _, _, values, wide in columns) + end)
     if "infeasible" in front.status:
         lines.append(INFEASIBLE)
-    if len(splits) > 1 and not all(kept):
+    if len(splits) > 1 and any(word.endswith(_DOMINATED) for word in status):
         lines.append(dominated_note(front.ranking_split))
     if front.scale is not None:
         lines.append(scaling_text(front))
@@ -148,6 +148,12 @@ def _spread(groups: Sequence[Group], room: int) -> list[Group]:
 
 INFEASIBLE = "infeasible: the losses on train lie outside of the region of its preference."
 """What the word means beside a solution."""
+
+
+def status_words(front: Front, split: str) -> list[str]:
+    """The status of each solution, and whether another one dominates it; of losses that are not finite, none does."""
+    beaten = ~front.nondominated(split) & front.losses[split].isfinite().all(-1)
+    return [f"{word}{_DOMINATED}" if bad else word for word, bad in zip(front.status, beaten.tolist(), strict=True)]
 
 
 def dominated_note(split: str) -> str:

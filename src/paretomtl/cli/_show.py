@@ -79,6 +79,8 @@ def quality_lines(facts: dict[str, Any]) -> list[str]:
         if part is None:
             continue
         told = f"spread {part['spread']:.4g}; {part['nondominated']} of {len(part['losses'])} not dominated"
+        broken = sum(any(value is None for value in row) for row in part["losses"])
+        told += f", {broken} with losses that are not finite" if broken else ""
         if part["hypervolume"] is not None:
             reference = tuple(round(value, 3) for value in facts["reference"])
             told = f"hypervolume {part['hypervolume']:.4g} at {reference}; {told}"

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from paretomtl._front_table import INFEASIBLE, dominated_note, groups_of, pack
+from paretomtl._front_table import INFEASIBLE, dominated_note, groups_of, pack, status_words
 from paretomtl._terminal import escaped
 from paretomtl.front import Front
 
@@ -96,9 +96,8 @@ def _widths(columns: Sequence[Column], room: int) -> list[int]:
 
 def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
     """The solutions of a front, one row each, on these splits; the first of them says which are dominated."""
-    kept = front.nondominated(splits[0]).tolist()
     rows = [" ".join(f"{value:.2f}" for value in front.preferences[k].tolist()) for k in front.subproblems]
-    words = [word if good else f"{word}, dominated" for word, good in zip(front.status, kept, strict=True)]
+    words = status_words(front, splits[0])
     kinds = [
         [
             [Column(name, [f"{value:.4g}" for value in values], group.split) for name, values in group.columns.items()]
@@ -114,7 +113,7 @@ def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
         console.print(front.scaling(), style="dim", highlight=False)
     if "infeasible" in front.status:
         console.print(INFEASIBLE, style="dim")
-    if not all(kept):
+    if any(word.endswith("dominated") for word in words):
         console.print(dominated_note(splits[0]), style="dim")
 
 

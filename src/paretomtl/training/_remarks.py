@@ -50,7 +50,8 @@ def remarks(
     if without and settings.problem.train is not None:
         said.append(
             f"tasks {without} had no labels in any batch of 'train', or some that are NaN, which 'losses' must leave "
-            "out: their losses were always NaN."
+            "out: their losses were always NaN, and nothing was learnt of them. Give them labels, or leave them out of "
+            "'tasks': a choice needs finite losses in all tasks."
         )
     said += _constant(stage, settings, history)
     if settings.method.reading == "direction":

@@ -164,6 +164,33 @@ def test_evaluation_is_the_mean_over_each_tasks_own_samples(form: str) -> None:
     assert set(seen) <= {5, 3, 11}
 
 
+def test_the_metric_of_a_task_may_take_the_model_and_the_batches_of_its_own_data() -> None:
+    """As for losses, the first parameter's name says it: batches of dictionaries have no inputs and targets."""
+
+    class Rows(TensorDataset):
+        def __getitem__(self, i: int) -> dict[str, Tensor]:
+            return dict(zip(("x", "y"), super().__getitem__(i), strict=True))
+
+    def loss(task: str) -> Any:
+        return lambda model, batch: LOSSES[task](model(batch["x"])[task], batch["y"])
+
+    def right(model: Any, batches: Any) -> float:
+        found = [model(batch["x"])["sex"].argmax(-1) == batch["y"] for batch in batches]
+        return float(torch.cat(found).double().mean())
+
+    of = problem(
+        {task: Rows(*DATA[task]) for task in TASKS},
+        {task: loss(task) for task in TASKS},
+        metrics={"right": pm.Metric(right, task="sex"), "wrong": pm.Metric(lambda outputs, y: 0.0, task="sex")},
+    )
+    with pytest.warns(
+        UserWarning, match=r"'sex' must be .* a metric \(outputs, targets\); for others write function\(model, b"
+    ):
+        front = fit(of, epochs=1)
+    expected = right(front.model(0), [{"x": X2, "y": SEX}])
+    assert float(front.metrics["train"]["right"][0]) == expected
+
+
 @pytest.mark.parametrize("sexes", [DATA["sex"], DataLoader(TensorDataset(X2, SEX), 2)], ids=["tensors", "loader"])
 def test_a_run_is_resumed_to_the_same_end(sexes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From inside an epoch of five steps, or from the last whole one for a loader."""

@@ -176,14 +176,14 @@ def takes_model(function: Callable[..., Any]) -> bool:
         return False
 
 
-def split_batch(batch: Any, task: str | None = None) -> tuple[Any, Any]:
-    """Inputs and targets of a batch, for losses of the form ``losses(outputs, targets)``."""
+def split_batch(
+    batch: Any, task: str | None = None, reader: str = "losses(outputs, targets)", general: str = "losses(model, batch)"
+) -> tuple[Any, Any]:
+    """Inputs and targets of a batch, for a ``reader`` of these; ``general`` is the form for other batches."""
     if not isinstance(batch, (tuple, list)) or len(batch) < 2:
         owner = "a batch" if task is None else f"a batch of task {task!r}"
-        raise TypeError(
-            f"{owner} must be (inputs, targets) for losses(outputs, targets); for others write "
-            f"losses(model, batch). Got {describe(batch)} instead."
-        )
+        rule = f"{owner} must be (inputs, targets) for {reader}; for others write {general}"
+        raise TypeError(f"{rule}. Got {describe(batch)} instead.")
     inputs, *targets = batch
     return inputs, targets[0] if len(targets) == 1 else tuple(targets)
 
@@ -216,18 +216,24 @@ def loss_functions(losses: Any) -> dict[str, Any]:
 
 
 def measure(problem: Problem, metric: Metric, first: Any, second: Any) -> Any:
-    """A metric of outputs and targets, or of a model and batches; one of a task sees what belongs to the task."""
+    """A metric of outputs and targets, or of a model and batches; one of a task sees what belongs to the task.
+
+    Like losses, the metric of a task takes a model and batches if its first parameter is called ``model``.
+    """
     if metric.task is None:
         return metric.function(first, second)
     task, tasks = metric.task, list(problem.tasks)
     if not problem.takes_model:
         return metric.function(own_part(first, task, tasks), own_part(second, task, tasks))
+    if takes_model(metric.function):
+        own_batches = [batch.get(task) if isinstance(batch, TaskBatch) else batch for batch in second]
+        return metric.function(first, [own for own in own_batches if own is not None])
     outputs, targets = [], []
     with torch.no_grad():
         for batch in second:
             own = batch.get(task) if isinstance(batch, TaskBatch) else batch
             if own is not None:
-                inputs, wanted = split_batch(own, task)
+                inputs, wanted = split_batch(own, task, "a metric (outputs, targets)", "function(model, batches)")
                 outputs.append(own_part(_widened(first(inputs)), task, tasks))
                 targets.append(wanted if isinstance(batch, TaskBatch) else own_part(wanted, task, tasks))
     return metric.function(_concatenate(outputs), _concatenate(targets))

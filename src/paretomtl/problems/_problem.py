@@ -46,7 +46,9 @@ class Metric:
             split; ``function(model, batches)`` for losses of the form ``losses(model, batch)``. Returns one number.
         better: whether "higher" or "lower" values are better.
         task: the task that it belongs to: ``function(outputs, targets)`` then sees this task's outputs and targets
-            alone, on its own data set where each task has one. None sees everything.
+            alone, on its own data set where each task has one. With losses of the form ``losses(model, batch)`` it may
+            be ``function(model, batches)``, with its first parameter called ``model``, and sees the task's own batches.
+            None sees everything.
     """
 
     function: Callable[[Any, Any], Any]

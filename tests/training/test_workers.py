@@ -149,7 +149,8 @@ def test_auto_takes_the_fastest(
     monkeypatch.setattr(_strategies, "try_side_by_side", lambda *_, **__: side)
     monkeypatch.setattr(_strategies, "_seconds", lambda *_: (1.0, stack))
     front = fit(out=tmp_path)
-    assert front.strategy.startswith(f"{taken}: {1e3 * stack:.3g} ms a step as a stack, 1e+03 ms one after another")
+    together = "2,000 ms" if stack == 2.0 else f"{1e3 * stack:.0f} ms"
+    assert front.strategy.startswith(f"{taken}: {together} a step as a stack, 1,000 ms one after another")
     assert ("side by side" in front.strategy) == (side.count > 1 or bool(side.why))
     assert read_json(tmp_path / "config.json")["taken"]["workers"] == count
 

@@ -341,7 +341,7 @@ def _remark(side: Side) -> str:
         return ""
     if math.isinf(side.seconds):
         return f", {side.count} models side by side"
-    return f", {1e3 * side.seconds:.3g} ms with {side.count} models side by side ({1e3 * side.alone:.3g} ms without)"
+    return f", {_in_ms(side.seconds)} with {side.count} models side by side ({_in_ms(side.alone)} without)"
 
 
 def _seconds(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int) -> tuple[float, float]:

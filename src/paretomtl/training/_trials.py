@@ -27,6 +27,7 @@ _STEPS = 5  # of a trial: some launched, one captured, some replayed
 _TIMED = 3  # how many replays are timed
 _TOLERANCE = {torch.float64: 1e-7}
 _COARSE = 2e-2  # sums in another order, over some steps
+_BRANCHES = ("data-dependent control flow", "calling .item() on a Tensor")  # what vmap says, asking for an issue there
 
 
 def fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) -> tuple[int, str]:
@@ -255,6 +256,8 @@ def _check_waiting(runner: Runner) -> None:
 
 def first_line(error: Exception) -> str:
     """What went wrong, as a reason to give."""
+    if any(said in str(error) for said in _BRANCHES):
+        return "control flow in the model or the losses depends on data, which a stack cannot follow"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return f"{type(error).__name__}: {lines[0].rstrip('.')}"
 

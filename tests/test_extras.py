@@ -13,6 +13,7 @@ import pytest
 from paretomtl._extras import PACKAGES, install_hint, require
 from paretomtl.cli import main
 from paretomtl.methods import resolve_method
+from paretomtl.methods._registry import set_options
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -55,8 +56,9 @@ def test_a_missing_module_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> 
 def test_dependencies_of_torchjd_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     linalg = pytest.importorskip("torchjd.linalg", reason="TorchJD is not installed: pip install '.[torchjd]'")
     monkeypatch.setattr(linalg.QuadprogProjector, "_REQUIRED_DEPS", ["no_such_package"])
-    with pytest.raises(ModuleNotFoundError, match=r"'torchjd:UPGrad' needs more.* pip install .torchjd\["):
-        resolve_method("torchjd:UPGrad")
+    for make in (resolve_method, lambda name: set_options(name, {"norm_eps": 1e-3})):
+        with pytest.raises(ModuleNotFoundError, match=r"'torchjd:UPGrad' needs more.* pip install .torchjd\["):
+            make("torchjd:UPGrad")
 
 
 def test_the_command_without_its_dependencies(

@@ -50,6 +50,8 @@ def set_torchjd_options(method: str | TorchJD, values: Mapping[str, Any]) -> Tor
                 options[_PROJECTOR] = require("torchjd.linalg", "torchjd").QuadprogProjector(**{**old, **changed})
             except TypeError:
                 raise ValueError(f"'options' must be what {source} takes. Got {changed} instead.") from None
+            except ImportError as error:
+                raise ModuleNotFoundError(f"'torchjd:{source}' needs more than TorchJD itself. {error}") from None
     return TorchJD(source, options, **wrapper)
 
 

@@ -317,3 +317,25 @@ def test_the_scheduler_steps_as_told(schedule: str, decays: int) -> None:
 
     fit(scheduler=halve, schedule=schedule, strategy="sequential")
     assert [o.param_groups[0]["lr"] for o in seen] == pytest.approx([0.1 * 0.5**decays] * 3)
+
+
+def test_a_task_whose_losses_turn_nan_for_all_models_is_named_with_its_epoch() -> None:
+    """What all models have in common reads as missing labels, so that no model is at fault."""
+
+    class Late(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads = nn.ModuleList([nn.Linear(3, 1), nn.Linear(3, 1)])
+            self.register_buffer("steps", torch.zeros(()))
+
+        def forward(self, x: Tensor) -> list[Tensor]:
+            if self.training:
+                self.steps += 1
+            return [self.heads[0](x), self.heads[1](x) * torch.where(self.steps > 4, torch.nan, 1.0)]
+
+    x = torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
+    of = pm.Problem(
+        Late, lambda o, t: [o[i].sub(t[:, i : i + 1]).square().mean() for i in (0, 1)], ["a", "b"], train=(x, x[:, :2])
+    )
+    with pytest.warns(UserWarning, match="The loss of task 'b' was NaN in every batch of all models from epoch 3 on"):
+        pm.fit(of, "linear", 2, epochs=4, batch_size=4, device="cpu", progress="quiet", strategy="sequential")

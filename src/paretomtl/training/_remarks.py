@@ -38,14 +38,19 @@ def remarks(
         kept_apart: whether NaN of missing labels stays with its own task.
     """
     said = []
+    vanished = " ".join(_vanished(settings, history))
     broken = torch.tensor([word == "non-finite" for word in stage.status])
     if bool(broken.any()):
         hint = "" if kept_apart else _NOT_STACKED
-        then = "no model was trained after that" if bool(broken.all()) else "the others went on"
+        stopped = "the other tasks went on" if vanished else "no model was trained after that"
+        then = stopped if bool(broken.all()) else "the others went on"
         said.append(
             f"losses or gradients of subproblems {_numbers(broken, settings)} were not finite; each was frozen where "
             f"it last was finite, as far as that is known, and {then}.{hint}"
+            f"{' ' if vanished else ''}{vanished}"
         )
+    elif vanished:
+        said.append(vanished)
     without = [task for task, known in zip(settings.problem.tasks, labelled, strict=True) if not known]
     if without and settings.problem.train is not None:
         said.append(
@@ -74,6 +79,22 @@ def _kept(settings: Settings, folder: Path | None) -> str:
     if len(settings.seeds) > 1:
         return " for each seed. Nothing is stored: Front.save keeps what was returned."
     return ". Nothing is stored: 'out' keeps checkpoints, from which resume=True goes on."
+
+
+def _vanished(settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
+    """Tasks that had losses once, and none in the last epochs of all models, while other tasks still had."""
+    gone = history["losses"].isnan().all(1)
+    if not len(gone) or bool(gone[-1].all()) or settings.problem.train is None:
+        return []
+    said = []
+    for task, column in zip(settings.problem.tasks, gone.T.tolist(), strict=True):
+        if column[-1] and not all(column):
+            since = len(column) - column[::-1].index(False) + 1
+            said.append(
+                f"The loss of task '{task}' was NaN in every batch of all models from epoch {since} on, as without "
+                "labels: nothing was learnt of it since then. Check it for logarithms, roots and divisions by zero."
+            )
+    return said
 
 
 def _constant(stage: Stage, settings: Settings, history: Mapping[str, Tensor]) -> list[str]:

@@ -42,6 +42,13 @@ def test_one_line_says_all() -> None:
     assert _progress.clock(3725) == "1:02:05"
 
 
+def test_a_line_on_many_models_says_how_far_their_losses_go() -> None:
+    losses = torch.rand(25, 2, dtype=torch.float64) + torch.tensor([0.0, 50.0])
+    losses[3], losses[4], losses[5, 0] = torch.tensor([9.0, 99.0]), torch.tensor([-1.0, 5.0]), math.nan
+    line = _progress.describe(report(losses=losses, subproblems=list(range(25)), frozen=[5]))
+    assert line.endswith("; losses on train of 25 models: a -1 to 9, b 5 to 99; frozen: 5")
+
+
 def test_numbers_are_json() -> None:
     assert report().numbers()["split"] == "train"
     found = report(val_losses=torch.ones(2, 2), val_metrics={"m": torch.tensor([1.0, math.nan])}).numbers()

@@ -19,6 +19,7 @@ from paretomtl._extras import require
 from paretomtl._signatures import check_takes
 from paretomtl._splits import ranking_split
 from paretomtl._terminal import escaped, text_console
+from paretomtl.training._loss_words import losses_in_words
 
 ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]
 STYLES = ("auto", "rich", "plain", "quiet")
@@ -329,11 +330,11 @@ class TensorBoard:
 
 def describe(report: Report) -> str:
     """One line on where a run stands."""
-    rows = "  ".join(f"{k}: " + " ".join(f"{value:.3g}" for value in row) for k, row in _mean_rows(report))
+    rows = losses_in_words(report.tasks, _mean_rows(report))
     volume = "" if report.hypervolume is None else f", hypervolume on {report.split} {report.hypervolume:.4g}"
     return (
         f"epoch {report.epoch}/{report.epochs}, {clock(report.seconds)} gone, {clock(report.remaining)} left{volume}; "
-        f"{report.note + '; ' if report.note else ''}losses on {report.split}{_over_seeds(report)} {rows}"
+        f"{report.note + '; ' if report.note else ''}losses on {report.split}{_over_seeds(report)}{rows}"
         f"{_frozen(report)}"
     )
 

@@ -51,6 +51,16 @@ def test_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert space["cents"].isfinite().all()
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_the_method_of_ones_own_runs() -> None:
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    code = page.partition("## A method of your own")[2].partition("```python\n")[2].partition("```")[0]
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(code, "methods.md", "exec"), space)
+    assert len(space["front"]) == 3
+    assert space["front"].method == "powers"
+
+
 def test_every_file_it_points_to_exists() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,20 @@ def test_three_tasks_in_space(open_page: Opened) -> None:
         assert rows == count
         assert (farthest < 3.0) is not beyond, "nothing else stretches the space: neither the mark nor the rays"
         assert ("left out of space" in text(page, "#space-hint")) is not beyond
+
+
+def test_losses_in_different_units_have_a_logarithmic_axis_until_somebody_chooses(show: Opened) -> None:
+    front = page_front(4, ["sentiment", "language", "price", "seconds"])
+    axis = "() => document.querySelector('#losses')._fullLayout.yaxis.type"
+    for factor, kind in ((1.0, "linear"), (100.0, "log")):
+        history = {**front.history, "losses": front.history["losses"] * torch.tensor([1.0, 1.0, factor, 1.0])}
+        page = show(view_of(replace(front, history=history), "run", "run"))
+        page.locator("#losses").scroll_into_view_if_needed()
+        page.wait_for_function(f"(kind) => ({axis})() === kind", arg=kind)
+        assert page.locator("[data-key='log']").is_checked() == (kind == "log")
+    assert page.locator("svg.parallel .name").all_text_contents() == [f"{task}{task}\u0020loss" for task in front.tasks]
+    page.locator("[data-key='log']").uncheck()
+    page.wait_for_function(f"() => ({axis})() === 'linear'")
 
 
 def test_five_tasks_with_brushes(show: Opened) -> None:

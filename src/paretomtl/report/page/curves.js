@@ -26,6 +26,15 @@ function ownTrace(view, name, i, t, style, label) {
   };
 }
 
+// Losses in different units share no linear axis: unless somebody chose, it is logarithmic where first losses differ tenfold.
+function isLogarithmic() {
+  if (choices.log !== null) return choices.log;
+  return payload.runs.some(({ history }) => {
+    const first = (history.losses || []).slice(0, 1).flat().filter((row) => row.every((value) => isNumber(value) && value > 0));
+    return first.length > 0 && first.every((row) => Math.max(...row) > 10 * Math.min(...row));
+  });
+}
+
 function curveLayout(title, log) {
   return layoutOf({
     xaxis: axisStyle("epoch"),
@@ -44,7 +53,7 @@ function chartCurves() {
   if (!some) return;
   const onVal = view.history.val ? "; lines with dots are on validation" : "";
   fill("curves-hint", capital(solutionWords(view, i)), " of ", named(view.name), `, means over the training batches of each epoch${onVal}; thin: the other solutions of the run${keptWords(view, i)}.`);
-  chart("losses", () => drawCurves("losses", "loss", choices.log));
+  chart("losses", () => drawCurves("losses", "loss", isLogarithmic()));
   chart("weights", () => drawCurves("weights", "weight", false));
 }
 

@@ -2,7 +2,7 @@
 
 const SPLITS = ["val", "train", "test"]; // the first that there is ranks; test never does
 const choices = {
-  split: null, x: null, y: null, run: null, pick: { how: "balanced" }, rays: true, log: false, beyond: false, theme: null,
+  split: null, x: null, y: null, run: null, pick: { how: "balanced" }, rays: true, log: null, beyond: false, theme: null,
   hidden: new Set(), brushes: {}, parallel: "losses", sort: {},
 };
 let payload = null;
@@ -176,11 +176,11 @@ function drawControls() {
   const reference = commonReference();
   const far = Boolean(reference) && visibleRuns().some(({ view }) => view.subproblems.some((_, i) => isBeyond(view, choices.split, i)));
   const curves = payload.runs.some((view) => view.history.epochs.length);
-  rebuild("controls", JSON.stringify([splits, choices.split, rays, choices.rays, far, choices.beyond, curves, choices.log]), () => [
+  rebuild("controls", JSON.stringify([splits, choices.split, rays, choices.rays, far, choices.beyond, curves, isLogarithmic()]), () => [
     segmented("splits", "Values on", splits.map((split) => [split, splitName(split)]), choices.split, (split) => change({ split, brushes: {} })),
     rays ? box("rays", "Preferences and regions", choices.rays, (value) => change({ rays: value })) : null,
     far ? box("beyond", `Losses beyond ${row(reference, 2)}`, choices.beyond, (value) => change({ beyond: value })) : null,
-    !curves ? null : box("log", "Logarithmic training losses", choices.log, (value) => change({ log: value })),
+    !curves ? null : box("log", "Logarithmic training losses", isLogarithmic(), (value) => change({ log: value })),
   ]);
   const names = availableNames();
   rebuild("axes", JSON.stringify([names, choices.x, choices.y]), () => ["y", "x"].map((side) => el("label", { class: "field" }, side === "x" ? "Across " : "Up ",

@@ -127,7 +127,8 @@ function axisGroup(scale, x) {
     made.textContent = words;
     return made;
   };
-  const label = text(14, short(labelOf(scale.name), 12));
+  const words = choices.parallel === "losses" ? scale.name.replace("loss:", "") : labelOf(scale.name); // all are losses
+  const label = text(14, short(words, 12));
   label.append(svg("title"));
   label.lastChild.textContent = labelOf(scale.name);
   label.setAttribute("class", "name");

@@ -230,6 +230,9 @@ def test_too_short_a_run_says_so() -> None:
     found = diagnose(pm.Problem(Pair, squares, ["a", "b"], train=data()), epochs=1, optimizer=None)
     assert found.verdict.word == "unclear"
     assert "Hardly learnt" in found.verdict.text
+    assert found.verdict.again is None, "nobody knows how many epochs are enough"
+    of = pm.Problem(Pair, squares, ["a", "b"], train=data(), recipe=pm.Recipe(epochs=40))
+    assert dict(diagnose(of, epochs=1, optimizer=None).verdict.again or ()) == {"seeds": 3, "epochs": 40}
 
 
 def test_what_is_learnt_is_counted_from_the_whole_split() -> None:

@@ -109,7 +109,8 @@ def diagnose(
     tasks = len(problem.tasks)
     models = {"joint training": 1, "separate networks": tasks, "near the ends of the front": tasks}
     unit = "steps" if problem.train is None else "epochs"
-    names = [f"{name}: {len(options['seeds']) * each} models, {epochs} {unit}" for name, each in models.items()]
+    long = f"{epochs} {unit if epochs != 1 else unit[:-1]}"
+    names = [f"{name}: {len(options['seeds']) * each} models, {long}" for name, each in models.items()]
     tally = Tally(names, ["joint", "separate", "separate"])
     try:
         with StudyProgress(tally, progress) as display:

@@ -16,6 +16,8 @@ from paretomtl.methods._units import DIFFER, largest_ratio, ratio_in_words
 if TYPE_CHECKING:
     from paretomtl.diagnosis._diagnosis import Diagnosis
 
+_SLOW = "Hardly learnt"
+
 LEARNT = 0.02
 """A task that its own network lowers by less than this share of the loss at the start has not learnt."""
 
@@ -69,6 +71,8 @@ def judge(found: Diagnosis) -> Verdict:
     trouble = _trouble(found)
     if trouble:
         word, text = "unclear", " ".join(trouble)
+        if len(trouble) == 1 and trouble[0].startswith(_SLOW) and found.planned is not None and not found.whole:
+            again = {"seeds": len(found.seeds), "epochs": found.planned}
     elif worse and (pairs or trade_off):
         word, count = "front", usual_count(len(found.tasks))
         directions, factors = _proposed(found, scale, count)
@@ -163,7 +167,7 @@ def _trouble(found: Diagnosis) -> list[str]:
         said.append(f"No gradient: {listed(groups['flat'])}. The loss does not change with the parameters.")
     if groups["slow"]:
         said.append(
-            f"Hardly learnt, even by a network of its own: {listed(groups['slow'])}. Train longer (epochs), "
+            f"{_SLOW}, even by a network of its own: {listed(groups['slow'])}. Train longer (epochs), "
             "standardise targets in large units, or see loss, labels and learning rate, before you weigh tasks."
         )
     if found.broken:

@@ -131,7 +131,7 @@ class Suspicious(nn.Module):
     ("model", "reason"),
     [
         (Recurrent, "Batching rule not implemented for aten::lstm"),
-        (Branching, "depends on data, which a stack cannot follow"),
+        (Branching, "ask a tensor for its value (a branch on data, .item())"),
         (Counting, "buffers calls of a stacked model differ from those of the model alone"),
         (Suspicious, "losses of a stacked model differ from those of the model alone"),
     ],
@@ -325,7 +325,7 @@ class Skipped(MLP):
         return tuple(y * keep for y in super().forward(x))
 
 
-@pytest.mark.parametrize(("model", "why"), [(EvalBranch, "control flow "), (Skipped, "RuntimeError: ")])
+@pytest.mark.parametrize(("model", "why"), [(EvalBranch, "the model or the losses ask "), (Skipped, "RuntimeError: ")])
 def test_what_goes_wrong_later_is_found_at_the_start(model: Any, why: str) -> None:
     front = fit(problem(model), strategy="auto")
     assert front.strategy.startswith(f"sequential: {why}")

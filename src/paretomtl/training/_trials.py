@@ -257,7 +257,9 @@ def _check_waiting(runner: Runner) -> None:
 def first_line(error: Exception) -> str:
     """What went wrong, as a reason to give."""
     if any(said in str(error) for said in _BRANCHES):
-        return "control flow in the model or the losses depends on data, which a stack cannot follow"
+        return (
+            "the model or the losses ask a tensor for its value (a branch on data, .item()), which a stack cannot give"
+        )
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return f"{type(error).__name__}: {lines[0].rstrip('.')}"
 

@@ -80,6 +80,7 @@ def test_workers_that_do_not_see_the_folder_send_their_files(tmp_path: Path, mon
         assert pm.Front.load(tmp_path / "run" / "shards" / name).complete
 
 
+@pytest.mark.filterwarnings("ignore:worse than untrained")
 @pytest.mark.usefixtures("cluster")
 def test_a_signal_stops_all_shards_with_a_checkpoint(tmp_path: Path) -> None:
     sent: list[int] = []
@@ -144,7 +145,7 @@ def test_other_versions_on_a_worker_are_refused(monkeypatch: pytest.MonkeyPatch,
 def test_what_fails_on_a_worker_is_told(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"(?s)shard 00\d failed.*in forward.*a bug of the user's"):
         train(problem(functools.partial(Failing, os.getpid())), executor=pm.RayExecutor(shard_size=2))
-    with pytest.raises(ValueError, match=r"Got 'not_there': .*on PYTHONPATH, wherever the problem is trained"):
+    with pytest.raises(ValueError, match=r"Got 'not_there': .*on PYTHONPATH, or in the current folder, wherever it is"):
         train(problem(), executor=pm.RayExecutor(shard_size=2, problem="not_there:problem"))
     with pytest.raises(RuntimeError, match=r"lost its worker 2 times in a row.*resume=True goes on"):
         train(

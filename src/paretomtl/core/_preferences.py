@@ -40,7 +40,7 @@ def even(count: int, tasks: int) -> Tensor:
       the boundary, where they ask for losses of zero.
 
     "Spread" means least Riesz energy on the positive part of the sphere. The same arguments always give the same
-    vectors. :func:`lattice_or_energy` is the layout without a middle.
+    vectors. :func:`~paretomtl.preferences.lattice_or_energy` is the layout without a middle.
 
     Example:
         >>> even(3, tasks=2)

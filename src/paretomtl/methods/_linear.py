@@ -23,8 +23,8 @@ class Linear(ScaledMethod):
 
     Args:
         scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for
-            :class:`ParetoMTL`. Importances weigh the scaled losses: equal ones weigh cents and a cross-entropy alike.
-            It is the scaled losses whose weights sum to m.
+            :class:`~paretomtl.ParetoMTL`. Importances weigh the scaled losses: equal ones weigh cents and a
+            cross-entropy alike. It is the scaled losses whose weights sum to m.
 
     Example:
         >>> from paretomtl.methods import Step

@@ -24,7 +24,7 @@ class MGDA(ScaledMethod):
     Args:
         rescale: scale the weights to sum to m, so that learning rates compare with those of fixed weights.
         scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for
-            :class:`ParetoMTL`. The weights are those of the scaled losses, times the factors.
+            :class:`~paretomtl.ParetoMTL`. The weights are those of the scaled losses, times the factors.
 
     Example:
         >>> from paretomtl.methods import Step

@@ -77,7 +77,7 @@ class TorchJD(ScaledMethod):
         options: arguments of its constructor; those without a default must be given.
         learning_rate: the step length of what a scalarizer learns.
         scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for
-            :class:`ParetoMTL`. TorchJD sees the scaled losses and their Gramian.
+            :class:`~paretomtl.ParetoMTL`. TorchJD sees the scaled losses and their Gramian.
 
     Example:
         >>> from paretomtl.methods import Step

@@ -96,9 +96,10 @@ Epochs = Annotated[int | None, typer.Option(help="How long; the problem's recipe
 BatchSize = Annotated[int | None, typer.Option(help="The problem's recipe if left out.")]
 OptimizerName = Annotated[str | None, typer.Option(help=f"{', '.join(OPTIMIZERS)}; the problem's recipe if left out.")]
 LearningRate = Annotated[
-    float | None, typer.Option("--learning-rate", "--lr", help="Of --optimizer, adam if that is left out.")
+    float | None,
+    typer.Option("--lr", "--learning-rate", help="Learning rate; implies adam if --optimizer is not given."),
 ]
-OptimizerNumber = Annotated[float | None, typer.Option(help="Of --optimizer, adam if that is left out.")]
+OptimizerNumber = Annotated[float | None, typer.Option(help="Of --optimizer; implies adam if that is not given.")]
 StrategyName = Annotated[str, typer.Option(help="auto, sequential, batched or graphed.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; the GPU if there is one.")]
 Precision = Annotated[str, typer.Option(help="float32, tf32, bfloat16 or float64.")]

@@ -187,6 +187,7 @@ def test_help_explains() -> None:
 
 
 @pytest.mark.study
+@pytest.mark.filterwarnings("ignore:first losses differ")
 def test_faces_are_prepared_and_trained_on_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETOMTL_DATA", str(tmp_path / "data"))
     write_faces(tmp_path / "faces", [(20 + i, i % 2, i % 5) for i in range(12)])

@@ -156,7 +156,7 @@ class Table:
 
 
 def table_of(front: Front, split: str | None) -> Table:
-    """What there is to choose from: on the split that ranks by default."""
+    """The candidates and their values, by default on the split that ranks."""
     split = front.ranking_split if split is None else split
     if not isinstance(split, str) or split not in front.losses:
         raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")

@@ -29,8 +29,6 @@ from paretomtl.core._shapes import as_numbers, as_rows, as_whole
 if TYPE_CHECKING:
     from paretomtl.problems import Problem
 
-_MOST_WORK = math.log(1e7)  # of a hypervolume that nobody asked for: seconds
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Front(GivenFronts):
@@ -391,16 +389,3 @@ class Front(GivenFronts):
 
     def __repr__(self) -> str:
         return escaped(front_text(self))
-
-
-def quick_hypervolume(front: Front, reference: Sequence[float] | None = None, split: str | None = None) -> float | None:
-    """The hypervolume for a table or a page; None where there is none to be had, or not within seconds.
-
-    The work grows as K to the power of m/2 - 1: ten tasks and a hundred solutions take a minute, twelve take for ever.
-    """
-    losses = front._finite(split)
-    work = math.log(max(1, int(nondominated(losses).sum()))) * (len(front.tasks) / 2 - 1)
-    try:
-        return None if work > _MOST_WORK else front.hypervolume(reference, split)
-    except (ValueError, ModuleNotFoundError):
-        return None

@@ -72,7 +72,7 @@ def train_whole(
 ) -> tuple[Front | Exception | Failure | None, Row]:
     """One method with one seed, and where it was trained; its error if it fails, None for one that is left out.
 
-    ``order`` is a method, its preferences, a seed, and whether another run says what there is to say of units.
+    ``order`` is a method, its preferences, a seed, and whether another run warns of units.
     """
     if order is None:
         return None, {}

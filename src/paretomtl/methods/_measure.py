@@ -21,7 +21,7 @@ class Plain(Linear):
 
     @property
     def minds_units(self) -> bool:
-        return False  # a diagnosis says what there is to say
+        return False  # a diagnosis has a section on units
 
     def _init(self, preferences: Tensor) -> State:
         weights = importances(preferences)

@@ -44,9 +44,10 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from paretomtl._quick_hypervolume import quick_hypervolume
 from paretomtl._selection import table_of
 from paretomtl.core import nondominated
-from paretomtl.front import Front, quick_hypervolume
+from paretomtl.front import Front
 
 View: TypeAlias = dict[str, Any]
 """What the page shows of a run."""

@@ -39,7 +39,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from browser import FLAGS, installed
 from pages import page_front
-from paretomtl._extras import version_of
+from paretomtl._support.optional import version_of
 from paretomtl.experiments import Row, environment, save_rows
 from paretomtl.report import write_page
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from paretomtl._files import write_text
+from paretomtl._support.files import write_text
 from paretomtl.experiments._store import environment
 from training.faulty_run import measure
 

@@ -42,7 +42,7 @@ from fuzzing.format import Files, Format
 from fuzzing.formats import formats
 from fuzzing.grammars import grammar
 from fuzzing.judge import Verdict, install, judge
-from paretomtl._extras import version_of
+from paretomtl._support.optional import version_of
 from paretomtl.experiments import environment, load_rows, save_rows
 
 ROOT = Path(__file__).parents[1]

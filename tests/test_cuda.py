@@ -9,7 +9,8 @@ import torch
 
 import paretomtl as pm
 from emulate import Operations
-from paretomtl import _cuda, core
+from paretomtl import core
+from paretomtl._support import cuda as _cuda
 from paretomtl.methods import METHODS, Step, resolve_method
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
-from paretomtl import _cuda
+from paretomtl._support import cuda as _cuda
 from paretomtl.problems import LeNet, cross_entropies
 from paretomtl.training import _execution, _layers, _strategies
 from paretomtl.training._batches import Resident, make_batches

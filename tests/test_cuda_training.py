@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl import _cuda
+from paretomtl._support import cuda as _cuda
 from paretomtl.training import _trials
 from paretomtl.training._batches import Resident, make_batches
 from paretomtl.training._gradients import task_gradients

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 import paretomtl as pm
 from fronts import front_of
-from paretomtl._extras import require
+from paretomtl._support.optional import require
 from paretomtl.cli._common import find_method, find_problem
 from paretomtl.cli._places import check_run
 

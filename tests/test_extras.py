@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from paretomtl._extras import PACKAGES, install_hint, require
+from paretomtl._support.optional import PACKAGES, install_hint, require
 from paretomtl.cli import main
 from paretomtl.methods import resolve_method
 from paretomtl.methods._registry import set_options

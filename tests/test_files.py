@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretomtl._files import from_lists, pack, read_tensors, to_lists, unpack, write_tensors, write_text
+from paretomtl._support.files import from_lists, pack, read_tensors, to_lists, unpack, write_tensors, write_text
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 NESTED = st.recursive(
@@ -109,7 +109,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     def fail(handle: int) -> None:
         raise OSError("full")
 
-    monkeypatch.setattr("paretomtl._files.os.fsync", fail)
+    monkeypatch.setattr("paretomtl._support.files.os.fsync", fail)
     with pytest.raises(OSError, match="full"):
         write_text(path, "new")
     with pytest.raises(OSError, match="full"):

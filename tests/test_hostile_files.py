@@ -19,8 +19,8 @@ import torch
 import paretomtl as pm
 from fronts import front_of
 from fuzzing.packing import bomb, greedy_xz
-from paretomtl._files import read_json, sweep, write_record, write_tensors
 from paretomtl._quick_hypervolume import quick_hypervolume
+from paretomtl._support.files import read_json, sweep, write_record, write_tensors
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import _parsed
 from paretomtl.experiments import load_rows

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import paretomtl
-from paretomtl import _cuda
+from paretomtl._support import cuda as _cuda
 
 
 class Compiled:

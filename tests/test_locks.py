@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import paretomtl as pm
-from paretomtl._locks import Holder, Lock, is_held, locked, read_holder
+from paretomtl._support.locks import Holder, Lock, is_held, locked, read_holder
 from paretomtl.experiments._store import load_rows, update_rows
 from paretomtl.training import examine, mend, read_log
 from training.networks import fit, problem
@@ -21,7 +21,7 @@ from training.networks import fit, problem
 HOLD = """
 import os, sys, time
 from pathlib import Path
-from paretomtl._locks import Lock
+from paretomtl._support.locks import Lock
 assert Lock(Path(sys.argv[1])).take() is None
 child = os.fork() if sys.argv[2] == "fork" else 1
 if child:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from paretomtl import _opening
-from paretomtl._opening import UnsafeFileError, append_file, create_file, names_in, read_file, remove_files
+from paretomtl._support import safe_open as _opening
+from paretomtl._support.safe_open import UnsafeFileError, append_file, create_file, names_in, read_file, remove_files
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness, seed_everything
 from training.networks import Dropped, fit, problem
 
 

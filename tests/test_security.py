@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import paretomtl as pm
-from paretomtl._files import file_name, read_json, read_record, read_tensors, write_record
+from paretomtl._support.files import file_name, read_json, read_record, read_tensors, write_record
 from paretomtl.cli._app import app
 from paretomtl.problems import _census_text, _download, _published
 from paretomtl.problems._arrays import read_arrays, write_arrays

@@ -18,8 +18,8 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from fronts import front_of
-from paretomtl._files import write_record
-from paretomtl._terminal import escaped, json_text, shown_warnings, text_console
+from paretomtl._support.files import write_record
+from paretomtl._support.terminal import escaped, json_text, shown_warnings, text_console
 from paretomtl.cli._app import app
 from paretomtl.training._run import FORMAT
 

@@ -13,9 +13,9 @@ import pytest
 
 import paretomtl as pm
 from fronts import front_of
-from paretomtl import _version
-from paretomtl._extras import version_of
-from paretomtl._version import code_of, commit_of, made_by
+from paretomtl._support import version as _version
+from paretomtl._support.optional import version_of
+from paretomtl._support.version import code_of, commit_of, made_by
 from paretomtl.experiments import environment
 
 HERE = Path(pm.__file__).parent

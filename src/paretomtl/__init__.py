@@ -2,7 +2,7 @@
 
 from paretomtl import core, methods, preferences, problems
 from paretomtl._selection import Choice
-from paretomtl._version import __version__
+from paretomtl._support.version import __version__
 from paretomtl.diagnosis import Diagnosis, diagnose
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, TorchJD, Uncertainty, Weigher

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._selection import Choice, Table, capitalized
-from paretomtl.core._shapes import is_number
+from paretomtl._support.checks import is_number
 
 
 @dataclass(frozen=True)

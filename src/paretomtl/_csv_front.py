@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from paretomtl._opening import SMALL_RECORD, read_file
+from paretomtl._support.safe_open import SMALL_RECORD, read_file
 
 _NAME = ("name", "")  # pandas writes its index in a column without a name
 _METRICS = ("higher", "lower")

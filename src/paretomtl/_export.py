@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._extras import require, version_of
-from paretomtl._files import check_file, to_lists, write_tensors, write_text
+from paretomtl._support.files import check_file, to_lists, write_tensors, write_text
+from paretomtl._support.optional import require, version_of
 from paretomtl.front import Front
 from paretomtl.problems import Problem
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._files import from_lists
+from paretomtl._support.files import from_lists
 
 MOST = 10_000
 """How many solutions a front may have."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._files import (
+from paretomtl._front_fields import check_count, check_fields, to_dtype, to_mapping, to_numbers, to_tuple
+from paretomtl._support.files import (
     make_folder,
     pointing_to_doctor,
     read_record,
@@ -23,8 +24,7 @@ from paretomtl._files import (
     write_record,
     write_tensors,
 )
-from paretomtl._front_fields import check_count, check_fields, to_dtype, to_mapping, to_numbers, to_tuple
-from paretomtl._opening import check_folder_kind, exists, names_in, remove_files
+from paretomtl._support.safe_open import check_folder_kind, exists, names_in, remove_files
 
 if TYPE_CHECKING:
     from paretomtl.front import Front

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from paretomtl._files import load_tensors
-from paretomtl._random import isolated_randomness, model_seed, seed_everything
+from paretomtl._support.files import load_tensors
+from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
 
 if TYPE_CHECKING:
     from paretomtl.front import Front

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from paretomtl._front_fields import MOST, SPLITS
+from paretomtl._support.checks import as_numbers, as_rows, check_names
 from paretomtl.core import _preferences as vectors
-from paretomtl.core._shapes import as_numbers, as_rows, check_names
 
 
 def task_names(tasks: Any) -> tuple[str, ...]:

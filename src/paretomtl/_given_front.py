@@ -23,7 +23,7 @@ from paretomtl._given_fields import (
     reference_point,
     task_names,
 )
-from paretomtl._paths import as_path
+from paretomtl._support.paths import as_path
 
 if TYPE_CHECKING:
     from paretomtl.problems import Problem

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from paretomtl._labels import label, noun_of
-from paretomtl._lookup import nearest
+from paretomtl._support.checks import as_numbers
+from paretomtl._support.import_path import nearest
 from paretomtl.core import nondominated
-from paretomtl.core._shapes import as_numbers
 
 if TYPE_CHECKING:
     from paretomtl.front import Front

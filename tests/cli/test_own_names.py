@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import paretomtl as pm
-from paretomtl._files import read_record, write_record
+from paretomtl._support.files import read_record, write_record
 from paretomtl.cli._app import app
 from paretomtl.experiments import compare
 from paretomtl.methods import METHODS, in_words, resolve_method

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from paretomtl.core import _shapes, dominates, in_region, nondominated
+from paretomtl._support import checks as _shapes
+from paretomtl.core import dominates, in_region, nondominated
 
 losses = hnp.arrays(
     np.float64, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12), elements=st.integers(0, 4)

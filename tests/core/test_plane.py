@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.hulls import KINDS, SCALES, gap, hulls
+from paretomtl._support.checks import known_finite
 from paretomtl.core import Solve, min_norm
 from paretomtl.core._plane import plane_min_norm
-from paretomtl.core._shapes import known_finite
 
 
 @given(

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as arrays_of
 from fuzzing.format import Files, Format
 from fuzzing.mutations import NUMBERS
 from fuzzing.packing import PACK
-from paretomtl._files import _checksum
+from paretomtl._support.files import _checksum
 from paretomtl.problems._arrays import checksum
 from problems.census_files import ORDINARY
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuzzing.format import Files, Format
-from paretomtl._files import NewerFormatError
+from paretomtl._support.files import NewerFormatError
 from paretomtl.problems._pictures import BrokenPictureError
 
 DOCUMENTED = (ValueError, FileNotFoundError, NewerFormatError, BrokenPictureError)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fuzzing.mutations import LARGEST, VALUES, json_bytes, mutate, mutate_json
-from paretomtl._files import _checksum
+from paretomtl._support.files import _checksum
 from paretomtl.problems._arrays import checksum
 
 PACK = {

@@ -19,7 +19,7 @@ from fuzzing.format import Format, as_json, made
 from fuzzing.mutations import mutate
 from fuzzing.packing import tensor_file
 from paretomtl._export import export_weights
-from paretomtl._files import read_tensors, write_record
+from paretomtl._support.files import read_tensors, write_record
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import _parsed, numbers_of
 from paretomtl.cli._show import summary

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
-from paretomtl._files import read_json
+from paretomtl._support.files import read_json
 from paretomtl.training import _apart, _gradients, _strategies
 from paretomtl.training._apart import Apart, has_wide_convolutions
 from paretomtl.training._batches import Resident, make_batches

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretomtl._files import pack, read_tensors, unpack, write_tensors
+from paretomtl._support.files import pack, read_tensors, unpack, write_tensors
 from paretomtl.training import _gradients, _trials
 from paretomtl.training._runners import Graphed
 from paretomtl.training._step import Group

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
-from paretomtl._random import model_seed
+from paretomtl._support.random_state import model_seed
 from paretomtl.problems import cross_entropies
 from training.networks import MLP, classes, fit, problem
 

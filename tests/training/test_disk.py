@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import paretomtl as pm
-from paretomtl import _files
+from paretomtl._support import files as _files
 from paretomtl.training import examine
 from training.networks import fit, problem
 from training.test_resume import assert_equal
@@ -103,7 +103,7 @@ def test_signals_in_the_middle_of_a_checkpoint(
                 os.kill(os.getpid(), number)
         original(handle)
 
-    monkeypatch.setattr("paretomtl._files.os.fsync", fsync)
+    monkeypatch.setattr("paretomtl._support.files.os.fsync", fsync)
     if signals == 1:
         with pytest.warns(UserWarning, match="training was stopped"):
             assert not fit(problem(), out=tmp_path, **OPTIONS).complete

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
-from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.training import read_log
 from paretomtl.training._fallback import Fallback, take_apart
 from paretomtl.training._models import Stack

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import host_randomness, isolated_randomness
+from paretomtl._support.random_state import host_randomness, isolated_randomness
 from paretomtl.training._global_state import global_numbers, numbers_outside
 
 RATE = 0.5

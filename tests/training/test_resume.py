@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
 
 import paretomtl as pm
-from paretomtl import _files
+from paretomtl._support import files as _files
 from paretomtl.methods import METHODS
 from paretomtl.training import read_log
 from training.networks import MLP, Dropped, Normed, classes, fit, problem

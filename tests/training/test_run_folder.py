@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl._files import read_record, write_record
+from paretomtl._support.files import read_record, write_record
 from paretomtl.training import read_log
 from training.networks import Normed, classes, fit, problem
 

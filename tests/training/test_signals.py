@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import paretomtl as pm
+from paretomtl._support.signals import Stopping, sigterm_interrupts
 from paretomtl.training._fit import fit_seeds_whole
-from paretomtl.training._signals import Stopping, sigterm_interrupts
 from training.networks import fit
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import paretomtl as pm
+from paretomtl._support.signals import Stopping
 from paretomtl.training import _study_progress
 from paretomtl.training._progress import quiet_elsewhere
-from paretomtl.training._signals import Stopping
 from paretomtl.training._study_progress import StudyProgress
 from paretomtl.training._time_left import Tally, remaining_of
 from training.test_progress import report

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import paretomtl as pm
-from paretomtl._files import read_record, write_record
+from paretomtl._support.files import read_record, write_record
 from paretomtl.training._batches import make_batches
 from paretomtl.training._runners import Launched
 from paretomtl.training._step import Group, train_step

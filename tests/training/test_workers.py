@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
-from paretomtl._files import read_json
+from paretomtl._support.files import read_json
 from paretomtl.problems import cross_entropies
 from paretomtl.training import _strategies
 from paretomtl.training._workers import Side, Workers, share_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from paretomtl._extras import install_hint
+from paretomtl._support.optional import install_hint
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from paretomtl._version import __version__
+from paretomtl._support.version import __version__
 from paretomtl.cli._again import RepeatableCommand
 from paretomtl.cli._common import BAD_INPUT
 from paretomtl.cli._compare import compare

@@ -9,7 +9,7 @@ from rich.table import Table as Grid
 
 from paretomtl._questions import begin, difference
 from paretomtl._selection import Choice, Table
-from paretomtl._terminal import text_console
+from paretomtl._support.terminal import text_console
 
 
 def at_terminal() -> bool:

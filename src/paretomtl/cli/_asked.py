@@ -15,11 +15,11 @@ import typer
 from torch import Tensor
 
 from paretomtl import TensorBoard
-from paretomtl._files import file_name, pointing_to_doctor, read_record, write_record
 from paretomtl._front_file import is_stored
-from paretomtl._lookup import short_name
-from paretomtl._opening import SMALL_RECORD, exists
-from paretomtl._terminal import text_console
+from paretomtl._support.files import file_name, pointing_to_doctor, read_record, write_record
+from paretomtl._support.import_path import short_name
+from paretomtl._support.safe_open import SMALL_RECORD, exists
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._again import resuming
 from paretomtl.cli._common import (
     NOT_STORED,

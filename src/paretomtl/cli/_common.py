@@ -6,7 +6,6 @@ import ast
 import functools
 import importlib
 import inspect
-import os
 import signal
 import sys
 import traceback
@@ -18,14 +17,14 @@ import torch
 import typer
 from rich.text import Text
 
-import paretomtl
-from paretomtl._lookup import FORMS, absolute_name, is_file, is_of_library, nearest
-from paretomtl._terminal import escaped, json_text, shown_warnings, text_console
+from paretomtl._support.import_path import FORMS, absolute_name, is_file, is_of_library, nearest
+from paretomtl._support.paths import is_in_package
+from paretomtl._support.signals import sigterm_interrupts, stopped_by
+from paretomtl._support.terminal import escaped, json_text, shown_warnings, text_console
 from paretomtl.cli._again import offering_to_go_on
 from paretomtl.methods import METHODS, Method, resolve_method
 from paretomtl.methods._registry import option_names, set_options
 from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
-from paretomtl.training._signals import sigterm_interrupts, stopped_by
 
 P = ParamSpec("P")
 
@@ -305,9 +304,5 @@ def _is_about_input(error: Exception) -> bool:
     """Whether this library raised an error, or met one of the system, rather than code of the user's."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, OSError):  # files are opened by the standard library, for the one or the other
-        files = [file for file in files if _is_ours(file) or not is_of_library(file)]
-    return _is_ours(files[-1])
-
-
-def _is_ours(filename: str) -> bool:
-    return os.path.realpath(filename).startswith(str(Path(paretomtl.__file__).resolve().parent))
+        files = [file for file in files if is_in_package(file) or not is_of_library(file)]
+    return is_in_package(files[-1])

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from paretomtl._terminal import text_console
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._again import repeated
 from paretomtl.cli._common import (
     SOME_FAILED,

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from paretomtl._lookup import nearest
-from paretomtl._terminal import text_console
+from paretomtl._support.import_path import nearest
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import clean_errors, print_json
 from paretomtl.problems import Canvases, prepare_canvases, prepare_census, prepare_localization, prepare_utkface
 from paretomtl.problems._canvases import MIXES

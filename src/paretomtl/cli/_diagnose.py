@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from paretomtl._terminal import text_console
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import (
     BatchSize,
     Device,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from paretomtl._terminal import escaped, text_console
+from paretomtl._support.terminal import escaped, text_console
 from paretomtl.cli._common import LOST, MENDABLE, RunArgument, clean_errors, print_json
 from paretomtl.training._doctor import examine, mend, worst
 

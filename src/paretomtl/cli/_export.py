@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from paretomtl._export import export_onnx, export_torchscript, export_weights, inputs_of
-from paretomtl._files import read_record
-from paretomtl._opening import exists
-from paretomtl._terminal import text_console
+from paretomtl._support.files import read_record
+from paretomtl._support.safe_open import exists
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import find_problem, problem_in_python
 from paretomtl.cli._trust import needs_trust, refusal

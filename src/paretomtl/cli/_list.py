@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from paretomtl._terminal import text_console
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import print_json
 from paretomtl.experiments import STUDIES
 from paretomtl.methods import METHODS

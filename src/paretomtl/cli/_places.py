@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from paretomtl._csv_front import is_table
-from paretomtl._files import check_writable
-from paretomtl._lookup import nearest
-from paretomtl._opening import exists
+from paretomtl._support.files import check_writable
+from paretomtl._support.import_path import nearest
+from paretomtl._support.safe_open import exists
 from paretomtl.front import Front
 
 _RUNS = Path("runs")

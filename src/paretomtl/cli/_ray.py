@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from paretomtl._lookup import is_file, split_name
+from paretomtl._support.import_path import is_file, split_name
 from paretomtl.cli._again import RepeatableCommand
 from paretomtl.cli._common import named_problem
 from paretomtl.training import RayExecutor

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from paretomtl._lookup import absolute_name
-from paretomtl._terminal import text_console
+from paretomtl._support.import_path import absolute_name
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._asked import Asked, print_result
 from paretomtl.cli._common import ProblemSettings, RunArgument, clean_errors, complete_problem
 from paretomtl.cli._places import load_front

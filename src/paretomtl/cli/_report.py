@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from paretomtl._terminal import text_console
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import clean_errors
 from paretomtl.cli._places import check_run, check_target
 from paretomtl.report import write_page

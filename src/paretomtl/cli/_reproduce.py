@@ -9,9 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from paretomtl._files import check_writable
-from paretomtl._lookup import nearest
-from paretomtl._terminal import text_console
+from paretomtl._support.files import check_writable
+from paretomtl._support.import_path import nearest
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import ProgressName, clean_errors, print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.experiments import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study

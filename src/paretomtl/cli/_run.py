@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from paretomtl._lookup import absolute_name
+from paretomtl._support.import_path import absolute_name
 from paretomtl.cli._asked import Asked, print_result
 from paretomtl.cli._common import (
     METHOD_HELP,

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from paretomtl._files import write_tensors
 from paretomtl._selection import Choice, table_of
-from paretomtl._terminal import text_console
+from paretomtl._support.files import write_tensors
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._ask import ask, at_terminal
 from paretomtl.cli._common import (
     NOTHING_FITS,

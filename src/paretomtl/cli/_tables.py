@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from paretomtl._front_table import INFEASIBLE, dominated_note, groups_of, pack, status_words
-from paretomtl._terminal import escaped
+from paretomtl._support.terminal import escaped
 from paretomtl.front import Front
 
 _GAP = 2  # between columns

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from paretomtl._lookup import is_file
+from paretomtl._support.import_path import is_file
 from paretomtl.methods._registry import is_known
 from paretomtl.problems import PROBLEMS
 

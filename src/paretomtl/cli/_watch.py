@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from paretomtl._terminal import text_console
+from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import clean_errors
 from paretomtl.report.page import PageServer, Watched
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from paretomtl._cuda import kernel
+from paretomtl._support.cuda import kernel
 
 SOLVER = Path(__file__).with_name("min_norm_solver.cu")  # the part that kernels share
 _SOURCES = (SOLVER, Path(__file__).with_name("min_norm.cu"))

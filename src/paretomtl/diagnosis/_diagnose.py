@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._splits import ranking_split
-from paretomtl.core._shapes import as_whole, check_count
+from paretomtl._support.checks import as_whole, check_count
+from paretomtl._support.splits import ranking_split
 from paretomtl.diagnosis._diagnosis import Diagnosis
 from paretomtl.diagnosis._proposal import end_weights
 from paretomtl.diagnosis._rules import weight_factors

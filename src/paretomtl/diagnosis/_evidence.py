@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from torch import Tensor
 
-from paretomtl._significance import difference, mean, reach, reach_of
+from paretomtl._support.statistics import difference, mean, reach, reach_of
 
 if TYPE_CHECKING:
     from paretomtl.diagnosis._diagnosis import Diagnosis

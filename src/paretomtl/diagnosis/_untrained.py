@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from paretomtl._random import model_seed
+from paretomtl._support.random_state import model_seed
 from paretomtl.front import Front
 from paretomtl.problems import Problem
 from paretomtl.training._device import find_device

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paretomtl._extras import require
-from paretomtl._files import check_writable, file_name
-from paretomtl._paths import as_path
-from paretomtl._significance import reach_of
-from paretomtl._splits import ranking_split
+from paretomtl._support.checks import check_count
+from paretomtl._support.files import check_writable, file_name
+from paretomtl._support.optional import require
+from paretomtl._support.paths import as_path
+from paretomtl._support.splits import ranking_split
+from paretomtl._support.statistics import reach_of
 from paretomtl.core import _preferences as vectors
-from paretomtl.core._shapes import check_count
 from paretomtl.experiments._choices import FIT_OPTIONS, choose_methods, option_text, other_than_default
 from paretomtl.experiments._compare_rows import best_losses, check_ranked, finite_points, read_row, row_of, rows_split
 from paretomtl.experiments._compare_runs import Runs

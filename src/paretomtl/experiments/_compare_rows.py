@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from paretomtl._splits import ranking_split
+from paretomtl._support.splits import ranking_split
 from paretomtl.core import nondominated
 from paretomtl.experiments._store import Row, numbers
 from paretomtl.front import Front

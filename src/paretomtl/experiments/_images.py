@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import MultiStepLR
 
-from paretomtl._signatures import make_scheduler
+from paretomtl._support.signatures import make_scheduler
 from paretomtl.experiments._solutions import solutions
 from paretomtl.experiments._store import Row
 from paretomtl.front import Front

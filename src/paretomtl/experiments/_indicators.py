@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from paretomtl._extras import require
+from paretomtl._support.optional import require
 from paretomtl.core import nondominated
 from paretomtl.experiments._store import Row
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl import preferences
-from paretomtl._extras import require
+from paretomtl._support.optional import require
 from paretomtl.core._preferences import drawn_towards
 from paretomtl.experiments._statistics import column, mean, plus_minus
 from paretomtl.experiments._store import Row, numbers

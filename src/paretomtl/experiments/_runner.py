@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paretomtl._files import check_writable
+from paretomtl._support.files import check_writable
 from paretomtl.experiments._data import check_data
 from paretomtl.experiments._failed_runs import noting_kept
 from paretomtl.experiments._indicators import fill_indicators

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from paretomtl._significance import difference, mean
+from paretomtl._support.statistics import difference, mean
 from paretomtl.experiments._store import Row
 
 __all__ = [

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._extras import version_of
-from paretomtl._files import make_folder, read_json, write_text
-from paretomtl._locks import locked
-from paretomtl._version import made_by
+from paretomtl._support.files import make_folder, read_json, write_text
+from paretomtl._support.locks import locked
+from paretomtl._support.optional import version_of
+from paretomtl._support.version import made_by
 
 Row: TypeAlias = dict[str, Any]
 """One run: what was run, what it gave, where and when."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_positive, is_number
+from paretomtl._support.checks import check_positive, is_number
 from paretomtl.methods._method import Reading, Seen, State, uniform
 from paretomtl.methods._scale import Scale
 from paretomtl.methods._scaled import ScaledMethod

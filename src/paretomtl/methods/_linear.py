@@ -7,8 +7,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from paretomtl._support.checks import check_count, check_tasks
 from paretomtl.core import _preferences as vectors
-from paretomtl.core._shapes import check_count, check_tasks
 from paretomtl.methods._method import Reading, Seen, State
 from paretomtl.methods._scale import Scale
 from paretomtl.methods._scaled import ScaledMethod

@@ -10,9 +10,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._cuda import may_launch
-from paretomtl.core import _preferences as vectors
-from paretomtl.core._shapes import (
+from paretomtl._support.checks import (
     as_rows,
     as_whole,
     check_count,
@@ -23,6 +21,8 @@ from paretomtl.core._shapes import (
     known_finite,
     may_ask,
 )
+from paretomtl._support.cuda import may_launch
+from paretomtl.core import _preferences as vectors
 from paretomtl.methods._stored import check_saved, to_letters
 
 State: TypeAlias = dict[str, Tensor]

@@ -6,8 +6,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from paretomtl._support.checks import check_flag
 from paretomtl.core import Solve, released_direction
-from paretomtl.core._shapes import check_flag
 from paretomtl.methods._method import Reading, Seen, State, uniform
 from paretomtl.methods._scale import Scale
 from paretomtl.methods._scaled import ScaledMethod

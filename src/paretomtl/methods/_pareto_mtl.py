@@ -7,9 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from paretomtl._support.checks import check_count, check_flag, check_not_negative, is_number
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
 from paretomtl.core import _preferences as vectors
-from paretomtl.core._shapes import check_count, check_flag, check_not_negative, is_number
 from paretomtl.methods._balance import balance, init_balance
 from paretomtl.methods._method import Reading, Seen, State, Step
 from paretomtl.methods._pareto_mtl_kernel import weigh_by_kernel

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from paretomtl._cuda import kernel
+from paretomtl._support.cuda import kernel
 from paretomtl.core._min_norm_kernel import SOLVER, readable, shared_memory
 from paretomtl.methods._method import State, Step
 

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from paretomtl._lookup import FORMS, check_own, find_object, nearest, short_name, split_name
-from paretomtl._signatures import check_takes
+from paretomtl._support.import_path import FORMS, check_own, find_object, nearest, short_name, split_name
+from paretomtl._support.signatures import check_takes
 from paretomtl.methods._gradnorm import GradNorm
 from paretomtl.methods._linear import Linear, RandomSearch, SingleTask
 from paretomtl.methods._method import Method

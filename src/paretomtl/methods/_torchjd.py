@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._extras import require
-from paretomtl._lookup import nearest
+from paretomtl._support.checks import check_positive
+from paretomtl._support.import_path import nearest
+from paretomtl._support.optional import require
 from paretomtl.core import _preferences as vectors
-from paretomtl.core._shapes import check_positive
 from paretomtl.methods._linear import Linear, importances
 from paretomtl.methods._method import Reading, Seen, State, uniform
 from paretomtl.methods._scale import Scale

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_flag, check_positive
+from paretomtl._support.checks import check_flag, check_positive
 from paretomtl.methods._method import Reading, Seen, State, uniform
 from paretomtl.methods._scale import Scale
 from paretomtl.methods._scaled import ScaledMethod

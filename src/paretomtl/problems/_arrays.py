@@ -14,8 +14,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl._files import whole_file
-from paretomtl._opening import TENSORS, open_file
+from paretomtl._support.files import whole_file
+from paretomtl._support.safe_open import TENSORS, open_file
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl._files import check_writable
+from paretomtl._support.files import check_writable
 from paretomtl.problems._arrays import Like, checksum, read_arrays, write_arrays
 from paretomtl.problems._census_layout import CATEGORIES, CENSUS, NUMBERS, TARGETS, UNKNOWN
 from paretomtl.problems._census_text import find_text, read_records

@@ -9,8 +9,8 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from paretomtl._extras import version_of
-from paretomtl._files import sweep, whole_file
+from paretomtl._support.files import sweep, whole_file
+from paretomtl._support.optional import version_of
 from paretomtl.problems._published import Published
 
 _TRIES = 3  # at each mirror

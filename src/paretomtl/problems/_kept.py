@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from paretomtl._files import check_writable, sweep
+from paretomtl._support.files import check_writable, sweep
 from paretomtl.problems._download import ABANDONED
 
 Made = TypeVar("Made")

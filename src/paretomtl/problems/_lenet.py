@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl.core._shapes import check_count
+from paretomtl._support.checks import check_count
 from paretomtl.problems._problem import Metric
 
 

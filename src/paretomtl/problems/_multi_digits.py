@@ -3,8 +3,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from paretomtl._extras import require
-from paretomtl.core._shapes import check_count
+from paretomtl._support.checks import check_count
+from paretomtl._support.optional import require
 from paretomtl.methods import MGDA, ParetoMTL
 from paretomtl.problems._lenet import accuracy, cross_entropies
 from paretomtl.problems._problem import Problem, Recipe

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from paretomtl._signatures import check_takes
+from paretomtl._support.signatures import check_takes
 from paretomtl.problems._conversion import as_tensors, is_array
 
 if TYPE_CHECKING:

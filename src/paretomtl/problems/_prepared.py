@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from paretomtl.core._shapes import check_not_negative
+from paretomtl._support.checks import check_not_negative
 from paretomtl.problems._arrays import Like, read_arrays, write_arrays
 from paretomtl.problems._canvases import CANVAS, MIXES, Canvases, generate_canvases
 from paretomtl.problems._download import download

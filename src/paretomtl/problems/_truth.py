@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from paretomtl._support.checks import check_count, check_trailing
 from paretomtl.core._preferences import lattice
-from paretomtl.core._shapes import check_count, check_trailing
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretomtl.core._shapes import check_count
+from paretomtl._support.checks import check_count
 from paretomtl.problems._arrays import Like, read_arrays, write_arrays
 from paretomtl.problems._faces import GENDERS, OLDEST, RACES, Faces, read_faces
 from paretomtl.problems._image_recipes import residual

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from paretomtl._extras import require
+from paretomtl._support.optional import require
 from paretomtl.experiments._compare_rows import best_losses, finite_points, read_row, rows_split
 from paretomtl.report._planes import Limits
 from paretomtl.report._spaces import Course, draw_parallel

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._extras import require
 from paretomtl._labels import short
-from paretomtl._paths import as_path
+from paretomtl._support.optional import require
+from paretomtl._support.paths import as_path
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.report._panels import label_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paretomtl._extras import require
+from paretomtl._support.optional import require
 from paretomtl.experiments import Row
 from paretomtl.experiments._statistics import mean
 from paretomtl.report._panels import caption, draw_figures, grid, legend

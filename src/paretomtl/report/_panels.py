@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paretomtl._extras import require
+from paretomtl._support.optional import require
 from paretomtl.experiments import Row
 from paretomtl.experiments._image_claims import LABELS
 from paretomtl.experiments._statistics import mean, pick

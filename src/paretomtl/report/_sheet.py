@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from paretomtl._extras import require
-from paretomtl._files import whole_file
+from paretomtl._support.files import whole_file
+from paretomtl._support.optional import require
 from paretomtl.problems import Canvases
 from paretomtl.problems._canvases import MIXES
 from paretomtl.problems._idx import SOURCES

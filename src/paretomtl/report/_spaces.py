@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from paretomtl._extras import require
+from paretomtl._support.optional import require
 from paretomtl.report._panels import SMALL
 from paretomtl.report._planes import Layer, Limits, Point, Space, outside
 from paretomtl.report._style import plain

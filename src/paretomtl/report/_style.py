@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paretomtl._extras import require
-from paretomtl._terminal import escaped
+from paretomtl._support.optional import require
+from paretomtl._support.terminal import escaped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from paretomtl._extras import require
+from paretomtl._support.optional import require
 from paretomtl.problems import synthetic
 from paretomtl.report._panels import draw_figures
 from paretomtl.report._style import COLOURS, LABELS, MARKERS, RAY, TRUTH

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import seed_everything
+from paretomtl._support.random_state import seed_everything
 from paretomtl.methods import State, slice_state
 from paretomtl.training._batches import map_tensors
 from paretomtl.training._gradients import task_gradients

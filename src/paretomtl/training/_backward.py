@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import check_floating, may_ask
+from paretomtl._support.checks import check_floating, may_ask
 from paretomtl.methods import Weigher
 from paretomtl.training._gradients import (
     TaskGradients,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
 
-from paretomtl._random import order_seed, rank_seed, seed_everything
+from paretomtl._support.random_state import order_seed, rank_seed, seed_everything
 from paretomtl.problems import Data, PerTask
 from paretomtl.problems._per_task import describe
 from paretomtl.training._batch import (

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from paretomtl._random import random_state, set_random_state
+from paretomtl._support.random_state import random_state, set_random_state
 from paretomtl.front import Front
 from paretomtl.training import _extend as extend
 from paretomtl.training._batches import Batches

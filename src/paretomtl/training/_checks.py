@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import isolated_randomness, model_seed
+from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, count_samples, map_tensors, unchanged
 from paretomtl.training._gradients import before_stack, task_gradients

@@ -13,12 +13,13 @@ from typing import Any, Self
 
 import torch
 
-from paretomtl._random import (
+from paretomtl._support.random_state import (
     model_seed,
     rank_seed,
     seed_everything,
 )
-from paretomtl._version import made_by
+from paretomtl._support.signals import Stopping
+from paretomtl._support.version import made_by
 from paretomtl.front import Front
 from paretomtl.training._batches import Batches, first_part, make_batches
 from paretomtl.training._checkpoints import Resumable
@@ -37,7 +38,6 @@ from paretomtl.training._remarks import remarks, stopped_early
 from paretomtl.training._reports import make_report
 from paretomtl.training._run import CONFIG, RunFolder, taking_up
 from paretomtl.training._settings import Settings
-from paretomtl.training._signals import Stopping
 from paretomtl.training._stopped import note_run_kept
 from paretomtl.training._strategies import Choice
 from paretomtl.training._trace import Trace

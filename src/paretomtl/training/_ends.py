@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paretomtl.core._shapes import as_whole, check_count
+from paretomtl._support.checks import as_whole, check_count
 from paretomtl.front import Front
 from paretomtl.training._progress import Callback, close
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from paretomtl._files import load_tensors
+from paretomtl._support.files import load_tensors
 from paretomtl.problems import Problem
 from paretomtl.problems._per_task import TaskBatch, measure
 from paretomtl.training._batches import (

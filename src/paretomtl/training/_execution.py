@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.training._batches import Batches, Resident
 from paretomtl.training._evaluate import Scores, evaluate
 from paretomtl.training._fallback import Fallback, attempt, take_apart

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
-from paretomtl.core._shapes import check_count
+from paretomtl._support.checks import check_count
 from paretomtl.problems import NamedProblem
 from paretomtl.training._device import find_device
 from paretomtl.training._ranks import Ranks

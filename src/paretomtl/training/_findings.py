@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from paretomtl._splits import ranking_split
+from paretomtl._support.splits import ranking_split
 from paretomtl.core import dominates
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import isolated_randomness, model_seed
+from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl.methods import Method, State, slice_state
 from paretomtl.methods._units import DIFFER, factors_of, largest_ratio, ratio_in_words
 from paretomtl.training._batches import Cut

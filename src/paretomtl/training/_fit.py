@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._paths import as_path
-from paretomtl._random import isolated_randomness, seed_everything
-from paretomtl.core._shapes import check_flag, is_number
+from paretomtl._support.checks import check_flag, is_number
+from paretomtl._support.paths import as_path
+from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
 from paretomtl.problems._per_task import loss_functions
 from paretomtl.training._batches import map_samples, map_tensors

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from paretomtl._random import isolated_randomness
+from paretomtl._support.random_state import isolated_randomness
 from paretomtl.problems import Problem
 from paretomtl.problems._per_task import TaskLosses
 from paretomtl.training._batches import map_tensors

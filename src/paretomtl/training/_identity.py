@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import isolated_randomness, model_seed, seed_everything
-from paretomtl._signatures import make_scheduler
+from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
+from paretomtl._support.signatures import make_scheduler
 from paretomtl.methods import in_words
 from paretomtl.problems import OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.problems._per_task import measure

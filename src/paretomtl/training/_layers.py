@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
 
-from paretomtl._cuda import Launch, kernel, prefetch, why_not
+from paretomtl._support.cuda import Launch, kernel, prefetch, why_not
 
 _Found = TypeVar("_Found")
 

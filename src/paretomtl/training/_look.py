@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl.core._shapes import known_finite
+from paretomtl._support.checks import known_finite
 from paretomtl.methods import State, Step
 from paretomtl.problems._per_task import TaskBatch
 from paretomtl.training._batches import Cut, samples_by_task

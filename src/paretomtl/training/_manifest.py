@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paretomtl._files import read_record, write_record
-from paretomtl._opening import SMALL_RECORD, TENSORS, exists, kind_of, names_in, open_file
+from paretomtl._support.files import read_record, write_record
+from paretomtl._support.safe_open import SMALL_RECORD, TENSORS, exists, kind_of, names_in, open_file
 
 FORMAT = 1
 """The version of the manifest."""

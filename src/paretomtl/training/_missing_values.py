@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import isolated_randomness
+from paretomtl._support.random_state import isolated_randomness
 from paretomtl.problems import Problem
 from paretomtl.problems._per_task import TaskBatch
 from paretomtl.training._batches import Batches, Resident

@@ -16,7 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
-from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
 from paretomtl.training._batches import map_tensors, unchanged
 from paretomtl.training._blocks import Block, Kept, in_blocks

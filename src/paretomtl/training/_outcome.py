@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._extras import require
-from paretomtl._version import made_by
+from paretomtl._support.optional import require
+from paretomtl._support.version import made_by
 from paretomtl.core import FEASIBLE_TOLERANCE, dominates
 from paretomtl.front import Front
 from paretomtl.methods import Method

@@ -15,10 +15,10 @@ from typing import Any, Literal, Self, TypeAlias
 
 from torch import Tensor
 
-from paretomtl._extras import require
-from paretomtl._signatures import check_takes
-from paretomtl._splits import ranking_split
-from paretomtl._terminal import escaped, text_console
+from paretomtl._support.optional import require
+from paretomtl._support.signatures import check_takes
+from paretomtl._support.splits import ranking_split
+from paretomtl._support.terminal import escaped, text_console
 from paretomtl.training._loss_words import losses_in_words
 
 ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]

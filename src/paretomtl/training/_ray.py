@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from paretomtl._extras import require
-from paretomtl.core._shapes import check_count, check_not_negative
+from paretomtl._support.checks import check_count, check_not_negative
+from paretomtl._support.optional import require
 from paretomtl.problems import NamedProblem
 from paretomtl.training._executors import Executor, Jobs, Room
 from paretomtl.training._ray_cluster import connect, resources_of

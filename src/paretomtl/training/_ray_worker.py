@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from paretomtl._extras import require, version_of
+from paretomtl._support.optional import require, version_of
+from paretomtl._support.paths import is_in_package
 
 _FETCH_SECONDS = 0.2  # between looks at whether what was asked for is there
 
@@ -149,8 +150,8 @@ def failure(error: Exception) -> Failure:
     if type(error).__name__ == "RaySystemError" or isinstance(error, ModuleNotFoundError):
         return Failure("ValueError", f"'problem' must be found on the workers. {remedy(error)}", "", True)
     last = traceback.extract_tb(error.__traceback__)[-1].filename
-    ours = Path(last).resolve().is_relative_to(Path(__file__).resolve().parents[1])
-    return Failure(type(error).__name__, str(error), "".join(traceback.format_exception(error)), ours)
+    trace = "".join(traceback.format_exception(error))
+    return Failure(type(error).__name__, str(error), trace, is_in_package(last))
 
 
 def remedy(error: Exception) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from paretomtl._files import load_tensors
+from paretomtl._support.files import load_tensors
 from paretomtl.problems import Problem
 from paretomtl.training._batches import map_samples
 from paretomtl.training._hidden_state import attributes_of, changes, in_words, try_pass

@@ -17,7 +17,8 @@ from typing import Any
 
 from torch import Tensor
 
-from paretomtl._files import (
+from paretomtl._front_file import sweep_front, write_front
+from paretomtl._support.files import (
     NewerFormatError,
     check_format,
     check_writable,
@@ -31,9 +32,16 @@ from paretomtl._files import (
     write_record,
     write_tensors,
 )
-from paretomtl._front_file import sweep_front, write_front
-from paretomtl._locks import Lock
-from paretomtl._opening import LINE, append_file, check_file_kind, check_folder_kind, exists, names_in, open_file
+from paretomtl._support.locks import Lock
+from paretomtl._support.safe_open import (
+    LINE,
+    append_file,
+    check_file_kind,
+    check_folder_kind,
+    exists,
+    names_in,
+    open_file,
+)
 from paretomtl.front import Front
 from paretomtl.problems import Problem
 from paretomtl.training._identity import difference

@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import torch
 
-from paretomtl._files import whole_file
-from paretomtl._opening import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
-from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._support.files import whole_file
+from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.safe_open import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
 from paretomtl.front import Front
 from paretomtl.problems import NamedProblem
 from paretomtl.training._course import Course

@@ -14,9 +14,10 @@ from typing import Any
 
 import torch
 
-from paretomtl._files import write_text
-from paretomtl._opening import check_folder_kind, exists
-from paretomtl._random import isolated_randomness, seed_everything
+from paretomtl._support.files import write_text
+from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.safe_open import check_folder_kind, exists
+from paretomtl._support.signals import Stopping
 from paretomtl.front import Front
 from paretomtl.training._assembly import Overview, joined
 from paretomtl.training._course import Course
@@ -40,7 +41,6 @@ from paretomtl.training._shard_work import (
     take_files,
     train_shard,
 )
-from paretomtl.training._signals import Stopping
 from paretomtl.training._stopped import note_kept
 from paretomtl.training._strategies import equal_parts
 

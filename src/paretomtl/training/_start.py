@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._files import load_tensors
 from paretomtl._selection import angles
+from paretomtl._support.files import load_tensors
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import Problem

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import torch
 from torch import nn
 
-from paretomtl._random import isolated_randomness
+from paretomtl._support.random_state import isolated_randomness
 from paretomtl.methods import Method, State, slice_state
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._agreement import COMPARED, copies, disagreement

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from paretomtl._extras import require
-from paretomtl._terminal import escaped, text_console
+from paretomtl._support.optional import require
+from paretomtl._support.signals import SignalWatch
+from paretomtl._support.terminal import escaped, text_console
 from paretomtl.training._progress import (
     PLAIN_SECONDS,
     Callback,
@@ -19,7 +20,6 @@ from paretomtl.training._progress import (
     listening_instead,
     report_panel,
 )
-from paretomtl.training._signals import SignalWatch
 from paretomtl.training._time_left import Tally
 
 

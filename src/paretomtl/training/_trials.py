@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from paretomtl._random import host_randomness, isolated_randomness, seed_everything
+from paretomtl._support.random_state import host_randomness, isolated_randomness, seed_everything
 from paretomtl.training._batches import Batches, NoData, Resident
 from paretomtl.training._models import NoDropout, Single
 from paretomtl.training._runners import CAPTURABLE, RATE_ON_DEVICE, Graphed, Launched, Runner

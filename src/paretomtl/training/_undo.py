@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._random import host_randomness, random_state, set_random_state
+from paretomtl._support.random_state import host_randomness, random_state, set_random_state
 from paretomtl.training._models import Stack
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._random import isolated_randomness, seed_everything
-from paretomtl._splits import ranking_split
+from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.splits import ranking_split
 from paretomtl.methods import State
 from paretomtl.training._agreement import copies
 from paretomtl.training._batches import Batches, NoData, Resident

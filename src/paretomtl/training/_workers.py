@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from paretomtl._random import random_state
+from paretomtl._support.random_state import random_state
 from paretomtl.methods import State, slice_state
 from paretomtl.training._step import Group, Taken, train_step
 

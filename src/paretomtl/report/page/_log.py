@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from paretomtl._opening import LINE, TENSORS, open_file
+from paretomtl._support.safe_open import LINE, TENSORS, open_file
 from paretomtl.report.page._view import POINTS
 
 _ONE_LOOK = 256 << 20  # bytes that are read at a look; the rest at the next

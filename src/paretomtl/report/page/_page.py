@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from paretomtl._extras import require, version_of
-from paretomtl._files import check_file, write_text
+from paretomtl._support.files import check_file, write_text
+from paretomtl._support.optional import require, version_of
 from paretomtl.front import Front
 from paretomtl.report.page._view import POINTS, View, view_of
 

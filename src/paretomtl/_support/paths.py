@@ -1,9 +1,11 @@
-"""Paths that users give."""
+"""Paths: those that users give, and the folder of this package."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def as_path(name: str, path: str | os.PathLike[str]) -> Path:
@@ -13,3 +15,8 @@ def as_path(name: str, path: str | os.PathLike[str]) -> Path:
     if "\0" in os.fsdecode(path):
         raise ValueError(f"'{name}' must be a path, which has no zero bytes. Got {path!r} instead.")
     return Path(path)
+
+
+def is_in_package(file: str) -> bool:
+    """Whether a source file belongs to this package."""
+    return Path(file).resolve().is_relative_to(PACKAGE)

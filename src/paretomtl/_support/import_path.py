@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from paretomtl._support.paths import is_in_package
+
 FORMS = "package.module:attribute or FILE.py:attribute"
 
 
@@ -190,9 +192,8 @@ def _known_in(module: ModuleType, kind: type) -> str:
 
 def _last_frame_outside(error: BaseException) -> traceback.FrameSummary | None:
     """Where in the user's code an error came from; None where no such code was reached."""
-    here = str(Path(__file__).parent)
     frames = traceback.extract_tb(error.__traceback__)
-    others = [frame for frame in frames if not frame.filename.startswith(here) and not is_of_library(frame.filename)]
+    others = [frame for frame in frames if not is_in_package(frame.filename) and not is_of_library(frame.filename)]
     return others[-1] if others else None
 
 

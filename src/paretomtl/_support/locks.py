@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from paretomtl._opening import WORD, open_handle, read_file
+from paretomtl._support.safe_open import WORD, open_handle, read_file
 
 _NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL)
 _PAUSE = 0.02  # seconds between two looks at a lock that is waited for

@@ -11,7 +11,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import torch
+from paretomtl._support.paths import PACKAGE
 
 __version__ = "0.1.0"  # pyproject.toml takes it from here
 
@@ -26,11 +26,12 @@ def made_by() -> dict[str, str]:
 
     Found out once: files may change while a process runs, whose modules stay as they were.
     """
-    package = Path(__file__).parent
+    import torch
+
     return {
         "paretomtl": __version__,
-        "commit": commit_of(package),
-        "code": code_of(package),
+        "commit": commit_of(PACKAGE),
+        "code": code_of(PACKAGE),
         "torch": str(torch.__version__),
     }
 

@@ -19,8 +19,8 @@ from typing import IO, Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._extras import require
-from paretomtl._opening import (
+from paretomtl._support.optional import require
+from paretomtl._support.safe_open import (
     RECORD,
     TENSORS,
     create_file,

@@ -6,7 +6,7 @@ import importlib
 from importlib import metadata
 from types import ModuleType
 
-from paretomtl._version import __version__
+from paretomtl._support.version import __version__
 
 PACKAGES = {
     "cli": "typer rich",

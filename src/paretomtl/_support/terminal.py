@@ -8,10 +8,10 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paretomtl._extras import require
+from paretomtl._support.optional import require
+from paretomtl._support.paths import is_in_package
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,10 +85,10 @@ def shown_warnings() -> Iterator[None]:
 
     Where in this library one was raised is left out: that tells users of a command nothing.
     """
-    before, here = warnings.formatwarning, str(Path(__file__).parent)
+    before = warnings.formatwarning
 
     def formatted(message: Any, category: type[Warning], filename: str, *rest: Any, **more: Any) -> str:
-        if filename.startswith(here):
+        if is_in_package(filename):
             return escaped(f"Warning: {message}") + "\n"
         return escaped(before(message, category, filename, *rest, **more))
 

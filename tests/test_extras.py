@@ -13,7 +13,7 @@ import pytest
 from paretomtl._support.optional import PACKAGES, install_hint, require
 from paretomtl.cli import main
 from paretomtl.methods import resolve_method
-from paretomtl.methods._registry import set_options
+from paretomtl.methods.registry import set_options
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

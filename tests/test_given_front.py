@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from fronts import front_of
 from pages import page_front
-from paretomtl._questions import begin
-from paretomtl._selection import table_of
 from paretomtl.cli._app import app
+from paretomtl.front.questions import begin
+from paretomtl.front.selection import table_of
 from paretomtl.report.page import page_text, payload_of, view_of
 from paretomtl.training import examine
 

@@ -19,11 +19,11 @@ import torch
 import paretomtl as pm
 from fronts import front_of
 from fuzzing.packing import bomb, greedy_xz
-from paretomtl._quick_hypervolume import quick_hypervolume
 from paretomtl._support.files import read_json, sweep, write_record, write_tensors
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import _parsed
 from paretomtl.experiments import load_rows
+from paretomtl.front.indicators import quick_hypervolume
 from paretomtl.problems import Faces, load_utkface
 from paretomtl.problems._apolloscape import read_apolloscape
 from paretomtl.problems._arrays import write_arrays

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import paretomtl as pm
 from fronts import front_of
-from paretomtl._questions import begin, difference
-from paretomtl._selection import Table, table_of
+from paretomtl.front.questions import begin, difference
+from paretomtl.front.selection import Table, table_of
 
 CONCAVE = [[0.0, 1.0], [0.6, 0.7], [1.0, 0.0]]
 

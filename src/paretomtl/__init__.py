@@ -1,10 +1,9 @@
 """Pareto multi-task learning: train a set of models, one per trade-off, spread over the Pareto front."""
 
 from paretomtl import core, methods, preferences, problems
-from paretomtl._selection import Choice
 from paretomtl._support.version import __version__
 from paretomtl.diagnosis import Diagnosis, diagnose
-from paretomtl.front import Front
+from paretomtl.front import Choice, Front
 from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, TorchJD, Uncertainty, Weigher
 from paretomtl.problems import Metric, Problem, Recipe
 from paretomtl.training import RayExecutor, TensorBoard, backward, fit, fit_seeds

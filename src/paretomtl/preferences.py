@@ -1,6 +1,6 @@
 """Preference vectors ``[K, m]``: unit, non-negative, float64. A preference is the direction of the loss vector."""
 
-from paretomtl.core._preferences import (
+from paretomtl.core.preferences import (
     around,
     biased,
     even,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from core.hulls import KINDS, SCALES, gap, hulls
 from paretomtl._support.checks import known_finite
 from paretomtl.core import Solve, min_norm
-from paretomtl.core._plane import plane_min_norm
+from paretomtl.core._min_norm_two_tasks import plane_min_norm
 
 
 @given(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import paretomtl as pm
 from paretomtl import preferences
-from paretomtl.core._preferences import lattice_or_energy_rows
+from paretomtl.core.preferences import lattice_or_energy_rows
 
 
 def check(vectors: Tensor, count: int, tasks: int) -> None:

@@ -18,12 +18,12 @@ from fronts import front_of
 from fuzzing.format import Format, as_json, made
 from fuzzing.mutations import mutate
 from fuzzing.packing import tensor_file
-from paretomtl._export import export_weights
 from paretomtl._support.files import read_tensors, write_record
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import _parsed, numbers_of
 from paretomtl.cli._show import summary
 from paretomtl.experiments import load_rows, save_rows
+from paretomtl.front.export import export_weights
 from paretomtl.report.page._live import LiveRun
 from paretomtl.training._doctor import examine
 from paretomtl.training._manifest import read_manifest

@@ -15,7 +15,9 @@ from torch import Tensor
 from core.hulls import KINDS, gradients, hulls
 from emulate import Launches, Operations, needs_compiler
 from paretomtl import core, preferences
-from paretomtl.methods import ParetoMTL, State, Status, Step, _method, _pareto_mtl_kernel
+from paretomtl.methods import ParetoMTL, State, Status, Step
+from paretomtl.methods import _pareto_mtl_cuda as _pareto_mtl_kernel
+from paretomtl.methods import base as _method
 
 pytestmark = needs_compiler
 

@@ -57,7 +57,7 @@ def test_a_front_that_finds_no_room_is_stored_elsewhere(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return original(path, *rest)
 
-    monkeypatch.setattr("paretomtl._front_file.write_tensors", full)
+    monkeypatch.setattr("paretomtl.front.storage.write_tensors", full)
     with pytest.warns(
         UserWarning, match=rf"cannot be stored in .*No space left.* It is in '{elsewhere}/paretomtl-front"
     ):

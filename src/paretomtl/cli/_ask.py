@@ -1,4 +1,4 @@
-"""Questions on a terminal, which :mod:`paretomtl._questions` decides on."""
+"""Questions on a terminal, which :mod:`paretomtl.front.questions` decides on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 from rich.console import Console
 from rich.table import Table as Grid
 
-from paretomtl._questions import begin, difference
-from paretomtl._selection import Choice, Table
 from paretomtl._support.terminal import text_console
+from paretomtl.front.questions import begin, difference
+from paretomtl.front.selection import Choice, Table
 
 
 def at_terminal() -> bool:

@@ -15,7 +15,6 @@ import typer
 from torch import Tensor
 
 from paretomtl import TensorBoard
-from paretomtl._front_file import is_stored
 from paretomtl._support.files import file_name, pointing_to_doctor, read_record, write_record
 from paretomtl._support.import_path import short_name
 from paretomtl._support.safe_open import SMALL_RECORD, exists
@@ -32,8 +31,9 @@ from paretomtl.cli._common import (
 from paretomtl.cli._show import quality_lines, ranked_words, summary
 from paretomtl.cli._tables import print_front
 from paretomtl.front import Front
+from paretomtl.front.storage import is_stored
 from paretomtl.methods import Method
-from paretomtl.methods._registry import name_in_tables
+from paretomtl.methods.registry import name_in_tables
 from paretomtl.problems import PROBLEMS, Problem
 from paretomtl.training import Executor, fit
 from paretomtl.training._ranks import leads

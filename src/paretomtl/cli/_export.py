@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from paretomtl._export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl._support.files import read_record
 from paretomtl._support.safe_open import exists
 from paretomtl._support.terminal import text_console
@@ -17,6 +16,7 @@ from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import find_problem, problem_in_python
 from paretomtl.cli._trust import needs_trust, refusal
 from paretomtl.front import Front
+from paretomtl.front.export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl.problems import Problem
 from paretomtl.training._batches import make_batches
 from paretomtl.training._run import FORMAT

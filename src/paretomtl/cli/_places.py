@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paretomtl._csv_front import is_table
 from paretomtl._support.files import check_writable
 from paretomtl._support.import_path import nearest
 from paretomtl._support.safe_open import exists
 from paretomtl.front import Front
+from paretomtl.front.csv_table import is_table
 
 _RUNS = Path("runs")
 

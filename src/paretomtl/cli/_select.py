@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from paretomtl._selection import Choice, table_of
 from paretomtl._support.files import write_tensors
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._ask import ask, at_terminal
@@ -26,6 +25,7 @@ from paretomtl.cli._places import check_target, load_front
 from paretomtl.cli._tables import Column, print_tables
 from paretomtl.cli._trust import Trust
 from paretomtl.front import Front
+from paretomtl.front.selection import Choice, table_of
 
 
 @clean_errors

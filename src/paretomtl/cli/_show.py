@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from paretomtl._front_table import early_end
-from paretomtl._quick_hypervolume import quick_hypervolume
 from paretomtl._support.splits import training_split
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import FrontArgument, clean_errors, print_json
 from paretomtl.cli._places import check_target, load_front
 from paretomtl.cli._tables import print_front
 from paretomtl.front import Front
+from paretomtl.front.indicators import quick_hypervolume
+from paretomtl.front.table import early_end
 from paretomtl.training import plain_numbers
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from paretomtl._support.import_path import is_file
-from paretomtl.methods._registry import is_known
+from paretomtl.methods.registry import is_known
 from paretomtl.problems import PROBLEMS
 
 Trust = Annotated[

@@ -14,8 +14,8 @@ from paretomtl.core._directions import (
     main_direction,
     released_direction,
 )
+from paretomtl.core._dominance import dominates, nondominated
 from paretomtl.core._min_norm import MinNorm, Solve, min_norm
-from paretomtl.core._pareto import dominates, nondominated
 from paretomtl.core._regions import (
     FEASIBLE_TOLERANCE,
     active_initial,

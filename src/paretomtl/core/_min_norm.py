@@ -9,8 +9,8 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_floating, check_gramian, check_trailing, known_finite, may_ask
 from paretomtl._support.cuda import may_launch
-from paretomtl.core._min_norm_kernel import solve_by_kernel
-from paretomtl.core._plane import ENTER_TOLERANCE, PIVOT_TOLERANCE, plane_min_norm
+from paretomtl.core._min_norm_two_tasks import ENTER_TOLERANCE, PIVOT_TOLERANCE, plane_min_norm
+from paretomtl.core.min_norm_cuda import solve_by_kernel
 
 _RATIO_TOLERANCE = 1e-12  # a coefficient under this cannot block a step
 _PIVOTS, _MOST_PIVOTS = 6, 24  # for each task, and one more; the larger number where the loop can be left

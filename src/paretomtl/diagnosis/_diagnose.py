@@ -19,8 +19,8 @@ from paretomtl.diagnosis._rules import weight_factors
 from paretomtl.diagnosis._untrained import untrained_losses
 from paretomtl.front import Front
 from paretomtl.methods import Method
-from paretomtl.methods._measure import Measure, Plain
-from paretomtl.methods._scale import as_scale
+from paretomtl.methods.loss_scaling import as_scale
+from paretomtl.methods.probe import Measure, Plain
 from paretomtl.problems import OptimizerFactory, Problem
 from paretomtl.training import Strategy
 from paretomtl.training._fit import fit_seeds_whole

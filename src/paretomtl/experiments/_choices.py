@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paretomtl.methods import Method, resolve_method
-from paretomtl.methods._definition import describe_definition
-from paretomtl.methods._method import without_addresses
-from paretomtl.methods._registry import name_in_tables, option_names, set_options
+from paretomtl.methods.base import without_addresses
+from paretomtl.methods.definition import describe_definition
+from paretomtl.methods.registry import name_in_tables, option_names, set_options
 from paretomtl.problems import Problem
 from paretomtl.training import fit
 

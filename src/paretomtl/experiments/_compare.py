@@ -17,7 +17,7 @@ from paretomtl._support.optional import require
 from paretomtl._support.paths import as_path
 from paretomtl._support.splits import ranking_split
 from paretomtl._support.statistics import reach_of
-from paretomtl.core import _preferences as vectors
+from paretomtl.core import preferences as vectors
 from paretomtl.experiments._choices import FIT_OPTIONS, choose_methods, option_text, other_than_default
 from paretomtl.experiments._compare_rows import best_losses, check_ranked, finite_points, read_row, row_of, rows_split
 from paretomtl.experiments._compare_runs import Runs
@@ -26,7 +26,7 @@ from paretomtl.experiments._indicators import volume
 from paretomtl.experiments._store import Row, load_rows, seconds_here, update_rows
 from paretomtl.front import Front
 from paretomtl.methods import Method
-from paretomtl.methods._definition import describe_definition
+from paretomtl.methods.definition import describe_definition
 from paretomtl.problems import Problem
 from paretomtl.training import Executor, SerialExecutor
 from paretomtl.training._identity import differing_start, identify_problem

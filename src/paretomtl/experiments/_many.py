@@ -11,7 +11,7 @@ from torch import Tensor
 
 from paretomtl import preferences
 from paretomtl._support.optional import require
-from paretomtl.core._preferences import drawn_towards
+from paretomtl.core.preferences import drawn_towards
 from paretomtl.experiments._statistics import column, mean, plus_minus
 from paretomtl.experiments._store import Row, numbers
 from paretomtl.experiments._study import Claim, Size

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl.core import _preferences as vector_sets
+from paretomtl.core import preferences as vector_sets
 from paretomtl.experiments._images import optimizer_in_words
 from paretomtl.experiments._solutions import solutions
 from paretomtl.experiments._store import Row

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from paretomtl.methods._gradnorm import GradNorm
 from paretomtl.methods._linear import Linear, RandomSearch, SingleTask
-from paretomtl.methods._method import Method, Reading, State, Step, Weigher, in_words, slice_state
 from paretomtl.methods._mgda import MGDA
 from paretomtl.methods._pareto_mtl import ParetoMTL, Status
-from paretomtl.methods._registry import METHODS, resolve_method
 from paretomtl.methods._torchjd import TorchJD
 from paretomtl.methods._uncertainty import Uncertainty
+from paretomtl.methods.base import Method, Reading, State, Step, Weigher, in_words, slice_state
+from paretomtl.methods.registry import METHODS, resolve_method
 
 __all__ = [
     "METHODS",

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import check_count, check_tasks
-from paretomtl.core import _preferences as vectors
-from paretomtl.methods._method import Reading, Seen, State
-from paretomtl.methods._scale import Scale
-from paretomtl.methods._scaled import ScaledMethod
+from paretomtl.core import preferences as vectors
+from paretomtl.methods._scaled_method import ScaledMethod
+from paretomtl.methods.base import Reading, Seen, State
+from paretomtl.methods.loss_scaling import Scale
 
 
 @dataclass(frozen=True, repr=False)

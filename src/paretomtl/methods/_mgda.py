@@ -8,9 +8,9 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_flag
 from paretomtl.core import Solve, released_direction
-from paretomtl.methods._method import Reading, Seen, State, uniform
-from paretomtl.methods._scale import Scale
-from paretomtl.methods._scaled import ScaledMethod
+from paretomtl.methods._scaled_method import ScaledMethod
+from paretomtl.methods.base import Reading, Seen, State, uniform
+from paretomtl.methods.loss_scaling import Scale
 
 
 @dataclass(frozen=True, repr=False)

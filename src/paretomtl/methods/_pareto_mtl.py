@@ -9,13 +9,13 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_count, check_flag, check_not_negative, is_number
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
-from paretomtl.core import _preferences as vectors
-from paretomtl.methods._balance import balance, init_balance
-from paretomtl.methods._method import Reading, Seen, State, Step
-from paretomtl.methods._pareto_mtl_kernel import weigh_by_kernel
-from paretomtl.methods._scale import BALANCING, Scale, above_ideal, first_factors, given_factors
-from paretomtl.methods._scaled import FIRST, TakesScale
-from paretomtl.methods._units import factors_by_row, remembered
+from paretomtl.core import preferences as vectors
+from paretomtl.methods._loss_balance import balance, init_balance
+from paretomtl.methods._pareto_mtl_cuda import weigh_by_kernel
+from paretomtl.methods._scaled_method import FIRST, TakesScale
+from paretomtl.methods.base import Reading, Seen, State, Step
+from paretomtl.methods.loss_scaling import BALANCING, Scale, above_ideal, first_factors, given_factors
+from paretomtl.methods.loss_units import factors_by_row, remembered
 
 _ROUNDING = 1e-12  # weights that sum to less than this are what is left of a sum of opposite rows
 

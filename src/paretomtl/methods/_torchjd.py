@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from paretomtl._support.checks import check_positive
 from paretomtl._support.import_path import nearest
 from paretomtl._support.optional import require
-from paretomtl.core import _preferences as vectors
+from paretomtl.core import preferences as vectors
 from paretomtl.methods._linear import Linear, importances
-from paretomtl.methods._method import Reading, Seen, State, uniform
-from paretomtl.methods._scale import Scale
-from paretomtl.methods._scaled import ScaledMethod
+from paretomtl.methods._scaled_method import ScaledMethod
+from paretomtl.methods.base import Reading, Seen, State, uniform
+from paretomtl.methods.loss_scaling import Scale
 
 _ROWS: dict[str, tuple[str, Reading, str | None]] = {
     "AlignedMTL": ("pref_vector", "importance", None),

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import check_flag, check_positive
-from paretomtl.methods._method import Reading, Seen, State, uniform
-from paretomtl.methods._scale import Scale
-from paretomtl.methods._scaled import ScaledMethod
+from paretomtl.methods._scaled_method import ScaledMethod
+from paretomtl.methods.base import Reading, Seen, State, uniform
+from paretomtl.methods.loss_scaling import Scale
 
 Kind = Literal["classification", "regression"]
 

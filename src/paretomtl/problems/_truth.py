@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.checks import check_count, check_trailing
-from paretomtl.core._preferences import lattice
+from paretomtl.core.preferences import lattice
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._labels import short
 from paretomtl._support.optional import require
 from paretomtl._support.paths import as_path
 from paretomtl.core import nondominated
 from paretomtl.front import Front
+from paretomtl.front.labels import short
 from paretomtl.report._panels import label_of
 from paretomtl.report._planes import Layer, Space
 from paretomtl.report._spaces import IN_SPACE, Course, draw_parallel, draw_space

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from paretomtl._front_file import leftover_models
 from paretomtl._support.files import NewerFormatError, is_leftover, read_record
 from paretomtl._support.locks import Lock, is_held, read_holder
 from paretomtl._support.safe_open import SMALL_RECORD, check_folder_kind, exists, kind_of, names_in, remove_files
 from paretomtl.front import Front
+from paretomtl.front.storage import leftover_models
 from paretomtl.training import _manifest as manifest
 from paretomtl.training._run import (
     CHECKPOINT,

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl.methods import Method, State, slice_state
-from paretomtl.methods._units import DIFFER, factors_of, largest_ratio, ratio_in_words
+from paretomtl.methods.loss_units import DIFFER, factors_of, largest_ratio, ratio_in_words
 from paretomtl.training._batches import Cut
 from paretomtl.training._look import count_samples_of
 from paretomtl.training._models import Single, make_modules, named_tensors

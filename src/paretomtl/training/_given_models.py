@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from paretomtl._front_fields import MOST, SPLITS
 from paretomtl._support.checks import check_count
 from paretomtl._support.files import load_tensors
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl._support.version import made_by
+from paretomtl.front.fields import MOST, SPLITS
 from paretomtl.problems import Problem
 from paretomtl.training._batches import Batches, first_part, make_batches
 from paretomtl.training._device import find_device

@@ -17,7 +17,6 @@ from typing import Any
 
 from torch import Tensor
 
-from paretomtl._front_file import sweep_front, write_front
 from paretomtl._support.files import (
     NewerFormatError,
     check_format,
@@ -43,6 +42,7 @@ from paretomtl._support.safe_open import (
     open_file,
 )
 from paretomtl.front import Front
+from paretomtl.front.storage import sweep_front, write_front
 from paretomtl.problems import Problem
 from paretomtl.training._identity import difference
 from paretomtl.training._manifest import LOG, NAME, Manifest, is_member, read_manifest

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._front_fields import MOST
 from paretomtl._support.checks import as_whole, check_count, check_not_negative, check_positive
 from paretomtl._support.optional import version_of
 from paretomtl._support.signatures import check_factories, make_scheduler
-from paretomtl.core import _preferences as vector_sets
+from paretomtl.core import preferences as vector_sets
 from paretomtl.front import Front
+from paretomtl.front.fields import MOST
 from paretomtl.methods import Method, in_words, resolve_method
 from paretomtl.problems import PROBLEMS, OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.training._batches import Batches, Shares

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._front_fields import check_count
 from paretomtl._support.files import read_json
 from paretomtl.front import Front
+from paretomtl.front.fields import check_count
 from paretomtl.report.page._log import Curves, LogTail
 from paretomtl.report.page._view import POINTS, View, history_of, view_of
 from paretomtl.training import is_running

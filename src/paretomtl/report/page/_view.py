@@ -44,10 +44,10 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._quick_hypervolume import quick_hypervolume
-from paretomtl._selection import table_of
 from paretomtl.core import nondominated
 from paretomtl.front import Front
+from paretomtl.front.indicators import quick_hypervolume
+from paretomtl.front.selection import table_of
 
 View: TypeAlias = dict[str, Any]
 """What the page shows of a run."""

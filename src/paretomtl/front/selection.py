@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._labels import label, noun_of
 from paretomtl._support.checks import as_numbers
 from paretomtl._support.import_path import nearest
 from paretomtl.core import nondominated
+from paretomtl.front.labels import label, noun_of
 
 if TYPE_CHECKING:
     from paretomtl.front import Front

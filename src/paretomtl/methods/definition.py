@@ -7,7 +7,7 @@ import hashlib
 import inspect
 import textwrap
 
-from paretomtl.methods._method import Method, in_words
+from paretomtl.methods.base import Method, in_words
 
 _PACKAGE = __name__.partition(".")[0]
 

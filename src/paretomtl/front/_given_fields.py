@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._front_fields import MOST, SPLITS
 from paretomtl._support.checks import as_numbers, as_rows, check_names
-from paretomtl.core import _preferences as vectors
+from paretomtl.core import preferences as vectors
+from paretomtl.front.fields import MOST, SPLITS
 
 
 def task_names(tasks: Any) -> tuple[str, ...]:

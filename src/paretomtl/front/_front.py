@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl import _bounds, _selection
-from paretomtl._csv_front import is_table
-from paretomtl._front_file import read_front, write_front
-from paretomtl._front_models import model_of, warn_of_modules, weights_of
-from paretomtl._front_table import front_text, scaling_text
-from paretomtl._given_front import GivenFronts
-from paretomtl._selection import Choice, Wish
 from paretomtl._support.checks import as_numbers, as_rows, as_whole
 from paretomtl._support.optional import require
 from paretomtl._support.paths import as_path
 from paretomtl._support.splits import ranking_split, shown_splits, training_split
 from paretomtl._support.terminal import escaped
-from paretomtl.core import _preferences as vectors
 from paretomtl.core import in_region, nondominated
+from paretomtl.core import preferences as vectors
+from paretomtl.front import _bounds
+from paretomtl.front import selection as _selection
+from paretomtl.front._given import GivenFronts
+from paretomtl.front._models import model_of, warn_of_modules, weights_of
+from paretomtl.front.csv_table import is_table
+from paretomtl.front.selection import Choice, Wish
+from paretomtl.front.storage import read_front, write_front
+from paretomtl.front.table import front_text, scaling_text
 
 if TYPE_CHECKING:
     from paretomtl.problems import Problem

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from paretomtl._labels import leading_columns, short
+from paretomtl.front.labels import leading_columns, short
 
 if TYPE_CHECKING:
     from paretomtl.front import Front

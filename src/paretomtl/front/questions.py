@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 import torch
 from torch import Tensor
 
-from paretomtl._selection import Table
+from paretomtl.front.selection import Table
 
 _USERS = 16_000  # that are imagined, where there are more than two tasks
 _MOST = 1000  # solutions to ask about; what is remembered grows with their square

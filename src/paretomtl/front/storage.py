@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._front_fields import check_count, check_fields, to_dtype, to_mapping, to_numbers, to_tuple
 from paretomtl._support.files import (
     make_folder,
     pointing_to_doctor,
@@ -25,6 +24,7 @@ from paretomtl._support.files import (
     write_tensors,
 )
 from paretomtl._support.safe_open import check_folder_kind, exists, names_in, remove_files
+from paretomtl.front.fields import check_count, check_fields, to_dtype, to_mapping, to_numbers, to_tuple
 
 if TYPE_CHECKING:
     from paretomtl.front import Front

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from paretomtl._selection import Choice, Table, capitalized
 from paretomtl._support.checks import is_number
+from paretomtl.front.selection import Choice, Table, capitalized
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.methods._linear import Linear, importances
-from paretomtl.methods._method import Seen, State, uniform
+from paretomtl.methods.base import Seen, State, uniform
 
 NEGATIVE = -1e-3
 """A cosine under this counts as negative; what is nearer to zero may be rounding."""

@@ -22,8 +22,8 @@ from paretomtl._support.checks import (
     may_ask,
 )
 from paretomtl._support.cuda import may_launch
-from paretomtl.core import _preferences as vectors
-from paretomtl.methods._stored import check_saved, to_letters
+from paretomtl.core import preferences as vectors
+from paretomtl.methods._weigher_state import check_saved, to_letters
 
 State: TypeAlias = dict[str, Tensor]
 """What a method remembers between steps. Every tensor leads with K, so that a state can be sliced, stored and sent."""

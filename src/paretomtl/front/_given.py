@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor, nn
 
-from paretomtl._csv_front import read_table
-from paretomtl._front_fields import SPLITS
-from paretomtl._given_fields import (
+from paretomtl._support.paths import as_path
+from paretomtl.front._given_fields import (
     better_by_name,
     check_finite,
     check_splits,
@@ -23,7 +22,8 @@ from paretomtl._given_fields import (
     reference_point,
     task_names,
 )
-from paretomtl._support.paths import as_path
+from paretomtl.front.csv_table import read_table
+from paretomtl.front.fields import SPLITS
 
 if TYPE_CHECKING:
     from paretomtl.problems import Problem

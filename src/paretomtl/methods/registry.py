@@ -11,12 +11,12 @@ from paretomtl._support.import_path import FORMS, check_own, find_object, neares
 from paretomtl._support.signatures import check_takes
 from paretomtl.methods._gradnorm import GradNorm
 from paretomtl.methods._linear import Linear, RandomSearch, SingleTask
-from paretomtl.methods._method import Method
 from paretomtl.methods._mgda import MGDA
 from paretomtl.methods._pareto_mtl import ParetoMTL
 from paretomtl.methods._torchjd import TorchJD
 from paretomtl.methods._torchjd_options import set_torchjd_options, torchjd_option_names
 from paretomtl.methods._uncertainty import Uncertainty
+from paretomtl.methods.base import Method
 
 METHODS: dict[str, type[Method]] = {
     "pareto-mtl": ParetoMTL,

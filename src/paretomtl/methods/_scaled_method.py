@@ -10,9 +10,9 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from paretomtl.methods._method import Method, Seen, State
-from paretomtl.methods._scale import Scale, above_ideal, as_scale, first_factors, given_factors, is_range
-from paretomtl.methods._units import factors_by_row, factors_of, remembered
+from paretomtl.methods.base import Method, Seen, State
+from paretomtl.methods.loss_scaling import Scale, above_ideal, as_scale, first_factors, given_factors, is_range
+from paretomtl.methods.loss_units import factors_by_row, factors_of, remembered
 
 _FACTORS, _IDEAL = "scale.factors", "scale.ideal"
 FIRST = "scale.first"

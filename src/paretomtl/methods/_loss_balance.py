@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from paretomtl.methods._gradnorm import GradNorm
-from paretomtl.methods._method import Method, Seen, State
-from paretomtl.methods._scale import first_factors
 from paretomtl.methods._uncertainty import Uncertainty
+from paretomtl.methods.base import Method, Seen, State
+from paretomtl.methods.loss_scaling import first_factors
 
 _BALANCERS: dict[str, Method] = {"gradnorm": GradNorm(), "uncertainty": Uncertainty()}
 _PREFIX = "balance."

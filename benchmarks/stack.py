@@ -26,8 +26,8 @@ import paretomtl as pm
 from front import ready, runner
 from paretomtl.experiments import Row, environment, save_rows
 from paretomtl.problems import MLP, MixtureOfExperts, ResNet18
-from paretomtl.problems._binary import binary_cross_entropies
-from paretomtl.problems._utkface import face_losses
+from paretomtl.problems._losses import binary_cross_entropies
+from paretomtl.problems._utkface.problem import face_losses
 from paretomtl.training._settings import own_modes
 from timing import take_turns
 

@@ -11,10 +11,10 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from paretomtl.experiments import load_rows
-from paretomtl.problems._census_layout import CENSUS
-from paretomtl.problems._census_prepared import PUBLISHED_CENSUS
-from paretomtl.problems._idx import SOURCES
-from paretomtl.problems._prepared import PUBLISHED
+from paretomtl.problems._census.files import PUBLISHED_CENSUS
+from paretomtl.problems._census.layout import CENSUS
+from paretomtl.problems._multi_mnist.files import PUBLISHED
+from paretomtl.problems._multi_mnist.idx import SOURCES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

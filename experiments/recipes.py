@@ -26,7 +26,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 import paretomtl as pm
 from paretomtl.experiments import Row, environment, load_rows, numbers, save_rows
 from paretomtl.experiments._indicators import fill_indicators
-from paretomtl.problems._image_recipes import warm_cosine
+from paretomtl.problems.recipes import warm_cosine
 
 EPOCHS = 30
 

@@ -25,13 +25,13 @@ from paretomtl.cli._common import _parsed
 from paretomtl.experiments import load_rows
 from paretomtl.front.indicators import quick_hypervolume
 from paretomtl.problems import Faces, load_utkface
-from paretomtl.problems._apolloscape import read_apolloscape
-from paretomtl.problems._arrays import write_arrays
-from paretomtl.problems._census_layout import CENSUS
-from paretomtl.problems._census_text import read_records
-from paretomtl.problems._idx import read_idx
-from paretomtl.problems._pictures import BrokenPictureError, read_picture
-from paretomtl.problems._poses import check_rotation
+from paretomtl.problems._census.layout import CENSUS
+from paretomtl.problems._census.text import read_records
+from paretomtl.problems._data.array_file import write_arrays
+from paretomtl.problems._data.images import BrokenPictureError, read_picture
+from paretomtl.problems._localization.apolloscape import read_apolloscape
+from paretomtl.problems._localization.rotations import check_rotation
+from paretomtl.problems._multi_mnist.idx import read_idx
 from paretomtl.report.page._log import LogTail
 from paretomtl.report.page._server import Watched
 from paretomtl.training import read_log

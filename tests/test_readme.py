@@ -92,7 +92,7 @@ def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     monkeypatch.setenv("PARETOMTL_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("paretomtl.problems._download._PAUSE", 0.0)
+    monkeypatch.setattr("paretomtl.problems._data.download._PAUSE", 0.0)
     for name in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
 

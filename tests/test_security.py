@@ -25,9 +25,11 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from paretomtl._support.files import file_name, read_json, read_record, read_tensors, write_record
 from paretomtl.cli._app import app
-from paretomtl.problems import _census_text, _download, _published
-from paretomtl.problems._arrays import read_arrays, write_arrays
-from paretomtl.problems._idx import read_idx
+from paretomtl.problems._census import text as _census_text
+from paretomtl.problems._data import download as _download
+from paretomtl.problems._data import published as _published
+from paretomtl.problems._data.array_file import read_arrays, write_arrays
+from paretomtl.problems._multi_mnist.idx import read_idx
 from paretomtl.training import examine
 from paretomtl.training._manifest import read_manifest
 from problems.servers import serving

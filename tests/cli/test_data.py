@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from paretomtl.cli._app import app
-from paretomtl.problems import _prepared
+from paretomtl.problems._multi_mnist import files as _prepared
 from problems.pictures import write_faces, write_road
 from problems.sources import REAL, real_folder, use_small_sources
 
@@ -157,8 +157,8 @@ def test_files_that_were_altered_are_named(sources: Path) -> None:
 def test_without_a_network_the_error_says_what_to_do(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from paretomtl.problems import _download
-    from paretomtl.problems._idx import SOURCES
+    from paretomtl.problems._data import download as _download
+    from paretomtl.problems._multi_mnist.idx import SOURCES
 
     monkeypatch.setattr(_download, "_PAUSE", 0.0)
     monkeypatch.setitem(

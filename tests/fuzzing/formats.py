@@ -18,19 +18,19 @@ from fuzzing.mutations import mutate
 from fuzzing.packing import PACK, arrays_file, bomb, greedy_xz, zip_bomb
 from fuzzing.stored import STORED
 from paretomtl.problems import Census, Faces, Frames
-from paretomtl.problems._apolloscape import read_apolloscape
-from paretomtl.problems._arrays import write_arrays
-from paretomtl.problems._canvases import Canvases
-from paretomtl.problems._census_layout import CENSUS
-from paretomtl.problems._census_prepared import load_census
-from paretomtl.problems._census_text import read_records
-from paretomtl.problems._faces import read_faces
-from paretomtl.problems._frame_sheets import COLUMNS, read_frame_sheets
-from paretomtl.problems._idx import read_idx
-from paretomtl.problems._localization import load_localization
-from paretomtl.problems._pictures import read_picture
-from paretomtl.problems._prepared import load_canvases
-from paretomtl.problems._utkface import load_utkface
+from paretomtl.problems._census.files import load_census
+from paretomtl.problems._census.layout import CENSUS
+from paretomtl.problems._census.text import read_records
+from paretomtl.problems._data.array_file import write_arrays
+from paretomtl.problems._data.images import read_picture
+from paretomtl.problems._localization.apolloscape import read_apolloscape
+from paretomtl.problems._localization.problem import load_localization
+from paretomtl.problems._localization.sheets import COLUMNS, read_frame_sheets
+from paretomtl.problems._multi_mnist.canvases import Canvases
+from paretomtl.problems._multi_mnist.files import load_canvases
+from paretomtl.problems._multi_mnist.idx import read_idx
+from paretomtl.problems._utkface.folder import read_faces
+from paretomtl.problems._utkface.problem import load_utkface
 from problems.census_files import some_records, text_of
 from problems.pictures import DATE, picture, some_frames, write_faces, write_picture, write_road, write_sheets
 

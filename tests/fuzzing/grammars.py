@@ -18,7 +18,7 @@ from fuzzing.format import Files, Format
 from fuzzing.mutations import NUMBERS
 from fuzzing.packing import PACK
 from paretomtl._support.files import _checksum
-from paretomtl.problems._arrays import checksum
+from paretomtl.problems._data.array_file import checksum
 from problems.census_files import ORDINARY
 
 TEXT = st.text(max_size=8)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fuzzing.format import Files, Format
 from paretomtl._support.files import NewerFormatError
-from paretomtl.problems._pictures import BrokenPictureError
+from paretomtl.problems._data.images import BrokenPictureError
 
 DOCUMENTED = (ValueError, FileNotFoundError, NewerFormatError, BrokenPictureError)
 """The only errors that a loader may raise for what is in its files; each names the file."""

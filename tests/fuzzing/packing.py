@@ -19,7 +19,7 @@ import numpy as np
 
 from fuzzing.mutations import LARGEST, VALUES, json_bytes, mutate, mutate_json
 from paretomtl._support.files import _checksum
-from paretomtl.problems._arrays import checksum
+from paretomtl.problems._data.array_file import checksum
 
 PACK = {
     "": lambda data: data,

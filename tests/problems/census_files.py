@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretomtl.problems import _census_prepared
-from paretomtl.problems._census_layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS
+from paretomtl.problems._census import files as _census_prepared
+from paretomtl.problems._census.layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS
 from problems.sources import REAL
 
 FILES = ("census-income.data", "census-income.test")

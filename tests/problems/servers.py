@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from paretomtl.problems import _download
+from paretomtl.problems._data import download as _download
 
 
 class Server(ThreadingHTTPServer):

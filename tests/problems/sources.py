@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretomtl.problems._idx import SOURCES, Source
+from paretomtl.problems._multi_mnist.idx import SOURCES, Source
 
 REAL = Path(__file__).parents[3] / "shared" / "data"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretomtl.problems._canvases import MIXES, PAPER, Mix, generate_canvases, overlap
-from paretomtl.problems._idx import SOURCES, Images, read_source
-from paretomtl.problems._prepared import PUBLISHED
+from paretomtl.problems._multi_mnist.canvases import MIXES, PAPER, Mix, generate_canvases, overlap
+from paretomtl.problems._multi_mnist.files import PUBLISHED
+from paretomtl.problems._multi_mnist.idx import SOURCES, Images, read_source
 from problems.sources import real_folder
 
 CORNERS = (

@@ -12,8 +12,8 @@ import torch
 import paretomtl as pm
 from paretomtl.experiments._task_studies import KNOWING_NOTHING
 from paretomtl.problems import MLP, PROBLEMS, Census, MixtureOfExperts, census, load_census, prepare_census
-from paretomtl.problems import _census_prepared as prepared
-from paretomtl.problems._census_layout import CATEGORIES, CENSUS, NUMBERS, UNKNOWN
+from paretomtl.problems._census import files as prepared
+from paretomtl.problems._census.layout import CATEGORIES, CENSUS, NUMBERS, UNKNOWN
 from problems.census_files import FILES, real_folder, some_records, text_of, use_small_files, write_small_files
 from problems.servers import serving
 

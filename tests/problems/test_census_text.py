@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretomtl.problems import _census_text
-from paretomtl.problems._census_layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS, UNKNOWN
-from paretomtl.problems._census_text import Records, find_text, read_records
+from paretomtl.problems._census import text as _census_text
+from paretomtl.problems._census.layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS, UNKNOWN
+from paretomtl.problems._census.text import Records, find_text, read_records
 from problems.census_files import ORDINARY, real_folder, some_records, text_of
 
 PACK: dict[str, Callable[[bytes], bytes]] = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from paretomtl.problems._download import download
-from paretomtl.problems._idx import Source, read_source
+from paretomtl.problems._data.download import download
+from paretomtl.problems._multi_mnist.idx import Source, read_source
 from problems.servers import Server, serving
 from problems.sources import small_source
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretomtl.problems._idx import SOURCES, Source, read_idx, read_source
+from paretomtl.problems._multi_mnist.idx import SOURCES, Source, read_idx, read_source
 from problems.sources import idx_bytes, real_folder, small_source
 
 IMAGES, LABELS = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"

@@ -12,9 +12,9 @@ import torch
 import paretomtl as pm
 from paretomtl.experiments._task_studies import KNOWING_NOTHING
 from paretomtl.problems import Frames, PoseNet, load_localization, prepare_localization
-from paretomtl.problems import _frame_sheets as frame_sheets
-from paretomtl.problems._apolloscape import parse_pose
-from paretomtl.problems._poses import matrices_of, matrix_of_angles, quaternions_of
+from paretomtl.problems._localization import sheets as frame_sheets
+from paretomtl.problems._localization.apolloscape import parse_pose
+from paretomtl.problems._localization.rotations import matrices_of, matrix_of_angles, quaternions_of
 from problems.pictures import picture, real_folder, some_frames, write_picture, write_road, write_sheets
 
 pytest.importorskip("PIL", reason="Pillow is not installed: pip install 'paretomtl[images]'")
@@ -258,7 +258,7 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
 @pytest.fixture
 def prepared(tmp_path: Path) -> Path:
     """A circle of 250 frames of 8 by 8 that are prepared already."""
-    from paretomtl.problems._arrays import write_arrays
+    from paretomtl.problems._data.array_file import write_arrays
 
     frames = some_frames([0] * 250, list(range(250)), size=8)
     frames = dataclasses.replace(frames, positions=frames.positions + np.array([1000.0, -2000.0, 30.0]))

@@ -11,8 +11,8 @@ import torch
 
 import paretomtl as pm
 from paretomtl.problems import PROBLEMS, LeNet, prepare_canvases
-from paretomtl.problems._canvases import MIXES
-from paretomtl.problems._image_recipes import IMAGE_RECIPES
+from paretomtl.problems._multi_mnist.canvases import MIXES
+from paretomtl.problems.recipes import IMAGE_RECIPES
 from problems.sources import use_small_sources
 
 

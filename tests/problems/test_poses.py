@@ -11,8 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from paretomtl.problems._posenet import angles, chords, pose_losses
-from paretomtl.problems._poses import (
+from paretomtl.problems._localization.rotations import (
     check_rotation,
     matrices_of,
     matrix_of_angles,
@@ -20,6 +19,7 @@ from paretomtl.problems._poses import (
     quaternions_of,
     upright,
 )
+from paretomtl.problems._networks.posenet import angles, chords, pose_losses
 
 numbers = st.floats(-1.0, 1.0)
 turns = st.floats(-math.pi, math.pi)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paretomtl.problems import _prepared, prepare_canvases
-from paretomtl.problems._canvases import MIXES
-from paretomtl.problems._prepared import canvases_file, data_folder, load_canvases
+from paretomtl.problems import prepare_canvases
+from paretomtl.problems._multi_mnist import files as _prepared
+from paretomtl.problems._multi_mnist.canvases import MIXES
+from paretomtl.problems._multi_mnist.files import canvases_file, data_folder, load_canvases
 from problems.sources import use_small_sources
 
 
@@ -67,7 +68,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, sources: Path, monkey
         file.write(b"half")
         raise OSError("full")
 
-    monkeypatch.setattr("paretomtl.problems._arrays.np.savez", fail)
+    monkeypatch.setattr("paretomtl.problems._data.array_file.np.savez", fail)
     with pytest.raises(OSError, match="full"):
         prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
     assert list((tmp_path / "cache").iterdir()) == []
@@ -179,7 +180,7 @@ def test_left_overs_of_others_go_when_they_are_old(cache: Path, sources: Path) -
 
 def test_torch_and_numpy_are_enough() -> None:
     code = (
-        "import sys, paretomtl.problems._prepared\n"
+        "import sys, paretomtl.problems._multi_mnist.files\n"
         "print([m for m in ('safetensors', 'matplotlib', 'typer', 'rich') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,8 +12,8 @@ import torch
 import paretomtl as pm
 from paretomtl.experiments._task_studies import KNOWING_NOTHING
 from paretomtl.problems import ResNet18, face_losses, load_utkface, prepare_utkface
-from paretomtl.problems import _faces as faces
-from paretomtl.problems._utkface import split_faces
+from paretomtl.problems._utkface import folder as faces
+from paretomtl.problems._utkface.problem import split_faces
 from problems.pictures import DATE, picture, real_folder, write_faces, write_picture, write_sheets
 
 pytest.importorskip("PIL", reason="Pillow is not installed: pip install 'paretomtl[images]'")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paretomtl.problems import Canvases
-from paretomtl.problems._canvases import MIXES
+from paretomtl.problems._multi_mnist.canvases import MIXES
 from paretomtl.report import draw_sheet
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'paretomtl[figures]'")

@@ -14,11 +14,11 @@ from paretomtl._support.import_path import nearest
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import clean_errors, print_json
 from paretomtl.problems import Canvases, prepare_canvases, prepare_census, prepare_localization, prepare_utkface
-from paretomtl.problems._canvases import MIXES
-from paretomtl.problems._census_prepared import PUBLISHED_CENSUS, census_file
-from paretomtl.problems._localization import SIZE, localization_file
-from paretomtl.problems._prepared import PUBLISHED, canvases_file
-from paretomtl.problems._utkface import SIDE, utkface_file
+from paretomtl.problems._census.files import PUBLISHED_CENSUS, census_file
+from paretomtl.problems._localization.problem import SIZE, localization_file
+from paretomtl.problems._multi_mnist.canvases import MIXES
+from paretomtl.problems._multi_mnist.files import PUBLISHED, canvases_file
+from paretomtl.problems._utkface.problem import SIDE, utkface_file
 from paretomtl.report import draw_sheet
 
 data = typer.Typer(help="Data sets: what is published or yours, read, verified and kept.", no_args_is_help=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from paretomtl.problems._canvases import MIXES
-from paretomtl.problems._census_prepared import census_file
-from paretomtl.problems._localization import SIZE, localization_file
-from paretomtl.problems._prepared import canvases_file
-from paretomtl.problems._utkface import SIDE, utkface_file
+from paretomtl.problems._census.files import census_file
+from paretomtl.problems._localization.problem import SIZE, localization_file
+from paretomtl.problems._multi_mnist.canvases import MIXES
+from paretomtl.problems._multi_mnist.files import canvases_file
+from paretomtl.problems._utkface.problem import SIDE, utkface_file
 
 _FILES: dict[str, Callable[[Path | None], Path]] = {
     "census": lambda folder: census_file(folder, True),

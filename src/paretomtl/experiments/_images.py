@@ -18,9 +18,9 @@ from paretomtl.experiments._store import Row
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, in_words, resolve_method
 from paretomtl.problems import LeNet, Problem, Recipe, ResNet18
-from paretomtl.problems._image_recipes import IMAGE_RECIPES, ImageRecipe, configured
-from paretomtl.problems._multi_mnist import load_problem, problem_of
-from paretomtl.problems._prepared import PUBLISHED
+from paretomtl.problems._multi_mnist.files import PUBLISHED
+from paretomtl.problems._multi_mnist.problem import load_problem, problem_of
+from paretomtl.problems.recipes import IMAGE_RECIPES, ImageRecipe, configured
 from paretomtl.training import Strategy
 from paretomtl.training._fit import fit_seeds_whole
 

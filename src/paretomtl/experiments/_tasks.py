@@ -18,11 +18,11 @@ from paretomtl.experiments._store import Row
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, in_words, resolve_method
 from paretomtl.problems import MLP, PROBLEMS, LeNet, MixtureOfExperts, PoseNet, Problem, ResNet18
-from paretomtl.problems._census import records_of
-from paretomtl.problems._image_recipes import IMAGE_RECIPES
-from paretomtl.problems._localization import poses_of
-from paretomtl.problems._multi_mnist import problem_of
-from paretomtl.problems._utkface import faces_of
+from paretomtl.problems._census.problem import records_of
+from paretomtl.problems._localization.problem import poses_of
+from paretomtl.problems._multi_mnist.problem import problem_of
+from paretomtl.problems._utkface.problem import faces_of
+from paretomtl.problems.recipes import IMAGE_RECIPES
 from paretomtl.training import Strategy
 from paretomtl.training._fit import fit_seeds_whole
 

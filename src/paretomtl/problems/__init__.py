@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 
-from paretomtl.problems._binary import area_under_curve, binary_accuracy, binary_cross_entropies
-from paretomtl.problems._canvases import Canvases
-from paretomtl.problems._census import census
-from paretomtl.problems._census_prepared import Census, load_census, prepare_census
-from paretomtl.problems._faces import Faces
-from paretomtl.problems._frames import Frames
-from paretomtl.problems._lenet import LeNet, accuracy, cross_entropies
-from paretomtl.problems._localization import load_localization, localization, prepare_localization
+from paretomtl.problems._census.files import Census, load_census, prepare_census
+from paretomtl.problems._census.problem import census
+from paretomtl.problems._localization.frames import Frames
+from paretomtl.problems._localization.problem import load_localization, localization, prepare_localization
+from paretomtl.problems._losses import area_under_curve, binary_accuracy, binary_cross_entropies
 from paretomtl.problems._multi_digits import multi_digits
-from paretomtl.problems._multi_mnist import (
+from paretomtl.problems._multi_mnist.canvases import Canvases
+from paretomtl.problems._multi_mnist.files import prepare_canvases
+from paretomtl.problems._multi_mnist.problem import (
     multi_fashion,
     multi_fashion_3,
     multi_fashion_mnist,
@@ -19,9 +18,10 @@ from paretomtl.problems._multi_mnist import (
     multi_mnist_3,
 )
 from paretomtl.problems._named import NamedProblem
-from paretomtl.problems._per_task import PerTask
-from paretomtl.problems._posenet import PoseNet, pose_losses
-from paretomtl.problems._prepared import prepare_canvases
+from paretomtl.problems._networks.lenet import LeNet, accuracy, cross_entropies
+from paretomtl.problems._networks.posenet import PoseNet, pose_losses
+from paretomtl.problems._networks.resnet import ResNet18
+from paretomtl.problems._networks.tabular import MLP, MixtureOfExperts
 from paretomtl.problems._problem import (
     Data,
     Metric,
@@ -31,11 +31,11 @@ from paretomtl.problems._problem import (
     SchedulerFactory,
 )
 from paretomtl.problems._quadratic import quadratic
-from paretomtl.problems._resnet import ResNet18
 from paretomtl.problems._synthetic import synthetic
-from paretomtl.problems._tabular import MLP, MixtureOfExperts
-from paretomtl.problems._truth import Truth
-from paretomtl.problems._utkface import face_losses, load_utkface, prepare_utkface, utkface
+from paretomtl.problems._true_front import Truth
+from paretomtl.problems._utkface.folder import Faces
+from paretomtl.problems._utkface.problem import face_losses, load_utkface, prepare_utkface, utkface
+from paretomtl.problems.per_task import PerTask
 
 PROBLEMS: dict[str, Callable[..., Problem]] = {
     "synthetic": synthetic,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from paretomtl.problems._per_task import PerTask, TaskLosses
+from paretomtl.problems.per_task import PerTask, TaskLosses
 
 if TYPE_CHECKING:
     from paretomtl.problems._problem import Problem, Recipe

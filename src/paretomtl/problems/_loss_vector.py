@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl.problems._per_task import describe
+from paretomtl.problems.per_task import describe
 
 
 def as_vector(found: Any, tasks: tuple[str, ...]) -> Tensor:

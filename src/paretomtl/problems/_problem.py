@@ -15,8 +15,8 @@ from paretomtl._support.signatures import check_factories, check_takes
 from paretomtl.methods import Method
 from paretomtl.problems._description import describe_problem
 from paretomtl.problems._loss_vector import as_vector
-from paretomtl.problems._per_task import PerTask, TaskLosses, as_split, describe, make_losses, split_batch, takes_model
-from paretomtl.problems._truth import Truth
+from paretomtl.problems._true_front import Truth
+from paretomtl.problems.per_task import PerTask, TaskLosses, as_split, describe, make_losses, split_batch, takes_model
 
 Data: TypeAlias = Tensor | Sequence[Any] | Mapping[str, Any] | Dataset[Any] | DataLoader[Any] | PerTask | Any
 """A split: tensors, arrays or tables that share their first dimension, a Dataset, a DataLoader, or these by task."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_count, check_tasks
 from paretomtl.problems._problem import Problem
-from paretomtl.problems._truth import PerDevice, Point, Truth
+from paretomtl.problems._true_front import PerDevice, Point, Truth
 
 
 def synthetic(

@@ -8,8 +8,8 @@ from pathlib import Path
 from paretomtl._support.files import whole_file
 from paretomtl._support.optional import require
 from paretomtl.problems import Canvases
-from paretomtl.problems._canvases import MIXES
-from paretomtl.problems._idx import SOURCES
+from paretomtl.problems._multi_mnist.canvases import MIXES
+from paretomtl.problems._multi_mnist.idx import SOURCES
 from paretomtl.report._style import paper_style
 
 _ROWS, _COLUMNS = 4, 6

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl.problems._per_task import TaskBatch
+from paretomtl.problems.per_task import TaskBatch
 from paretomtl.training._ranks import Ranks
 
 

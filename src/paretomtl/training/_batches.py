@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDa
 
 from paretomtl._support.random_state import order_seed, rank_seed, seed_everything
 from paretomtl.problems import Data, PerTask
-from paretomtl.problems._per_task import describe
+from paretomtl.problems.per_task import describe
 from paretomtl.training._batch import (
     Batches,
     ChangedBatchError,

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.files import load_tensors
 from paretomtl.problems import Problem
-from paretomtl.problems._per_task import TaskBatch, measure
+from paretomtl.problems.per_task import TaskBatch, measure
 from paretomtl.training._batches import (
     Batches,
     ChangedBatchError,

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.problems import Problem
-from paretomtl.problems._per_task import loss_functions
+from paretomtl.problems.per_task import loss_functions
 from paretomtl.training._batches import map_samples, map_tensors
 from paretomtl.training._global_state import global_numbers
 from paretomtl.training._models import ModelWithLosses, copy_module

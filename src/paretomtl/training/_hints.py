@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl.problems import Problem
-from paretomtl.problems._per_task import TaskLosses
+from paretomtl.problems.per_task import TaskLosses
 from paretomtl.training._batches import map_tensors
 
 _DIFFERENCES = {

@@ -22,7 +22,7 @@ from paretomtl._support.random_state import isolated_randomness, model_seed, see
 from paretomtl._support.signatures import make_scheduler
 from paretomtl.methods import in_words
 from paretomtl.problems import OptimizerFactory, Problem, Recipe, SchedulerFactory
-from paretomtl.problems._per_task import measure
+from paretomtl.problems.per_task import measure
 from paretomtl.training._batches import Batches, Resident, make_batches
 from paretomtl.training._models import make_modules
 from paretomtl.training._parameters import name_parameters

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from paretomtl._support.checks import known_finite
 from paretomtl.methods import State, Step
-from paretomtl.problems._per_task import TaskBatch
+from paretomtl.problems.per_task import TaskBatch
 from paretomtl.training._batches import Cut, samples_by_task
 from paretomtl.training._gradients import (
     Gathered,

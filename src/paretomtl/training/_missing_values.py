@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl.problems import Problem
-from paretomtl.problems._per_task import TaskBatch
+from paretomtl.problems.per_task import TaskBatch
 from paretomtl.training._batches import Batches, Resident
 
 _PROBED = 64  # samples with NaN, and as many without: enough to see what NaN does

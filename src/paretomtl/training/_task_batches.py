@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paretomtl.problems._per_task import TaskBatch
+from paretomtl.problems.per_task import TaskBatch
 from paretomtl.training._batch import Batches, Cut, count_samples
 
 _PASSES = 2**14  # epochs apart, whose orders are those of further passes of a short data set within one epoch

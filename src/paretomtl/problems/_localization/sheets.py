@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from paretomtl.problems._frames import UNSAID, Frames
-from paretomtl.problems._pictures import Size, fit_tiles
-from paretomtl.problems._poses import Floats, check_rotation, quaternions_of
-from paretomtl.problems._tables import read_table
-from paretomtl.problems._tiles import read_tiles
+from paretomtl.problems._data.csv import read_table
+from paretomtl.problems._data.images import Size, fit_tiles
+from paretomtl.problems._data.tiles import read_tiles
+from paretomtl.problems._localization.frames import UNSAID, Frames
+from paretomtl.problems._localization.rotations import Floats, check_rotation, quaternions_of
 
 TILE, GRID = (48, 64), (10, 25)  # height and width; rows and columns
 COLUMNS = ("frame", *(f"m{row}{column}" for row in range(3) for column in range(4)))

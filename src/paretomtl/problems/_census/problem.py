@@ -9,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from paretomtl.problems._binary import area_under_curve, binary_accuracy, binary_cross_entropies
-from paretomtl.problems._census_prepared import Census, load_census
-from paretomtl.problems._image_recipes import configured, warm_cosine
+from paretomtl.problems._census.files import Census, load_census
+from paretomtl.problems._losses import area_under_curve, binary_accuracy, binary_cross_entropies
+from paretomtl.problems._networks.tabular import MLP
 from paretomtl.problems._problem import Problem, Recipe
-from paretomtl.problems._tabular import MLP
+from paretomtl.problems.recipes import configured, warm_cosine
 
 TASKS = ("income", "education", "marital")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from paretomtl.problems._canvases import MIXES, POSITIONS
-from paretomtl.problems._idx import Bytes
-from paretomtl.problems._image_recipes import IMAGE_RECIPES, ImageRecipe
-from paretomtl.problems._lenet import LeNet, accuracy, cross_entropies
-from paretomtl.problems._prepared import load_canvases
+from paretomtl.problems._multi_mnist.canvases import MIXES, POSITIONS
+from paretomtl.problems._multi_mnist.files import load_canvases
+from paretomtl.problems._multi_mnist.idx import Bytes
+from paretomtl.problems._networks.lenet import LeNet, accuracy, cross_entropies
 from paretomtl.problems._problem import Problem
+from paretomtl.problems.recipes import IMAGE_RECIPES, ImageRecipe
 
 
 def multi_mnist(

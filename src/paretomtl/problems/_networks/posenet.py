@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretomtl.problems._resnet import ResNet18
+from paretomtl.problems._networks.resnet import ResNet18
 
 
 class PoseNet(nn.Module):

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretomtl._support.checks import check_count
-from paretomtl.problems._arrays import Like, read_arrays, write_arrays
-from paretomtl.problems._faces import GENDERS, OLDEST, RACES, Faces, read_faces
-from paretomtl.problems._image_recipes import residual
-from paretomtl.problems._kept import kept
-from paretomtl.problems._lenet import accuracy
-from paretomtl.problems._prepared import data_folder
+from paretomtl.problems._data.array_file import Like, read_arrays, write_arrays
+from paretomtl.problems._data.cache import kept
+from paretomtl.problems._multi_mnist.files import data_folder
+from paretomtl.problems._networks.lenet import accuracy
+from paretomtl.problems._networks.resnet import ResNet18
 from paretomtl.problems._problem import Metric, Problem
-from paretomtl.problems._resnet import ResNet18
+from paretomtl.problems._utkface.folder import GENDERS, OLDEST, RACES, Faces, read_faces
+from paretomtl.problems.recipes import residual
 
 VERSION = 1
 """Of the file."""

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretomtl._support.files import check_writable
-from paretomtl.problems._arrays import Like, checksum, read_arrays, write_arrays
-from paretomtl.problems._census_layout import CATEGORIES, CENSUS, NUMBERS, TARGETS, UNKNOWN
-from paretomtl.problems._census_text import find_text, read_records
-from paretomtl.problems._download import download
-from paretomtl.problems._kept import kept
-from paretomtl.problems._prepared import data_folder
+from paretomtl.problems._census.layout import CATEGORIES, CENSUS, NUMBERS, TARGETS, UNKNOWN
+from paretomtl.problems._census.text import find_text, read_records
+from paretomtl.problems._data.array_file import Like, checksum, read_arrays, write_arrays
+from paretomtl.problems._data.cache import kept
+from paretomtl.problems._data.download import download
+from paretomtl.problems._multi_mnist.files import data_folder
 
 VERSION = 1
 """Of the encoding and of the file; another one makes other arrays."""

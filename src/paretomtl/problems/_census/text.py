@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl.problems._census_layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS, UNKNOWN
-from paretomtl.problems._published import LARGEST_TEXT
-from paretomtl.problems._xz import open_xz
+from paretomtl.problems._census.layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS, UNKNOWN
+from paretomtl.problems._data.published import LARGEST_TEXT
+from paretomtl.problems._data.xz import open_xz
 
 _OPEN: Mapping[str, Callable[[Path], Any]] = {
     "": lambda path: path.open("rb"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from paretomtl._support.files import sweep, whole_file
 from paretomtl._support.optional import version_of
-from paretomtl.problems._published import Published
+from paretomtl.problems._data.published import Published
 
 _TRIES = 3  # at each mirror
 _PAUSE = 1.0  # seconds before the second try, twice that before the third

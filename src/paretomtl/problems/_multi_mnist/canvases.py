@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl.problems._arrays import checksum
-from paretomtl.problems._idx import Bytes, Images
+from paretomtl.problems._data.array_file import checksum
+from paretomtl.problems._multi_mnist.idx import Bytes, Images
 
 CANVAS = 36
 _SIDE = 28

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl.problems._arrays import checksum
-from paretomtl.problems._pictures import Pixels
-from paretomtl.problems._poses import Floats
+from paretomtl.problems._data.array_file import checksum
+from paretomtl.problems._data.images import Pixels
+from paretomtl.problems._localization.rotations import Floats
 
 Integers = NDArray[np.int64]
 

@@ -11,17 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from paretomtl.problems._apolloscape import LAYOUTS, layout_of, read_apolloscape
-from paretomtl.problems._arrays import Like, read_arrays, write_arrays
-from paretomtl.problems._frame_sheets import read_frame_sheets
-from paretomtl.problems._frames import NEITHER, Frames, Integers
-from paretomtl.problems._image_recipes import residual
-from paretomtl.problems._kept import kept
-from paretomtl.problems._pictures import Size, check_size
-from paretomtl.problems._posenet import PoseNet, angles, chords, distances, pose_losses
-from paretomtl.problems._poses import mean_quaternion
-from paretomtl.problems._prepared import data_folder
+from paretomtl.problems._data.array_file import Like, read_arrays, write_arrays
+from paretomtl.problems._data.cache import kept
+from paretomtl.problems._data.images import Size, check_size
+from paretomtl.problems._localization.apolloscape import LAYOUTS, layout_of, read_apolloscape
+from paretomtl.problems._localization.frames import NEITHER, Frames, Integers
+from paretomtl.problems._localization.rotations import mean_quaternion
+from paretomtl.problems._localization.sheets import read_frame_sheets
+from paretomtl.problems._multi_mnist.files import data_folder
+from paretomtl.problems._networks.posenet import PoseNet, angles, chords, distances, pose_losses
 from paretomtl.problems._problem import Metric, Problem
+from paretomtl.problems.recipes import residual
 
 VERSION = 1
 """Of the file."""

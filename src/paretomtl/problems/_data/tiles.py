@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paretomtl.problems._pictures import Pixels, Size, read_sheet
+from paretomtl.problems._data.images import Pixels, Size, read_sheet
 
 
 def read_tiles(

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl.problems._arrays import checksum
-from paretomtl.problems._pictures import BrokenPictureError, Pixels, fit_tiles, listing, pictures_in, read_picture
-from paretomtl.problems._tables import read_table
-from paretomtl.problems._tiles import read_tiles
+from paretomtl.problems._data.array_file import checksum
+from paretomtl.problems._data.csv import read_table
+from paretomtl.problems._data.images import BrokenPictureError, Pixels, fit_tiles, listing, pictures_in, read_picture
+from paretomtl.problems._data.tiles import read_tiles
 
 GENDERS = ("male", "female")
 RACES = ("White", "Black", "Asian", "Indian", "Others")

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paretomtl._support.checks import check_not_negative
-from paretomtl.problems._arrays import Like, read_arrays, write_arrays
-from paretomtl.problems._canvases import CANVAS, MIXES, Canvases, generate_canvases
-from paretomtl.problems._download import download
-from paretomtl.problems._idx import CLASSES, SOURCES, read_source
-from paretomtl.problems._kept import kept
+from paretomtl.problems._data.array_file import Like, read_arrays, write_arrays
+from paretomtl.problems._data.cache import kept
+from paretomtl.problems._data.download import download
+from paretomtl.problems._multi_mnist.canvases import CANVAS, MIXES, Canvases, generate_canvases
+from paretomtl.problems._multi_mnist.idx import CLASSES, SOURCES, read_source
 
 VERSION = 1
 """Of the recipe and of the file; another one makes other canvases."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from paretomtl.problems._frames import NEITHER, TEST, TRAIN, UNSAID, Frames
-from paretomtl.problems._pictures import BrokenPictureError, Pixels, Size, listing, pictures_in, read_picture
-from paretomtl.problems._poses import Floats, check_rotation, matrix_of_angles, quaternions_of
-from paretomtl.problems._tables import finite, read_lines
+from paretomtl.problems._data.csv import finite, read_lines
+from paretomtl.problems._data.images import BrokenPictureError, Pixels, Size, listing, pictures_in, read_picture
+from paretomtl.problems._localization.frames import NEITHER, TEST, TRAIN, UNSAID, Frames
+from paretomtl.problems._localization.rotations import Floats, check_rotation, matrix_of_angles, quaternions_of
 
 LAYOUTS = (("image", "pose"), ("ColorImage", "Pose"))
 """The folders of images and of poses, by what they are called in the samples and in the scenes."""

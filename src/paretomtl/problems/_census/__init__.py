@@ -1,0 +1,1 @@
+"""Census-Income (KDD): the problem, the published text, the prepared file."""

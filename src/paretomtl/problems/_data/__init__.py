@@ -1,0 +1,1 @@
+"""Files of data sets: downloads, prepared arrays, images, tables."""

@@ -1,0 +1,1 @@
+"""Camera localization on ApolloScape: position and rotation."""

@@ -1,0 +1,1 @@
+"""MultiMNIST and its kin: two or three images on one canvas."""

@@ -1,0 +1,1 @@
+"""Networks of the built-in problems."""

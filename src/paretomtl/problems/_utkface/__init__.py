@@ -1,0 +1,1 @@
+"""UTKFace: gender, race and age of faces."""

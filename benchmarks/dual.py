@@ -21,11 +21,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
 from models import cases
+from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.plan import Plan
+from paretomtl.engine.step import train_step
 from paretomtl.experiments import Row, environment, save_rows
 from paretomtl.methods import Step, slice_state
-from paretomtl.training._models import make_modules
-from paretomtl.training._step import train_step
-from paretomtl.training._strategies import Plan
 from timing import take_turns
 
 TASKS, COUNTS = (2, 3, 4, 6, 10), (5, 25, 100)

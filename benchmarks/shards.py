@@ -27,11 +27,11 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
+from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.plan import Plan
+from paretomtl.engine.step import Group, train_step
 from paretomtl.experiments import Row, environment, save_rows
 from paretomtl.problems import LeNet, cross_entropies
-from paretomtl.training._models import make_modules
-from paretomtl.training._step import Group, train_step
-from paretomtl.training._strategies import Plan
 from timing import take_turns
 
 ROUNDS, CORES = 15, os.cpu_count() or 1

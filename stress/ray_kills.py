@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
 from paretomtl.experiments import Row, environment, save_rows
+from paretomtl.runs.folder import RunFolder
 from paretomtl.training import read_log
-from paretomtl.training._run import RunFolder
 from training.networks import sgd
 from training.test_shards import assert_same
 from training.workers import slow

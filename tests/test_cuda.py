@@ -107,7 +107,7 @@ def test_a_solve_can_be_captured_and_replayed() -> None:
 
 @pytest.mark.parametrize("method", ["pareto-mtl", "linear"])
 def test_training_steps_do_not_wait(method: str) -> None:
-    from paretomtl.training import _workers
+    from paretomtl.engine.runners import threads as _workers
 
     waited: list[bool] = []
     original = _workers.train_step

@@ -12,13 +12,15 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from paretomtl._support import cuda as _cuda
+from paretomtl.engine import plan as _strategies
+from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.history import Trace
+from paretomtl.engine.kernels import stacked_layers as _layers
+from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.plan import Plan
+from paretomtl.engine.runners.runners import Graphed
 from paretomtl.problems import LeNet, cross_entropies
-from paretomtl.training import _execution, _layers, _strategies
-from paretomtl.training._batches import Resident, make_batches
-from paretomtl.training._models import make_modules
-from paretomtl.training._runners import Graphed
-from paretomtl.training._strategies import Plan
-from paretomtl.training._trace import Trace
+from paretomtl.training import _execution
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

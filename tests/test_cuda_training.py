@@ -12,15 +12,15 @@ import torch
 
 import paretomtl as pm
 from paretomtl._support import cuda as _cuda
-from paretomtl.training import _trials
-from paretomtl.training._batches import Resident, make_batches
-from paretomtl.training._gradients import task_gradients
-from paretomtl.training._models import Stack, make_modules
-from paretomtl.training._runners import Graphed
-from paretomtl.training._settings import own_modes
-from paretomtl.training._step import Group
-from paretomtl.training._strategies import Plan
-from paretomtl.training._trace import Trace
+from paretomtl.engine.autotune import trials as _trials
+from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.gradients import task_gradients
+from paretomtl.engine.history import Trace
+from paretomtl.engine.models.models import Stack, make_modules
+from paretomtl.engine.plan import Plan
+from paretomtl.engine.runners.runners import Graphed
+from paretomtl.engine.step import Group
+from paretomtl.training.settings import own_modes
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -68,7 +68,7 @@ def test_strategies_and_devices_agree(scope: dict[str, object], method: str) -> 
 
 
 def test_steps_on_batches_do_not_wait() -> None:
-    from paretomtl.training import _workers
+    from paretomtl.engine.runners import threads as _workers
 
     original = _workers.train_step
     steps: list[int] = []

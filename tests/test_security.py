@@ -30,8 +30,8 @@ from paretomtl.problems._data import download as _download
 from paretomtl.problems._data import published as _published
 from paretomtl.problems._data.array_file import read_arrays, write_arrays
 from paretomtl.problems._multi_mnist.idx import read_idx
+from paretomtl.runs.manifest import read_manifest
 from paretomtl.training import examine
-from paretomtl.training._manifest import read_manifest
 from problems.servers import serving
 from training.networks import fit, problem
 

@@ -176,7 +176,7 @@ def test_a_front_that_could_not_be_stored_has_its_code(here: Path, monkeypatch: 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("paretomtl.training._run.write_front", full)
+    monkeypatch.setattr("paretomtl.runs.folder.write_front", full)
     monkeypatch.setattr("paretomtl.front.write_front", full)
     with pytest.warns(UserWarning, match="the front cannot be stored in 'full/front'.*Nor can it be stored elsewhere"):
         text = run("--out", "full", code=5)

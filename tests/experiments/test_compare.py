@@ -23,7 +23,7 @@ from paretomtl.experiments import (
     verdict,
 )
 from paretomtl.experiments._compare_runs import train_whole
-from paretomtl.training._ray_worker import Failure
+from paretomtl.training.shards.ray.worker import Failure
 
 
 def row(method: str, losses: Any, seed: int = 0, **fields: Any) -> dict[str, Any]:

@@ -221,7 +221,7 @@ def test_progress_is_of_all_cells(tmp_path: Path, capsys: Any, monkeypatch: pyte
     both = study(Counted("a", log), Counted("b", log))
     run_study("s", both, tmp_path, only="a", progress="plain")
     rewrite(tmp_path / "s.json", lambda rows: [{**rows[0], "seconds": 75.0}, {**rows[1], "hardware": "other"}])
-    monkeypatch.setattr("paretomtl.training._study_progress.PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("paretomtl.training.progress.study.PLAIN_SECONDS", 0.0)
     run_study("s", both, tmp_path, progress="plain")
     assert capsys.readouterr().err == "cell 2 of 2 (b), 0:00 gone, 1:15 left\n"
     with pytest.raises(ValueError, match="'progress' must be one of"):

@@ -25,9 +25,9 @@ from paretomtl.cli._show import summary
 from paretomtl.experiments import load_rows, save_rows
 from paretomtl.front.export import export_weights
 from paretomtl.report.page._live import LiveRun
-from paretomtl.training._doctor import examine
-from paretomtl.training._manifest import read_manifest
-from paretomtl.training._run import RunFolder, read_log
+from paretomtl.runs.doctor import examine
+from paretomtl.runs.folder import RunFolder, read_log
+from paretomtl.runs.manifest import read_manifest
 
 
 def _front() -> pm.Front:

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import paretomtl as pm
 from paretomtl.report.page import view_of
 from paretomtl.report.page._live import LiveRun, check_folder
-from paretomtl.report.page._log import Curves, LogTail
+from paretomtl.runs.log_tail import Curves, LogTail
+from paretomtl.runs.process import this_process
 from paretomtl.training import is_running
-from paretomtl.training._process import this_process
 from report.runs import training, wait_for
 
 SGD = lambda parameters: torch.optim.SGD(parameters, lr=0.1)  # noqa: E731

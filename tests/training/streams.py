@@ -11,12 +11,14 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
+from paretomtl.engine.autotune import streams as _apart
+from paretomtl.engine.autotune import trials as _trials
+from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.plan import Plan
+from paretomtl.engine.runners import runners as _runners
+from paretomtl.engine.runners.runners import Runner
+from paretomtl.engine.step import Group
 from paretomtl.problems import cross_entropies
-from paretomtl.training import _apart, _runners, _trials
-from paretomtl.training._batches import Resident, make_batches
-from paretomtl.training._runners import Runner
-from paretomtl.training._step import Group
-from paretomtl.training._strategies import Plan
 from training.networks import sgd
 
 CPU = torch.device("cpu")

@@ -12,14 +12,16 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from paretomtl._support.files import read_json
-from paretomtl.training import _apart, _gradients, _strategies
-from paretomtl.training._apart import Apart, has_wide_convolutions
-from paretomtl.training._batches import Resident, make_batches
-from paretomtl.training._models import Single
-from paretomtl.training._runners import Graphed, Launched
-from paretomtl.training._strategies import Choice, Plan
-from paretomtl.training._trace import Trace
-from paretomtl.training._trials import Captured
+from paretomtl.engine import gradients as _gradients
+from paretomtl.engine import plan as _strategies
+from paretomtl.engine.autotune import streams as _apart
+from paretomtl.engine.autotune.streams import Apart, has_wide_convolutions
+from paretomtl.engine.autotune.trials import Captured
+from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.history import Trace
+from paretomtl.engine.models.models import Single
+from paretomtl.engine.plan import Choice, Plan
+from paretomtl.engine.runners.runners import Graphed, Launched
 from training.networks import fit, problem
 from training.streams import (  # noqa: F401
     CPU,

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.files import pack, read_tensors, unpack, write_tensors
-from paretomtl.training import _gradients, _trials
-from paretomtl.training._runners import Graphed
-from paretomtl.training._step import Group
-from paretomtl.training._trace import Trace
+from paretomtl.engine import gradients as _gradients
+from paretomtl.engine.autotune import trials as _trials
+from paretomtl.engine.history import Trace
+from paretomtl.engine.runners.runners import Graphed
+from paretomtl.engine.step import Group
 from training.networks import sgd
 from training.streams import CPU, Net, adam, batches, planned, pretended, run, values  # noqa: F401
 

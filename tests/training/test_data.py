@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 import paretomtl as pm
+from paretomtl.engine.data.batches import make_batches
 from paretomtl.methods import METHODS
 from paretomtl.problems import cross_entropies
-from paretomtl.training._batches import make_batches
 from training.networks import MLP, accuracy, classes, fit, problem
 
 X, Y = classes()

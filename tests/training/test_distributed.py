@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 import paretomtl as pm
 from paretomtl.cli._app import app
-from paretomtl.training._batches import Shares
-from paretomtl.training._ranks import Ranks, _decoded, _encoded
+from paretomtl.engine.data.batches import Shares
+from paretomtl.engine.processes import Ranks, _decoded, _encoded
 from training.networks import MLP, fit, problem
 from training.two_processes import CHECKS
 

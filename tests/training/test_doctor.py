@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from paretomtl.cli._app import app
+from paretomtl.runs.doctor import worst
+from paretomtl.runs.manifest import sha256_of
 from paretomtl.training import examine, mend
-from paretomtl.training._doctor import worst
-from paretomtl.training._manifest import sha256_of
 from training.networks import fit, problem
 from training.test_resume import assert_equal
 

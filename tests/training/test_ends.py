@@ -13,9 +13,9 @@ import torch
 from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
 
 import paretomtl as pm
+from paretomtl.runs.doctor import worst
 from paretomtl.training import SerialExecutor, examine, read_log
-from paretomtl.training._course import Course
-from paretomtl.training._doctor import worst
+from paretomtl.training._run import Course
 from training import networks
 from training.networks import Normed, classes, problem
 from training.test_resume import assert_equal
@@ -162,7 +162,7 @@ class Failing:
 def test_a_listener_that_fails_loses_nothing(
     where: str, epochs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paretomtl.training._course._TICK_SECONDS", 0.0)
+    monkeypatch.setattr("paretomtl.training._run._TICK_SECONDS", 0.0)
     for out in (None, tmp_path):
         with pytest.raises(Pruned) as caught:
             fit(callbacks=[Failing(where)], out=out)
@@ -217,7 +217,7 @@ def test_a_kill_before_the_configuration_is_written_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = fit(epochs=2, out=tmp_path)
-    monkeypatch.setattr("paretomtl.training._run.RunFolder.begin", lambda *_: sys.exit())
+    monkeypatch.setattr("paretomtl.runs.folder.RunFolder.begin", lambda *_: sys.exit())
     with pytest.raises(SystemExit):
         fit(epochs=3, out=tmp_path, resume=True)
     monkeypatch.undo()
@@ -252,12 +252,12 @@ def test_a_planned_schedule_is_moved_to_the_present_step_of_its_new_plan(
     recipe = pm.Recipe(optimizer=noted, scheduler=CosineAnnealingLR, schedule=schedule)
     of, options = small(recipe=recipe), {"preferences": 1, "optimizer": None, "out": tmp_path}
     if not saved:
-        monkeypatch.setattr("paretomtl.training._course.Course._state", without_plan)
+        monkeypatch.setattr("paretomtl.training._run.Course._state", without_plan)
     fit(of, epochs=2, **options)
     monkeypatch.undo()
     planned = "the schedule was planned for 2 epochs, and goes on as planned for 4"
     if not saved:
-        monkeypatch.setattr("paretomtl.training._course.Course._save", lambda self: None)
+        monkeypatch.setattr("paretomtl.training._run.Course._save", lambda self: None)
     with pytest.warns(UserWarning, match=planned):
         left(3, of=of, epochs=4, resume=True, **options)
     monkeypatch.undo()
@@ -379,7 +379,7 @@ def test_a_run_in_shards_is_trained_longer(tmp_path: Path) -> None:
 
 
 def test_a_callback_stops_shards_and_its_error_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretomtl.training._shard_work._TELL_SECONDS", 0.0)
+    monkeypatch.setattr("paretomtl.training.shards.task._TELL_SECONDS", 0.0)
     parts: dict[str, Any] = {"out": tmp_path, "executor": SerialExecutor(1)}
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import paretomtl as pm
-from paretomtl.training._findings import Result, find, in_one
+from paretomtl.training.results.findings import Result, find, in_one
 from training.networks import classes, fit, problem
 
 ROWS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=torch.float64)

@@ -13,7 +13,7 @@ from torch import nn
 
 import paretomtl as pm
 from paretomtl.training import SerialExecutor
-from paretomtl.training._first_losses import UNITS_WARNING
+from paretomtl.training.preflight.loss_units import UNITS_WARNING
 
 UNIT = 4_000.0
 

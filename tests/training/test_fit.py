@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from paretomtl.core import dominates
+from paretomtl.engine.plan import ELEMENTWISE
 from paretomtl.methods import METHODS, Method
 from paretomtl.problems import OptimizerFactory
-from paretomtl.training._strategies import ELEMENTWISE
 
 SYNTHETIC = pm.problems.synthetic()
 

@@ -17,10 +17,10 @@ import paretomtl as pm
 from paretomtl._support.files import read_record, write_record
 from paretomtl.cli._app import app
 from paretomtl.report.page._live import LiveRun
+from paretomtl.runs.doctor import worst
+from paretomtl.runs.folder import FORMAT, RunFolder
 from paretomtl.training import examine, mend, read_log
-from paretomtl.training._doctor import worst
-from paretomtl.training._run import FORMAT, RunFolder
-from paretomtl.training._shard_work import put_files, take_files
+from paretomtl.training.shards.task import put_files, take_files
 from training.networks import fit, problem
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}

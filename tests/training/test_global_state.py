@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import host_randomness, isolated_randomness
-from paretomtl.training._global_state import global_numbers, numbers_outside
+from paretomtl.engine.global_state import global_numbers, numbers_outside
 
 RATE = 0.5
 TABLE: dict[str, Any] = {"rate": 1.0, "name": "x"}

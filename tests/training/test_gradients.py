@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
-from paretomtl.training._gradients import combine, gramian, task_gradients
-from paretomtl.training._models import Stack, make_modules
+from paretomtl.engine.gradients import combine, gramian, task_gradients
+from paretomtl.engine.models.models import Stack, make_modules
 
 
 class Net(nn.Module):

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 import paretomtl as pm
 from paretomtl.problems import cross_entropies
-from paretomtl.training._identity import identify_problem
+from paretomtl.training.fingerprint import identify_problem
 from training.networks import MLP, accuracy, classes, fit, problem
 
 X, Y = classes(200)

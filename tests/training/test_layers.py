@@ -13,8 +13,8 @@ from torch.func import vmap
 from torch.nn import functional
 
 from emulate import emulate, needs_compiler
-from paretomtl.training import _layers
-from paretomtl.training._layers import StackedLayers
+from paretomtl.engine.kernels import stacked_layers as _layers
+from paretomtl.engine.kernels.stacked_layers import StackedLayers
 
 pytestmark = needs_compiler
 

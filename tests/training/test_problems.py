@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import paretomtl as pm
+from paretomtl.engine.data.batches import count_samples
 from paretomtl.problems import cross_entropies
-from paretomtl.training._batches import count_samples
 from training.networks import MLP, accuracy, classes, fit, problem, sgd
 
 X, Y = classes()

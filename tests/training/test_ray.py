@@ -16,8 +16,8 @@ import pytest
 import paretomtl as pm
 from paretomtl.problems import NamedProblem
 from paretomtl.training import Report, read_log
-from paretomtl.training import _ray as on_ray
-from paretomtl.training._shard_work import Order
+from paretomtl.training.shards.ray import executor as on_ray
+from paretomtl.training.shards.task import Order
 from training.networks import classes, fit, problem, sgd
 from training.test_shards import assert_same
 from training.workers import Dying, Failing, slow, unsendable
@@ -70,7 +70,9 @@ def test_a_killed_worker_is_replaced_and_nothing_is_trained_twice(tmp_path: Path
 
 @pytest.mark.usefixtures("cluster")
 def test_workers_that_do_not_see_the_folder_send_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretomtl.training._shards.Order", lambda part, folder, word: Order(part, folder, "another"))
+    monkeypatch.setattr(
+        "paretomtl.training.shards.run.Order", lambda part, folder, word: Order(part, folder, "another")
+    )
     made = slow(0.05, tmp_path / "counted", {40})
     front = train(made, out=tmp_path / "run", executor=pm.RayExecutor(shard_size=2))
     assert_same(front, train(slow()))
@@ -177,7 +179,7 @@ def test_addresses_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_cluster_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "RuntimeError: Version mismatch: The cluster was started with:\n    Ray: 1.0.0\n    Python: 3.8.0\nno"
     probe = f"import sys; sys.stderr.write({said!r}); sys.exit(1)"
-    monkeypatch.setattr("paretomtl.training._ray_cluster._PROBE", probe)
+    monkeypatch.setattr("paretomtl.training.shards.ray.cluster._PROBE", probe)
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     with pytest.raises(ValueError, match=r"with the same Ray and Python. .*Ray: 1.0.0 Python: 3.8.0"):
         train(problem(), executor=pm.RayExecutor("auto"))

@@ -299,7 +299,7 @@ def test_a_disk_that_fills_up_costs_no_training(tmp_path: Path, monkeypatch: pyt
             raise OSError(errno.ENOSPC, "No space left on device")
         return original(*arguments)
 
-    monkeypatch.setattr("paretomtl.training._run.write_tensors", fills_up)
+    monkeypatch.setattr("paretomtl.runs.folder.write_tensors", fills_up)
     monkeypatch.setattr("paretomtl.front.storage.write_tensors", fills_up)
     with pytest.warns(UserWarning, match=r"No space left") as said:
         front = fit(problem(), out=tmp_path, strategy="sequential", checkpoint_seconds=0.0)
@@ -336,7 +336,7 @@ def test_an_error_while_the_front_is_made_spoils_no_checkpoint(tmp_path: Path, m
     def fail(*arguments: Any) -> Any:
         raise Crash
 
-    monkeypatch.setattr("paretomtl.training._course.Stage.of", fail)
+    monkeypatch.setattr("paretomtl.training._run.Stage.of", fail)
     with pytest.raises(Crash):
         fit(problem(train=Samples(265, lambda: os.kill(os.getpid(), signal.SIGINT)), val=val), **options)
     monkeypatch.undo()

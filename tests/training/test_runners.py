@@ -11,14 +11,15 @@ import pytest
 import torch
 
 import paretomtl as pm
+from paretomtl.engine import gradients as _gradients
+from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.gradients import Gathered, combine, gramian
+from paretomtl.engine.history import Table, Trace
+from paretomtl.engine.models import models as _models
+from paretomtl.engine.models.models import Stack, make_modules
+from paretomtl.engine.step import Group, Taken
 from paretomtl.methods import Method, Step
-from paretomtl.training import _gradients, _models
-from paretomtl.training._batches import Resident, make_batches
-from paretomtl.training._gradients import Gathered, combine, gramian
-from paretomtl.training._models import Stack, make_modules
-from paretomtl.training._settings import own_modes
-from paretomtl.training._step import Group, Taken
-from paretomtl.training._trace import Table, Trace
+from paretomtl.training.settings import own_modes
 
 CPU = torch.device("cpu")
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import paretomtl as pm
 from paretomtl.methods import METHODS
+from paretomtl.runs.doctor import examine, mend, worst
 from paretomtl.training import Jobs, Report, Room, SerialExecutor, read_log
-from paretomtl.training._doctor import examine, mend, worst
-from paretomtl.training._shard_work import put_files, take_files
+from paretomtl.training.shards.task import put_files, take_files
 from training.networks import MLP, Normed, classes, fit, problem
 from training.test_resume import assert_equal
 
@@ -24,7 +24,7 @@ VAL = classes(50, seed=1)
 
 @pytest.fixture(autouse=True)
 def _told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretomtl.training._shard_work._TELL_SECONDS", 0.0)
+    monkeypatch.setattr("paretomtl.training.shards.task._TELL_SECONDS", 0.0)
 
 
 def train(**options: Any) -> pm.Front:
@@ -188,7 +188,7 @@ def test_shards_are_as_many_as_there_is_room_for(tmp_path: Path) -> None:
 
 def test_long_runs_one_after_another_are_cut_finer(monkeypatch: pytest.MonkeyPatch) -> None:
     for least, count in ((1e-9, 8), (1e9, 2)):
-        monkeypatch.setattr("paretomtl.training._shards._LEAST_SECONDS", least)
+        monkeypatch.setattr("paretomtl.training.shards.run._LEAST_SECONDS", least)
         front = train(preferences=8, epochs=1, executor=_Sized(2))
         assert front.strategy.startswith(f"{count} shards; ")
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
+from paretomtl.engine import plan as _strategies
 from paretomtl.methods import METHODS
-from paretomtl.training import _strategies
 from training.networks import MLP, Dropped, Normed, accuracy, classes, fit, lenet_problem, problem
 
 

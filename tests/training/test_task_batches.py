@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import paretomtl as pm
+from paretomtl.engine.data.batches import Batches, make_batches
 from paretomtl.problems import PerTask
-from paretomtl.training._batches import Batches, make_batches
-from paretomtl.training._course import Course
-from paretomtl.training._identity import fingerprint, identify_problem
+from paretomtl.training._run import Course
+from paretomtl.training.fingerprint import fingerprint, identify_problem
 
 TASKS = ["age", "sex"]
 mse, entropy = nn.functional.mse_loss, nn.functional.cross_entropy

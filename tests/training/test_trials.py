@@ -12,12 +12,12 @@ from torch import Tensor
 
 import paretomtl as pm
 from paretomtl._support.files import read_record, write_record
-from paretomtl.training._batches import make_batches
-from paretomtl.training._runners import Launched
-from paretomtl.training._step import Group, train_step
-from paretomtl.training._strategies import Plan, equal_parts
-from paretomtl.training._trace import Trace
-from paretomtl.training._trials import _changes_more_than_rates, _numbers, try_capture
+from paretomtl.engine.autotune.trials import _changes_more_than_rates, _numbers, try_capture
+from paretomtl.engine.data.batches import make_batches
+from paretomtl.engine.history import Trace
+from paretomtl.engine.plan import Plan, equal_parts
+from paretomtl.engine.runners.runners import Launched
+from paretomtl.engine.step import Group, train_step
 
 CPU = torch.device("cpu")
 X = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))

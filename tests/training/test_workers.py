@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from paretomtl._support.files import read_json
+from paretomtl.engine import plan as _strategies
+from paretomtl.engine.runners.threads import Side, Workers, share_of
 from paretomtl.problems import cross_entropies
-from paretomtl.training import _strategies
-from paretomtl.training._workers import Side, Workers, share_of
 from training.networks import MLP, Dropped, Normed, fit, lenet_problem, problem
 
 
@@ -157,7 +157,7 @@ def test_auto_takes_the_fastest(
 
 def test_auto_measures_long_steps_and_leaves_short_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "side by side" not in fit().strategy
-    monkeypatch.setattr("paretomtl.training._workers._SHORT", 0.0)
+    monkeypatch.setattr("paretomtl.engine.runners.threads._SHORT", 0.0)
     with threads(2):
         assert "ms with 2 models side by side" in fit().strategy
         assert "side by side" not in fit(workers=1).strategy

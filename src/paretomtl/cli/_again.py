@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import typer
 from typer.core import TyperCommand
 
-from paretomtl.training._ranks import started_beside_others
-from paretomtl.training._stopped import Way, way_on
+from paretomtl.engine.processes import started_beside_others
+from paretomtl.training.stop_notes import Way, way_on
 
 _asked: list[str] = []
 _MORE: dict[Way, tuple[str, ...]] = {"resume": ("--resume",), "again": (), "with folder": ("--out", "FOLDER")}

@@ -23,7 +23,7 @@ from paretomtl.cli._run import run
 from paretomtl.cli._select import select
 from paretomtl.cli._show import show
 from paretomtl.cli._watch import watch
-from paretomtl.training._ranks import started_beside_others
+from paretomtl.engine.processes import started_beside_others
 
 app = typer.Typer(
     name="paretomtl",

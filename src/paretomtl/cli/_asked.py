@@ -30,13 +30,13 @@ from paretomtl.cli._common import (
 )
 from paretomtl.cli._show import quality_lines, ranked_words, summary
 from paretomtl.cli._tables import print_front
+from paretomtl.engine.processes import leads
 from paretomtl.front import Front
 from paretomtl.front.storage import is_stored
 from paretomtl.methods import Method
 from paretomtl.methods.registry import name_in_tables
 from paretomtl.problems import PROBLEMS, Problem
 from paretomtl.training import Executor, fit
-from paretomtl.training._ranks import leads
 
 _FILE = "asked.json"
 _LARGEST = 2**63

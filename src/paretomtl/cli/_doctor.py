@@ -7,7 +7,7 @@ from rich.text import Text
 
 from paretomtl._support.terminal import escaped, text_console
 from paretomtl.cli._common import LOST, MENDABLE, RunArgument, clean_errors, print_json
-from paretomtl.training._doctor import examine, mend, worst
+from paretomtl.runs.doctor import examine, mend, worst
 
 _STYLES = {"sound": "green", "note": "dim", "mendable": "yellow", "lost": "red"}
 _CODES = {"sound": 0, "note": 0, "mendable": MENDABLE, "lost": LOST}

@@ -15,11 +15,11 @@ from paretomtl._support.terminal import text_console
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import find_problem, problem_in_python
 from paretomtl.cli._trust import needs_trust, refusal
+from paretomtl.engine.data.batches import make_batches
 from paretomtl.front import Front
 from paretomtl.front.export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl.problems import Problem
-from paretomtl.training._batches import make_batches
-from paretomtl.training._run import FORMAT
+from paretomtl.runs.folder import FORMAT
 
 _SAMPLES = 2, 3  # of what a model is traced with, and of what it is tried with
 

@@ -24,10 +24,10 @@ from paretomtl.methods.probe import Measure, Plain
 from paretomtl.problems import OptimizerFactory, Problem
 from paretomtl.training import Strategy
 from paretomtl.training._fit import fit_seeds_whole
-from paretomtl.training._progress import ProgressStyle
-from paretomtl.training._stopped import note_kept
-from paretomtl.training._study_progress import StudyProgress
-from paretomtl.training._time_left import Tally
+from paretomtl.training.progress.progress import ProgressStyle
+from paretomtl.training.progress.study import StudyProgress
+from paretomtl.training.progress.time_left import Tally
+from paretomtl.training.stop_notes import note_kept
 
 _STEPS = 1000  # for a problem without data, whose epochs are single steps
 _EPOCHS = 5  # for a problem without a recipe

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.random_state import model_seed
+from paretomtl.engine.device import find_device
+from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.processes import Ranks
 from paretomtl.front import Front
 from paretomtl.problems import Problem
-from paretomtl.training._device import find_device
-from paretomtl.training._models import make_modules
-from paretomtl.training._ranks import Ranks
 
 
 def untrained_losses(

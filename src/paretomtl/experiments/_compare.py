@@ -29,11 +29,11 @@ from paretomtl.methods import Method
 from paretomtl.methods.definition import describe_definition
 from paretomtl.problems import Problem
 from paretomtl.training import Executor, SerialExecutor
-from paretomtl.training._identity import differing_start, identify_problem
-from paretomtl.training._progress import ProgressStyle, choose_style
-from paretomtl.training._settings import check_problem
-from paretomtl.training._study_progress import StudyProgress
-from paretomtl.training._time_left import Tally
+from paretomtl.training.fingerprint import differing_start, identify_problem
+from paretomtl.training.progress.progress import ProgressStyle, choose_style
+from paretomtl.training.progress.study import StudyProgress
+from paretomtl.training.progress.time_left import Tally
+from paretomtl.training.settings import check_problem
 
 RESULTS = "compare.json"
 

@@ -12,10 +12,10 @@ from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import NamedProblem, Problem
 from paretomtl.training import Executor, Jobs, Link, Room, fit
-from paretomtl.training._first_losses import UNITS_WARNING
-from paretomtl.training._progress import is_part_of_study, quiet_elsewhere
-from paretomtl.training._ray_worker import Failure, failure
-from paretomtl.training._study_progress import StudyProgress
+from paretomtl.training.preflight.loss_units import UNITS_WARNING
+from paretomtl.training.progress.progress import is_part_of_study, quiet_elsewhere
+from paretomtl.training.progress.study import StudyProgress
+from paretomtl.training.shards.ray.worker import Failure, failure
 
 
 class Runs(Jobs):

@@ -18,10 +18,10 @@ from paretomtl.experiments._indicators import fill_indicators
 from paretomtl.experiments._store import Row, environment, load_rows, seconds_here, update_rows
 from paretomtl.experiments._study import Cell, Size, Study
 from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor
-from paretomtl.training._first_losses import UNITS_WARNING
-from paretomtl.training._progress import ProgressStyle, quiet_elsewhere
-from paretomtl.training._study_progress import StudyProgress
-from paretomtl.training._time_left import Tally
+from paretomtl.training.preflight.loss_units import UNITS_WARNING
+from paretomtl.training.progress.progress import ProgressStyle, quiet_elsewhere
+from paretomtl.training.progress.study import StudyProgress
+from paretomtl.training.progress.time_left import Tally
 
 _SHOWN = 5  # how many rows a message names
 _REMEDY = "--again trains them anew, and keeps the old rows in a file of their own."

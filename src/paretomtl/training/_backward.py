@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import check_floating, may_ask
-from paretomtl.methods import Weigher
-from paretomtl.training._gradients import (
+from paretomtl.engine.accumulate import Sums, scale_rows, sum_rows
+from paretomtl.engine.gradients import (
     TaskGradients,
     before_stack,
     gramian,
@@ -18,9 +18,9 @@ from paretomtl.training._gradients import (
     task_gradients,
     weigh_rows,
 )
-from paretomtl.training._modules import check_hooks
-from paretomtl.training._ranks import Processes, check_processes, is_sharded, joined
-from paretomtl.training._sums import Sums, scale_rows, sum_rows
+from paretomtl.engine.models.module_checks import check_hooks
+from paretomtl.engine.processes import Processes, check_processes, is_sharded, joined
+from paretomtl.methods import Weigher
 
 
 def backward(

@@ -9,16 +9,16 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
-from paretomtl.training._batches import Batches, Resident
-from paretomtl.training._evaluate import Scores, evaluate
-from paretomtl.training._fallback import Fallback, attempt, take_apart
-from paretomtl.training._first_losses import FirstLosses, initial_state
-from paretomtl.training._runners import Graphed, Launched, Runner
-from paretomtl.training._settings import Settings
-from paretomtl.training._strategies import Choice, Plan, choose
-from paretomtl.training._trace import Trace
-from paretomtl.training._undo import undone_on_failure
-from paretomtl.training._untrained import checked_untrained, measure_untrained
+from paretomtl.engine.data.batches import Batches, Resident
+from paretomtl.engine.evaluate import Scores, evaluate
+from paretomtl.engine.fallback import Fallback, attempt, take_apart
+from paretomtl.engine.history import Trace
+from paretomtl.engine.plan import Choice, Plan, choose
+from paretomtl.engine.rollback import undone_on_failure
+from paretomtl.engine.runners.runners import Graphed, Launched, Runner
+from paretomtl.training.preflight.loss_units import FirstLosses, initial_state
+from paretomtl.training.results.untrained import checked_untrained, measure_untrained
+from paretomtl.training.settings import Settings
 
 
 class Execution:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from paretomtl.training._identity import describe_schedule
+from paretomtl.training.fingerprint import describe_schedule
 
 if TYPE_CHECKING:
-    from paretomtl.training._settings import Settings
-    from paretomtl.training._step import Group
+    from paretomtl.engine.step import Group
+    from paretomtl.training.settings import Settings
 
 FIRST = "first_epochs"
 """In a configuration: the epochs that a run was begun with, where it was asked for more since."""

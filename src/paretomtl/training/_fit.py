@@ -12,18 +12,18 @@ from torch import Tensor
 from paretomtl._support.checks import check_flag, is_number
 from paretomtl._support.paths import as_path
 from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl.engine.plan import Strategy
+from paretomtl.engine.processes import Processes
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
-from paretomtl.training._course import Course
-from paretomtl.training._ends import close_all
-from paretomtl.training._executors import Executor, SerialExecutor
-from paretomtl.training._progress import Callback, ProgressStyle, check_callbacks, make_progress
-from paretomtl.training._ranks import Processes
-from paretomtl.training._run import RunFolder
-from paretomtl.training._settings import Settings, make_settings, own_modes
-from paretomtl.training._shards import is_sharded, train_in_shards
-from paretomtl.training._strategies import Strategy
+from paretomtl.runs.folder import RunFolder
+from paretomtl.training._run import Course
+from paretomtl.training._stopping import close_all
+from paretomtl.training.progress.progress import Callback, ProgressStyle, check_callbacks, make_progress
+from paretomtl.training.settings import Settings, make_settings, own_modes
+from paretomtl.training.shards.executor import Executor, SerialExecutor
+from paretomtl.training.shards.run import is_sharded, train_in_shards
 
 
 def fit(

@@ -15,14 +15,14 @@ from paretomtl._support.checks import check_count
 from paretomtl._support.files import load_tensors
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl._support.version import made_by
+from paretomtl.engine.data.batches import Batches, first_part, make_batches
+from paretomtl.engine.device import find_device
+from paretomtl.engine.evaluate import Scores, evaluate
+from paretomtl.engine.models.models import Models, Single, copy_module, named_tensors
+from paretomtl.engine.processes import Ranks, is_sharded
 from paretomtl.front.fields import MOST, SPLITS
 from paretomtl.problems import Problem
-from paretomtl.training._batches import Batches, first_part, make_batches
-from paretomtl.training._device import find_device
-from paretomtl.training._evaluate import Scores, evaluate
-from paretomtl.training._models import Models, Single, copy_module, named_tensors
-from paretomtl.training._ranks import Ranks, is_sharded
-from paretomtl.training._settings import own_modes
+from paretomtl.training.settings import own_modes
 
 
 @dataclass(frozen=True)

@@ -1,406 +1,314 @@
-"""A run's folder: what was asked for, a log, checkpoints that are whole or absent, and the front."""
+"""The course of a run: where it stands, what it remembers, and how it ends."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import tempfile
+import contextlib
+import copy
+import itertools
 import time
-import uuid
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self
 
-from torch import Tensor
+import torch
 
-from paretomtl._support.files import (
-    NewerFormatError,
-    check_format,
-    check_writable,
-    pack,
-    parse_json,
-    pointing_to_doctor,
-    read_record,
-    read_tensors,
-    sweep,
-    unpack,
-    write_record,
-    write_tensors,
+from paretomtl._support.random_state import (
+    model_seed,
+    rank_seed,
+    seed_everything,
 )
-from paretomtl._support.locks import Lock
-from paretomtl._support.safe_open import (
-    LINE,
-    append_file,
-    check_file_kind,
-    check_folder_kind,
-    exists,
-    names_in,
-    open_file,
-)
+from paretomtl._support.signals import Stopping
+from paretomtl._support.version import made_by
+from paretomtl.engine.data.batches import Batches, first_part, make_batches
+from paretomtl.engine.error_hints import came_from
+from paretomtl.engine.evaluate import Scores
+from paretomtl.engine.history import Trace
+from paretomtl.engine.models.models import make_modules, named_tensors
+from paretomtl.engine.plan import Choice
 from paretomtl.front import Front
-from paretomtl.front.storage import sweep_front, write_front
-from paretomtl.problems import Problem
-from paretomtl.training._identity import difference
-from paretomtl.training._manifest import LOG, NAME, Manifest, is_member, read_manifest
+from paretomtl.runs.folder import CONFIG, RunFolder, taking_up
+from paretomtl.training._checkpoint import Resumable
+from paretomtl.training._execution import Execution
+from paretomtl.training._extend import follow_first_plan
+from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, early_stop
+from paretomtl.training.preflight.checks import check_problem, first_batch
+from paretomtl.training.preflight.loss_units import measure_first_losses, warn_of_units
+from paretomtl.training.progress.progress import Callback, tell, tick
+from paretomtl.training.progress.reports import make_report
+from paretomtl.training.results.findings import FEWEST_STEPS, find, in_one, results
+from paretomtl.training.results.remarks import remarks, stopped_early
+from paretomtl.training.results.snapshot import Best, Stage, by_group, front_of
+from paretomtl.training.settings import Settings
+from paretomtl.training.stop_notes import note_run_kept
 
-FORMAT = 3
-"""The version of a run's configuration and of its checkpoints."""
-
-CONFIG, LOCK = "config.json", ".lock"
-_MOMENT = 0.2  # seconds that somebody who looks at a lock may hold it
-CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
-IDENTITY = "run"
-"""Under this name a configuration and its checkpoints say which run they are of."""
-
-_FOLDERS = ("front", "shards")
-_LONGEST_LOG = 1 << 40  # bytes
-_COUNTS = 2**63  # what a checkpoint counts is smaller
-_OR_MORE = {"epochs": ", or more,", "patience": ", or more, or None where it has one,"}
+_REPORT_SECONDS = 0.5  # between reports of a problem without data, whose epochs are single steps
+_TICK_SECONDS = 1.0  # between signs of life inside of an epoch
+_NOTHING = object()
 
 
-class RunFolder:
-    """The files of one run.
+class Course(Resumable):
+    """A run from its start, or from its last checkpoint, to its fronts.
 
-    It is written by one process at a time, from :meth:`open` to :meth:`close`; anybody may read it.
-
-    Files:
-        config.json: what was asked for, and the strategy that was taken.
-        log.jsonl: one line per report.
-        checkpoint.safetensors: all that a later process needs to go on.
-        checkpoint-previous.safetensors: the one before, for the day that the last one is damaged.
-        front: the result (:meth:`paretomtl.Front.save`).
-        manifest.json: length and checksum of each file; written last.
-        .lock: who is writing.
+    Attributes:
+        ended: why the run is at an end that was asked for, in words; None while it goes on.
+        stopping: whether the user wants to stop after the current step, in any process.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._lock = Lock(path / LOCK)
-        self._manifest = Manifest(path)
-        self._identity: str | None = None
-        self._log_works = True
-        self._log_seen = False
+    def __init__(
+        self, settings: Settings, folder: RunFolder | None, resume: bool, pause: float, listeners: list[Callback]
+    ) -> None:
+        made_by()  # before anybody changes the source of a long run
+        self._ranks = settings.shares.ranks
+        self._folder = folder if self._ranks.leads else None
+        self._pause = pause
+        self._listeners = listeners
+        problem = settings.problem
+        stored = None if folder is None else self._ranks.from_first(lambda: folder.open(resume=resume))
+        settings = self._settings = follow_first_plan(stored, settings, None if folder is None else folder.path)
+        self._splits = {name: self._make_batches(name) for name in ("train", "val", "test") if self._has(name)}
+        self._train = self._splits["train"]
+        seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
+        modules = make_modules(problem, seeds, settings.device, settings.dtype)
+        if settings.start is not None:
+            settings.start.load(modules, settings.subproblems)
+        self._ranks.follow_first([tensor.detach() for module in modules for tensor in named_tensors(module).values()])
+        source = iter(self._train.epoch(settings.seeds[0], 0))
+        first = first_batch("train", source)
+        self._stacked = check_problem(settings, modules, self._splits, first_part(first))
+        self._first_losses = measure_first_losses(settings, modules, itertools.chain([first], source))
+        del source  # processes of a DataLoader end
+        warn_of_units(settings, self._first_losses)
 
-    @property
-    def checkpoint_path(self) -> Path:
-        """Where the last checkpoint is."""
-        return self.path / CHECKPOINT
+        self.total, self._planned = self._steps_of(settings.epochs), self._steps_of(settings.plan)
+        self.epoch = self.step = self.number = self._counted = 0
+        self._stored_epoch = 0
+        self._stop = Stopping()
+        self.stopping, self._why = False, INTERRUPTED
+        self._made: list[Front] = []
+        self.finished = None
+        taken = None
+        if folder is not None and stored is not None and "taken" in stored:
+            with taking_up(folder.path / CONFIG):
+                taken = Choice.of(stored["taken"])
+        self._untrained = copy.deepcopy(modules[0])
+        reference = None if settings.start is None else settings.start.reference
+        self._trace = Trace(len(modules), len(problem.tasks), settings.device, reference)
+        self._models = Execution(
+            settings,
+            modules,
+            self._splits,
+            first,
+            taken,
+            self.total,
+            self._trace,
+            first_losses=self._first_losses,
+            resumed=stored is not None,
+        )
+        self._stages = []
+        judged = settings.keep == "best" or settings.patience is not None
+        self._best = Best(self.groups, weights=settings.keep == "best") if judged else None
+        self._seconds = 0.0
+        self._began = self._saved = self._reported = self._ticked = time.monotonic()
+        self._whole = True
+        self._count = len(modules)
+        apart = self._ranks.rank if problem.train is not None else 0  # without data, all do the same
+        seed_everything(rank_seed(settings.seeds[0], apart))
+        if folder is not None or self._ranks.several:
+            config = self.config(settings)
+            self._ranks.check_same(config)
+            if folder is not None:
+                self._open(folder, stored, {**config, "start": self._ranks.from_first(lambda: self.start(config))})
+        self.ended = self._ranks.from_first(self._planned_end)
 
-    @property
-    def previous_path(self) -> Path:
-        """Where the checkpoint before the last one is."""
-        return self.path / PREVIOUS
+    # The loop's view: batches, and what happens around a step and an epoch.
 
-    @property
-    def front_path(self) -> Path:
-        """Where the front is, once there is one."""
-        return self.path / "front"
+    def batches(self, epoch: int) -> Iterator[Any]:
+        """What is left of an epoch. Until a step is done, there is nothing whole that could be stored."""
+        self._untrained = None  # training has better use for its memory
+        source = self._models.epoch(epoch, self.step, self.number)
+        while True:
+            self._whole = False
+            batch = next(source, _NOTHING)
+            if batch is _NOTHING:
+                self._whole = True
+                return
+            yield batch
 
-    def open(self, *, resume: bool) -> dict[str, Any] | None:
-        """Make the folder, see that it can be written, and keep others from it.
+    def take_step(self, batch: Any) -> None:
+        """One step of all models; keep them first where the method is about to drop its constraints."""
+        if self.number in self._settings.method.snapshots(self._planned):
+            self._stages.append(self._stage([self.epoch] * self._count))
+        with came_from(f"step {self.step + 1} of epoch {self.epoch + 1}", batch):
+            failed = self._models.step(batch, self.epoch, self.step, self.number)
+        self._tell_fallback(failed)
+        self._trace.count()
+        if self._settings.schedule == "step":
+            self._models.step_schedulers()
+        self.step += 1
+        self.number += 1
+        self._whole = True
+        self.stopping, due = self._ranks.any(self._stop.asked, self._due())
+        if self._train.resumes_inside and due:
+            self._save()
+        if self._listeners and self.total and time.monotonic() - self._ticked >= _TICK_SECONDS:
+            self._ticked = time.monotonic()
+            with self._kept_where_a_listener_fails(in_all=False):
+                tick(self._listeners, self.number / self.total, self._elapsed())
 
-        Returns:
-            What the configuration of the run in it says; None where there is none yet.
-        """
-        check_writable("out", self.path)
-        check_entries(self.path)
-        holder = self._lock.take(_MOMENT)
-        if holder is not None:
-            raise BlockingIOError(
-                f"'out' must be a folder that no other process writes. '{self.path}' is locked by {holder}: wait until "
-                "it ends, stop it, or take another folder."
-            )
-        sweep(self.path)
-        path = self.path / CONFIG
-        if not exists(path):
-            self._clear()
-            self._identity = uuid.uuid4().hex
-            return None
-        if not resume:
-            raise ValueError(
-                f"'out' must be a new folder, or come with resume=True (--resume). '{self.path}' holds a run already."
-            )
-        with pointing_to_doctor(self.path):
-            stored = read_record(path, [FORMAT])
-        self._identity = identity_of(stored)
+    def after_epoch(self) -> None:
+        """Evaluate on validation, keep the best, report, and store a checkpoint if it is time."""
+        self._whole = False
+        self._trace.end_epoch()
+        self.epoch += 1
+        self.step = 0
+        if self._settings.schedule == "epoch":
+            self._models.step_schedulers()
+        scores = None
+        if "val" in self._splits:
+            scores = self._evaluate("val")
+            self._trace.add_validation(scores.losses)
+            if self._best is not None:
+                self._best.consider(self.epoch, scores, self.groups, self._settings, self._trace.validation())
+        self._whole = True
+        self.ended = self._ranks.from_first(self._planned_end)
+        with self._kept_where_a_listener_fails():
+            if self._ranks.from_first(lambda: self._report(scores)):
+                self.stopping, self._why = True, CALLBACK
+        at_its_end = not self._train.resumes_inside and self._folder is not None
+        if self._ranks.any(at_its_end or self._due())[0]:
+            self._save()
+
+    def fronts(self) -> list[Front]:
+        """The result: of the whole run, or of what there is of it."""
+        settings = self._settings
+        complete, ended = self.ended is not None, self.ended or early_stop(self._why, settings, self.epoch)
+        self._save()
+        self._whole = False  # from here on the models may be those of another epoch
+        epochs = [self.epoch] * self._count
+        if self._best is not None and settings.keep == "best":
+            self._best.give_back(self.groups)
+            epochs = self._best.epochs(self.epoch)
+        stages = [*self._stages, self._stage(epochs)]
+        warned, said = self._remarks(stages[-1])
+        how, seconds = str(self._models), self._elapsed()
+        how += f"; {self._ranks.size} processes" if self._ranks.several else ""
+        self._made = [
+            front_of(settings, i, stages, self._trace, how, seconds, complete, ended, remarks)
+            for i, remarks in enumerate(said)
+        ]
+        if self._folder is not None:
+            self._folder.save_front(self._made[0])
+            took = round(self._elapsed(), 3)
+            self._folder.log("end" if complete else "stopped", epoch=self.epoch, seconds=took, ended=ended)
+        for text in warned if self._ranks.leads else []:  # last: a filter may turn a warning into an error
+            warnings.warn(text, stacklevel=4)
+        return self._made
+
+    # Stopping cleanly.
+
+    def __enter__(self) -> Self:
+        self._stop.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.__exit__()
+        self._models.close()
         try:
-            read_manifest(self.path)
-        except NewerFormatError:
-            raise
-        except ValueError as error:
-            warnings.warn(
-                f"{error} The files say for themselves whether they are whole; it is written anew.", stacklevel=2
-            )
-        return stored
+            alone = not self._ranks.several  # others may be elsewhere, and would wait for each other
+            if error is not None and alone and self._whole and (self._train.resumes_inside or self.step == 0):
+                self._save()
+            if error is not None:
+                if self._made and not hasattr(error, "front" if len(self._made) == 1 else "fronts"):
+                    attach_fronts(error, self._made, self._path)
+                if not self._made or self._path is not None:
+                    note_run_kept(error, self._settings, self.epoch, self._stored_epoch, self._path)
+        finally:
+            made = self._made or ([] if self.finished is None else [self.finished])
+            close_all(self._listeners, error, made, self._path)
 
-    def close(self) -> None:
-        """Let others write."""
-        self._lock.release()
-
-    def _clear(self) -> None:
-        """Make room for a new run: refuse what is not ours, remove what a run left that was killed as it began."""
-        names = [NAME, "front.json", *([] if exists(self.checkpoint_path) else [LOG, "front"])]
-        foreign = [name for name in names if exists(self.path / name)]
-        if foreign:
-            raise ValueError(
-                f"'out' must be an empty folder, or that of a run. '{self.path}' has a {foreign[0]!r}: take another."
-            )
-        for path in (self.checkpoint_path, self.previous_path):  # of other settings, perhaps
-            path.unlink(missing_ok=True)
-
-    def check(self, stored: Mapping[str, Any], config: Mapping[str, Any], start: str | None = None) -> None:
-        """Refuse to go on with another run than the one in the folder.
-
-        Args:
-            stored: the configuration in the folder.
-            config: that of the run at hand.
-            start: in what the untrained model differs, where it does: measured, so not to the last digit.
-        """
-        found = _flat(json.loads(json.dumps({name: value for name, value in config.items() if name != "start"})))
-        expected = _flat(stored)
-        for name, value in found.items():
-            known = expected.get(name)
-            if known == value or (name.startswith("data.") and name in expected and None in (known, value)):
-                continue  # data without a checksum are judged by the start
-            theirs, mine = difference(json.dumps(known), json.dumps(value))
-            name = "start" if name == "warm_start" else name
-            rule = f"'{name}' must be that of the run in '{self.path}'{_OR_MORE.get(name, '')} to resume it"
-            of_data = (
-                " These are checksums: its values, their order or dtype differ." if name.startswith("data.") else ""
-            )
-            raise ValueError(f"{rule}: {theirs}. Got {mine} instead.{of_data}")
-        gone = [name for name in expected if name.startswith(("data.", "metrics.")) and name not in found]
-        if gone:
-            raise ValueError(f"'{gone[0]}' must be given to resume the run in '{self.path}', which has it. Got none.")
-        if start is not None:
-            raise ValueError(f"'problem' must be that of the run in '{self.path}' to resume it: {start}.")
-
-    def begin(self, config: Mapping[str, Any]) -> None:
-        """Write down what is about to be run."""
-        own = {} if self._identity is None else {IDENTITY: self._identity}
-        write_record(self.path / CONFIG, {**config, **own}, format=FORMAT)
-        self._list()
-
-    def go_on(self, config: Mapping[str, Any], problem: Problem) -> None:
-        """Write down that the run goes on for longer than it was asked for before.
-
-        The front is no longer that of a complete run, and says so first: where the process is killed before the
-        configuration is written, resuming makes it again from the last checkpoint.
-        """
-        front = self.load_front(problem)
+    @contextlib.contextmanager
+    def _kept_where_a_listener_fails(self, *, in_all: bool = True) -> Iterator[None]:
+        """An error of a listener ends the run, after what was trained is stored; where all processes know of it."""
         try:
-            if front is not None:
-                write_front(replace(front, complete=False, ended="to be trained longer"), self.front_path, follow=False)
-            self.begin(config)
-        except OSError as error:
-            raise ValueError(f"'out' must have room for a run. {error}.") from None
-
-    def log(self, event: str, **fields: Any) -> None:
-        """Add a line to the log; a log that cannot be written is said once and does not stop a run."""
-        line = json.dumps({"event": event, "time": round(time.time(), 3), **fields}, ensure_ascii=False) + "\n"
-        try:
-            path = self.path / LOG
-            torn = not self._log_seen and exists(path) and not _ends_well(path)
-            self._log_seen = True
-            with append_file(path) as file:
-                file.write(("\n" if torn else "") + line)
-        except OSError as error:
-            if self._log_works:
-                warnings.warn(f"the log in '{self.path}' cannot be written: {error}. Training goes on.", stacklevel=2)
-            self._log_works = False
-
-    def save_checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Store a checkpoint, and keep the last one as the previous; or leave the last one where it is."""
-        tensors: dict[str, Tensor] = {}
-        packed = pack(dict(state), tensors)
-        meta = {"kind": "checkpoint", "format": str(FORMAT), "state": json.dumps(packed)}
-        identity = self._known_identity()
-        meta |= {} if identity is None else {IDENTITY: identity}
-        write_tensors(self.checkpoint_path, tensors, meta, self.previous_path)
-        if exists(self.path / CONFIG):
-            self._list()
-
-    def load_checkpoint(self) -> dict[str, Any] | None:
-        """What the last checkpoint holds, on the CPU, or the previous one where it is damaged; None without any."""
-        if not exists(self.checkpoint_path) and not exists(self.previous_path):
-            return None
-        try:
-            return read_checkpoint(self.checkpoint_path, self._known_identity())
-        except NewerFormatError:
-            raise
-        except (ValueError, FileNotFoundError) as error:
-            reason = "it is missing" if isinstance(error, FileNotFoundError) else error
+            yield
+        except Exception as error:
+            self._why = FAILED
             try:
-                state = read_checkpoint(self.previous_path, self._known_identity())
-            except (ValueError, FileNotFoundError) as another:
-                raise ValueError(
-                    f"'{self.path}' must hold a whole checkpoint to be resumed. The last one: {reason} The one before "
-                    f"it: {another} What can be saved, 'paretomtl doctor' says; to start over, delete the folder."
-                ) from None
-            warnings.warn(
-                f"the last checkpoint in '{self.path}' is lost ({reason}); the run goes on from the one before it, "
-                f"of step {state['number']}.",
-                stacklevel=2,
-            )
-            self.restore()
-            return state
-
-    def _known_identity(self) -> str | None:
-        """Which run this is, by what was opened or by its configuration; None where neither says it."""
-        if self._identity is None and exists(self.path / CONFIG):
-            with suppress(ValueError, OSError):
-                self._identity = identity_of(read_record(self.path / CONFIG, [FORMAT]))
-        return self._identity
-
-    def restore(self) -> None:
-        """Put the previous checkpoint in the place of the last one, before that one would be kept as the previous."""
-        self.previous_path.replace(self.checkpoint_path)
-
-    def load_front(self, problem: Problem) -> Front | None:
-        """The front; None where there is none yet, and for a damaged one, which the checkpoint makes again."""
-        check_folder_kind(self.front_path)
-        if not exists(self.front_path / "front.json"):
-            return None
-        try:
-            front = Front.load(self.front_path, problem)
-        except NewerFormatError:
+                if in_all or not self._ranks.several:
+                    self.fronts()
+            except Exception as another:
+                error.add_note(f"No front could be made of what was trained: {another!r}.")
+            attach_fronts(error, self._made, self._path)
             raise
-        except (ValueError, FileNotFoundError) as error:
-            warnings.warn(f"the front is made again from the last checkpoint: {error}", stacklevel=2)
-            return None
-        if front.complete:  # nothing will be written any more: leave the folder as it should be
-            with suppress(OSError):
-                sweep_front(self.front_path, follow=False)
-            self._list()
-        return front
 
-    def save_front(self, front: Front) -> None:
-        """Store the result; where that fails, store it elsewhere and say so; the caller still has it."""
-        try:
-            write_front(front, self.front_path, follow=False)
-        except OSError as error:
-            warnings.warn(
-                f"the front cannot be stored in '{self.front_path}': {error}. {_saved_elsewhere(front)} "
-                "resume=True makes it again from the last checkpoint.",
-                stacklevel=2,
-            )
-        else:
-            self._list()
+    # Pieces.
 
-    def _list(self) -> None:
-        """Bring the manifest up to date; without it, everything still loads."""
-        try:
-            self._manifest.write()
-        except OSError as error:
-            warnings.warn(f"the manifest in '{self.path}' cannot be written: {error}. Training goes on.", stacklevel=2)
+    def _has(self, split: str) -> bool:
+        return split == "train" or getattr(self._settings.problem, split) is not None
 
+    def _make_batches(self, split: str) -> Batches:
+        settings = self._settings
+        return make_batches(
+            split,
+            getattr(settings.problem, split),
+            batch_size=settings.batch_size,
+            device=settings.device,
+            dtype=settings.dtype,
+            shares=settings.shares,
+        )
 
-def check_entries(folder: Path) -> None:
-    """Refuse the folder of a run in which a link, a pipe or a device stands for one of its files or folders.
+    def _evaluate(self, split: str) -> Scores:
+        scores, failed = self._models.evaluate(split, self.number)
+        self._tell_fallback(failed)
+        return scores
 
-    The folder itself may be reached through a link; what is inside is the run's own, and a link leads out of it.
-    """
-    for name in names_in(folder):
-        if name in (*_FOLDERS, LOCK, LOG, NAME) or is_member(name):
-            (check_folder_kind if name in _FOLDERS else check_file_kind)(folder / name)
-    for name in names_in(folder / "front", follow=False):
-        if is_member(f"front/{name}"):
-            check_file_kind(folder / "front" / name)
+    def _tell_fallback(self, failed: str) -> None:
+        """Say what a stack could not do, if anything, once its models have done it one after another."""
+        fallback = self._models.fallback
+        if not failed or fallback is None:
+            return
+        if self._folder is not None:
+            self._folder.log("fallback", epoch=self.epoch, step=self.number, what=failed, reason=fallback.reason)
+        fallback.warn(failed)
 
+    def _remarks(self, stage: Stage) -> tuple[list[str], list[list[str]]]:
+        """What the caller should not overlook: to be warned of, and for the front of each seed."""
+        settings = self._settings
+        labelled = self._trace.labelled().tolist()
+        history = self._trace.part(slice(None), torch.float64)
+        said = remarks(stage, settings, history, labelled, kept_apart=self._stacked)
+        sound = self.ended is not None and self.number >= FEWEST_STEPS
+        found = [find(result) if sound else [] for result in results(stage, settings, self._models.untrained)]
+        stopped = []
+        if self.ended is None and self._why == INTERRUPTED:
+            stopped = stopped_early(settings, self.epoch, self._path)
+        told = [*said, *in_one(found[0] if len(found) == 1 else []), *stopped]
+        return told, [[*said, *lines] for lines in found]
 
-def identity_of(config: Mapping[str, Any]) -> str | None:
-    """Which run a configuration is of; None for one of an earlier version."""
-    found = config.get(IDENTITY)
-    return found if isinstance(found, str) else None
+    def _stage(self, epochs: list[int]) -> Stage:
+        """The models as they are now; one that is not finite on the training split goes back to its last step."""
+        scores = {split: self._evaluate(split) for split in self._splits}
+        losses = scores["train"].losses
+        unlabelled = ~self._trace.labelled() & (self._settings.problem.train is not None)
+        sound = (losses.isfinite() | unlabelled).all(-1).to(self._settings.device)
+        if not bool(sound.all()):
+            for group, mine in zip(self.groups, by_group(sound, self.groups), strict=True):
+                group.take_out(mine, last_step=False)
+            scores = {split: self._evaluate(split) for split in self._splits}
+        return Stage.of(self._settings.method, self.groups, scores, epochs)
 
-
-def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
-    """What a checkpoint holds, on the CPU; a ValueError that names a file which is damaged or of another kind.
-
-    Args:
-        path: the file.
-        identity: of the run that it must be of; None for any.
-    """
-    tensors, meta = read_tensors(path)
-    if meta.get("kind") != "checkpoint":
-        raise ValueError(f"'{path}' must be a checkpoint. Got {meta.get('kind')!r:.40} instead.")
-    number = meta.get("format", "")
-    check_format(path, int(number) if re.fullmatch("[0-9]{1,9}", number) else number[:40], [FORMAT])
-    if identity is not None and meta.get(IDENTITY) != identity:
-        raise ValueError(f"'{path}' must be a checkpoint of this run. It is whole, and of another run.")
-    words = parse_json(meta.get("state", "").encode(), f"'{path}'")
-    try:
-        state: dict[str, Any] = unpack(words, tensors)
-        counts = {name: state[name] for name in ("epoch", "step", "number")}
-        if not all(isinstance(count, int) and 0 <= count < _COUNTS for count in counts.values()):
-            raise ValueError(f"invalid counters: {counts!s:.200}")
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"'{path}' must describe where a run stands. It is damaged: {error!r}.") from None
-    return state
-
-
-@contextmanager
-def taking_up(path: Path) -> Iterator[None]:
-    """Turn whatever comes of a file that is whole, but not of this run, into a ValueError that names it."""
-    try:
-        yield
-    except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
-        raise ValueError(
-            f"'{path}' must be of this run to resume it. It does not fit: {error!r}. Take another folder."
-        ) from None
-
-
-def _saved_elsewhere(front: Front) -> str:
-    try:
-        folder = tempfile.mkdtemp(prefix="paretomtl-front-")
-        front.save(folder)
-    except OSError as error:
-        return f"Nor can it be stored elsewhere: {error}."
-    return f"It is in '{folder}' instead."
-
-
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """The events of a run's log, without lines that are no event, such as one that was torn by a crash."""
-    events = []
-    for line in lines_of(path / LOG):
-        with suppress(ValueError):
-            events += [parse_json(line, "an event")] if line else []
-    return [event for event in events if isinstance(event, dict)]
-
-
-def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with dotted names in place of objects within it."""
-    found: dict[str, Any] = {}
-    for name, value in config.items():
-        inner = _flat(value) if isinstance(value, dict) else {}
-        found |= {f"{name}.{key}": part for key, part in inner.items()} if inner else {name: value}
-    return found
-
-
-def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a log, without their ends; those that are longer than any report are left out.
-
-    A last line that has no end is a line, too; where the file ends with one, the last is empty.
-    """
-    with open_file(path, limit=_LONGEST_LOG) as file:
-        whole = True
-        while piece := file.readline(LINE):
-            ended = piece.endswith(b"\n")
-            if whole and (ended or len(piece) < LINE):
-                yield piece.removesuffix(b"\n")
-            whole = ended
-        if whole:
-            yield b""
-
-
-def _ends_well(path: Path) -> bool:
-    """Whether a log is empty, or ends with a whole line."""
-    with open_file(path, limit=_LONGEST_LOG) as file:
-        if not file.seek(0, os.SEEK_END):
-            return True
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
+    def _report(self, scores: Scores | None) -> bool:
+        """Tell the listeners and the log; for a problem without data not at every step. Whether a listener stops it."""
+        if not self._listeners and self._folder is None:
+            return False
+        last = self.ended is not None
+        if self._settings.problem.train is None and not last and time.monotonic() - self._reported < _REPORT_SECONDS:
+            return False
+        self._reported = time.monotonic()
+        report = make_report(self._settings, self.groups, self._trace, scores, self.epoch, self.number, self._elapsed())
+        if self._folder is not None:
+            self._folder.log("epoch", **report.numbers())
+        return tell(self._listeners, report)

@@ -1,0 +1,202 @@
+"""Whether a stack can stand in for the models alone: one step of both is compared."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._support.random_state import seed_everything
+from paretomtl.engine.autotune.trials import first_line
+from paretomtl.engine.data.batches import map_tensors
+from paretomtl.engine.gradients import task_gradients
+from paretomtl.engine.models.models import NoDropout, Stack
+from paretomtl.engine.step import Group
+from paretomtl.methods import State, slice_state
+from paretomtl.training.preflight.repeats import others_than_first
+
+if TYPE_CHECKING:
+    from paretomtl.engine.plan import Plan
+
+COMPARED = 4
+"""How many models of a stack are compared with models trained alone."""
+
+_TOLERANCE = {(torch.float64, "cpu"): 1e-9, (torch.float64, "cuda"): 1e-9, (torch.float32, "cpu"): 2e-3}
+_COARSE = 5e-2  # float32 on a GPU may mean ten bits of mantissa
+_ARBITER = 1e-5  # in float64: far above its rounding, far below that of float32
+_ELSEWHERE = 4  # other parameters at which a difference must show again where float64 cannot tell
+_JITTER = 1e-2
+_NOTHING = 1e-12  # what counts as zero, whatever the norm
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """A quantity in which a stacked model differs from the model alone.
+
+    Attributes:
+        what: its name.
+        size: the distance, relative to the norm of the quantity.
+    """
+
+    what: str
+    size: float
+
+    @property
+    def may_be_rounding(self) -> bool:
+        """Gradients jump at the kinks of ReLU and max pooling, where rounding decides on which side a number lies."""
+        return self.what.startswith("gradients") and self.size <= _COARSE
+
+    def __str__(self) -> str:
+        return f"{self.what} of a stacked model differ from those of the model alone"
+
+
+def disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> str | None:
+    """Why a stack cannot stand in for the models alone; None if one step of both agrees, dropout aside.
+
+    The step is taken in the precision of the parameters. Where only gradients differ, and by little, float64 decides
+    whether that is rounding. A model that does not run in float64 is compared at other parameters: rounding at a kink
+    shows here and there, a wrong stack shows everywhere.
+    """
+    try:
+        found = _compare(plan, modules, state, batch)
+        if isinstance(found, _Difference) and found.may_be_rounding and not _is_systematic(plan, modules, state, batch):
+            return None
+    except Exception as error:
+        return first_line(error)
+    return None if found is None else str(found)
+
+
+def _is_systematic(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> bool:
+    """Whether a small difference of gradients is more than rounding."""
+    if all(parameter.dtype == torch.float64 for parameter in modules[0].parameters()):
+        return True
+    wide = [module.double() for module in copies(modules)]
+    try:
+        return _compare(plan, wide, state, map_tensors(_widened, batch), _ARBITER) is not None
+    except Exception:  # such as a layer that casts its inputs to float32
+        others = (_jittered(modules, draw) for draw in range(_ELSEWHERE))
+        return all(_compare(plan, other, state, batch) is not None for other in others)
+
+
+def _widened(tensor: Tensor) -> Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _jittered(modules: Sequence[nn.Module], draw: int) -> list[nn.Module]:
+    """Copies of the models, each parameter a little larger or smaller."""
+    found = copies(modules)
+    seed_everything(draw)
+    with torch.no_grad():
+        for parameter in (p for module in found for p in module.parameters() if p.requires_grad):
+            parameter.mul_(1 + _JITTER * torch.randn_like(parameter))
+    return found
+
+
+def _compare(
+    plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, tolerance: float | None = None
+) -> _Difference | str | None:
+    """The first difference between a step of the stack and those of some of its models alone; None without one."""
+    evenly = {round(i * (len(modules) - 1) / (COMPARED - 1)) for i in range(COMPARED)}
+    rows = sorted(evenly | set(others_than_first(modules)[:COMPARED]))
+    (stacked,) = plan.batched(copies(modules), state)
+    stack = stacked.models
+    assert isinstance(stack, Stack)
+    stack.randomness = "same"
+    together = _one_step(stacked, batch)
+    stack.randomness = "different"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stack.losses(batch)  # some random functions know only one of the two
+    found: _Difference | None = None
+    for k in rows:
+        (alone,) = plan.sequential(copies([modules[k]]), slice_state(state, slice(k, k + 1)))
+        if _groups_of(alone) != _groups_of(stacked):
+            return "the optimizer's factory treats stacked parameters differently: it must not go by their shapes"
+        expected = _one_step(alone, batch, follow=(together, k))
+        sample = next(iter(alone.models.trained.values()))
+        usual = tolerance or _TOLERANCE.get((sample.dtype, sample.device.type), _COARSE)
+        for what, mine in expected.items():
+            if what == "scale":
+                continue
+            allowed = 1e-3 * usual if what.startswith("parameters") else usual
+            least = 1e-3 * float(expected["scale"]) if what.startswith("gradients") else 0.0
+            theirs = together[what][k] if what in together else torch.zeros_like(mine)
+            difference = _Difference(what, _distance(mine, theirs, least))
+            if difference.size > allowed and not difference.may_be_rounding:
+                return difference
+            if difference.size > allowed:
+                found = found or difference
+    return found
+
+
+def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | None = None) -> dict[str, Tensor]:
+    """Losses, gradients and buffers of one step, and the parameters that the optimizer makes of it.
+
+    Without dropout, and in the precision of the parameters: what vmap gets wrong does not depend on either.
+
+    Args:
+        group: the models; they are left where the step took them.
+        batch: the batch.
+        follow: what a stack found, and a row of it: its gradients go to the optimizer in place of those found here, so
+            that rounding does not hide what the optimizer does.
+    """
+    seed_everything(0)
+    models = group.models
+    stacked = isinstance(models, Stack)
+    before = set(dict(models.module.named_parameters()))
+    with warnings.catch_warnings(), NoDropout():
+        warnings.simplefilter("ignore")
+        losses = models.losses(batch)
+        with torch.no_grad(), models.evaluating():
+            evaluated = models.forward(batch)[0]
+    found: dict[str, Tensor] = {"losses": losses.detach(), "losses in eval mode": evaluated}
+    rows = task_gradients(losses, list(models.trained.values()))
+    shape = (models.count,) if stacked else ()
+    squares = losses.new_zeros(shape, dtype=torch.float64)
+    for name, parts in zip(models.trained, zip(*rows, strict=True), strict=True):
+        total = torch.zeros_like(models.trained[name])
+        for i, part in enumerate(parts):
+            if part is not None:
+                found[f"gradients of task {i} for {name}"] = part
+                squares = squares + part.double().reshape(*shape, -1).square().sum(-1)
+                total = total + torch.where(part.isfinite(), part, 0.0)
+        models.trained[name].grad = total if follow is None else follow[0][f"update of {name}"][follow[1]]
+        found[f"update of {name}"] = models.trained[name].grad  # type: ignore[assignment]
+    found["scale"] = squares.sqrt()
+    group.optimizer.step()
+    for name, tensor in models.tensors().items():
+        kind = "parameters" if name in before else "buffers"
+        found[f"{kind} {name}"] = (tensor if stacked else tensor[0]).to(torch.float64, copy=True)
+    return found
+
+
+def copies(modules: Sequence[nn.Module]) -> list[nn.Module]:
+    """The same models elsewhere, for trials."""
+    return [copy.deepcopy(module) for module in modules]
+
+
+def _groups_of(group: Group) -> dict[str, Any]:
+    """The options under which the optimizer trains each parameter, by name."""
+    names = {id(tensor): name for name, tensor in group.models.trained.items()}
+    return {
+        names.get(id(tensor), "?"): {key: value for key, value in part.items() if key not in ("params", "param_names")}
+        for part in group.optimizer.param_groups
+        for tensor in part["params"]
+    }
+
+
+def _distance(mine: Tensor, theirs: Tensor, least: float) -> float:
+    """How far two tensors are apart, relative to their norm, or to ``least`` if that is more; NaN equals NaN."""
+    mine, theirs = mine.double(), theirs.double()
+    finite = mine.isfinite()
+    if not torch.equal(finite, theirs.isfinite()):
+        return math.inf
+    distance = float(torch.where(finite, mine - theirs, 0.0).norm())
+    norm = max(float(torch.where(finite, mine, 0.0).norm()), least)
+    return max(0.0, distance - _NOTHING) / norm if norm else (math.inf if distance > _NOTHING else 0.0)

@@ -1,0 +1,279 @@
+"""Trials on copies before a run: how many models fit into the memory, and whether their step can be captured."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import math
+import operator
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from paretomtl._support.random_state import host_randomness, isolated_randomness, seed_everything
+from paretomtl.engine.data.batches import Batches, NoData, Resident
+from paretomtl.engine.history import Trace
+from paretomtl.engine.models.models import NoDropout, Single
+from paretomtl.engine.runners.runners import CAPTURABLE, RATE_ON_DEVICE, Graphed, Launched, Runner
+from paretomtl.engine.step import Group, train_step
+
+_STEPS = 5  # of a trial: some launched, one captured, some replayed
+_TIMED = 3  # how many replays are timed
+_TOLERANCE = {torch.float64: 1e-7}
+_COARSE = 2e-2  # sums in another order, over some steps
+_BRANCHES = ("data-dependent control flow", "calling .item() on a Tensor")  # what vmap says, asking for an issue there
+
+
+def fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) -> tuple[int, str]:
+    """How many models, of ``count``, fit into the memory as one stack; and what all would need, if not all fit.
+
+    Args:
+        make: a group of so many models, on copies.
+        count: how many there are.
+        batch: to try a step on.
+        total: how many steps are planned.
+    """
+    many = count
+    while True:
+        try:
+            with quiet():
+                group = make(many)
+                device = group.alive.device
+                if device.type == "cuda":
+                    torch.cuda.reset_peak_memory_stats(device)
+                    before = torch.cuda.memory_allocated(device)
+                train_step(group, batch, number=0, total=total)
+            break
+        except torch.OutOfMemoryError:
+            if many == 1:
+                raise
+        group = None  # type: ignore[assignment]
+        _forget()
+        many = -(-many // 2)
+    if many == count:
+        return many, ""
+    each = (torch.cuda.max_memory_allocated(device) - before) / many
+    room = torch.cuda.get_device_properties(device).total_memory
+    return many, (
+        f"a stack of {count} models would need about {each * count / 2**30:.1f} GiB beside what is there, of "
+        f"{room / 2**30:.1f} GiB in all: stacks of {many} one after another"
+    )
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What a trial of a captured step found.
+
+    Attributes:
+        why: why it cannot be captured; None if replays of it agree with steps that are launched.
+        seconds: of a replay, where there is one.
+    """
+
+    why: str | None = None
+    seconds: float = math.inf
+
+
+def obstacle(train: Batches) -> str | None:
+    """Why no step on these batches can be captured, as far as that is known without a step."""
+    if isinstance(train, NoData):
+        return "the problem has no data"
+    if not isinstance(train, Resident):
+        return "the training data are not tensors that lie on the device as a whole"
+    if train.cut:
+        return "batches are cut into parts"
+    return None if train.order.device.type == "cuda" else "there is no CUDA device"
+
+
+def try_capture(
+    groups: Callable[[], list[Group]], train: Batches, total: int, *, schedule: str, workers: int = 1
+) -> Captured:
+    """Whether the step can be captured, on copies; and how long replays of it take.
+
+    Args:
+        groups: makes the same models, anew at each call.
+        train: the batches of the run.
+        total: how many steps are planned.
+        schedule: whether learning rates change each "epoch" or each "step".
+        workers: how many groups step side by side.
+    """
+    why = obstacle(train)
+    if why is not None:
+        return Captured(why)
+    assert isinstance(train, Resident)
+    device = train.order.device
+    try:
+        with quiet():
+            made = groups()
+            why = _unfit(made[0], groups, schedule)
+            if why is not None:
+                return Captured(why)
+            shape = (sum(group.models.count for group in made), len(made[0].models.problem.tasks))
+            _check_waiting(Launched(groups(), train, Trace(*shape, device), total, 1))
+            launched_groups = groups()
+            numbers, held = _numbers(launched_groups), _held(launched_groups)
+            launched = _losses(Launched(launched_groups, train, Trace(*shape, device), total, 1)).double()
+            if _numbers(launched_groups) != numbers:
+                return Captured("the model keeps numbers in Python that change from step to step")
+            now = _held(launched_groups)
+            if len(now) != len(held) or not all(map(operator.is_, now, held)):
+                return Captured("the model replaces tensors that it keeps from step to step")
+            runner = Graphed(made, train, Trace(*shape, device), total, 1, workers)
+            replayed = _losses(runner).double()
+            seconds = _seconds(runner)
+    except Exception as error:
+        _mend()
+        return Captured(first_line(error))
+    precision = next(iter(made[0].models.trained.values())).dtype
+    if not torch.allclose(launched, replayed, rtol=_TOLERANCE.get(precision, _COARSE), atol=1e-12, equal_nan=True):
+        return Captured("replays of the captured step give other losses than steps that are launched")
+    return Captured(None, seconds)
+
+
+def _unfit(group: Group, groups: Callable[[], list[Group]], schedule: str) -> str | None:
+    """Why an optimizer or its scheduler cannot be captured."""
+    kind = type(group.optimizer)
+    if kind not in CAPTURABLE:
+        return f"{kind.__name__} cannot be captured"
+    stepped = group.scheduler is not None and schedule == "step"
+    if stepped and kind not in RATE_ON_DEVICE:
+        return f"{kind.__name__} would have to be captured again at each step, as its learning rate changes"
+    if stepped and _changes_more_than_rates(groups()[0]):
+        return "the scheduler changes more than learning rates at each step, which would be captured again"
+    return None
+
+
+def _losses(runner: Runner) -> torch.Tensor:
+    """The mean losses of some steps, in which batches of the usual size come to be replayed.
+
+    Losses rather than parameters: a bias before a normalisation has no effect, and follows rounding alone.
+    """
+    assert isinstance(runner.train, Resident)
+    seed_everything(0)
+    sizes = runner.train.sizes()
+    epoch = number = usual = 0
+    while usual < _STEPS:
+        for size, item in zip(sizes, runner.epoch(0, epoch, 0, number), strict=False):
+            if usual < _STEPS:
+                runner.step(item, number)
+                runner.trace.count()
+                number += 1
+                usual += size == sizes[0]
+        epoch += 1
+    runner.trace.end_epoch()
+    return runner.trace.last("losses")
+
+
+def _seconds(runner: Graphed) -> float:
+    """The least time of some replays of a batch of the usual size."""
+    times = []
+    for number in range(_TIMED):
+        item = next(runner.epoch(0, number, 0, number))
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        runner.step(item, number)
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def _changes_more_than_rates(group: Group) -> bool:
+    """Whether a scheduler changes what a capture holds fast, such as momentum."""
+    assert group.scheduler is not None
+
+    def fixed() -> list[dict[str, Any]]:
+        left_out = ("params", "param_names", "lr", "initial_lr")
+        return [{k: v for k, v in part.items() if k not in left_out} for part in group.optimizer.param_groups]
+
+    before = fixed()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no step came before
+        group.scheduler.step()
+    return fixed() != before
+
+
+def _numbers(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """The plain numbers that models and their classes keep, which a replay would not change."""
+    return [
+        {
+            f"{name}.{kind.__name__}.{key}": value
+            for name, module in group.models.module.named_modules()
+            for kind, kept in _keepers(module)
+            for key, value in kept.items()
+            if isinstance(value, (int, float))
+        }
+        for group in groups
+    ]
+
+
+def _keepers(module: nn.Module) -> Iterator[tuple[type, Mapping[str, Any]]]:
+    """What a module keeps itself, and what its classes do, up to torch's own."""
+    yield object, vars(module)
+    for kind in itertools.takewhile(lambda kind: kind is not nn.Module, type(module).__mro__):
+        yield kind, vars(kind)
+
+
+def _held(groups: Sequence[Group]) -> list[torch.Tensor]:
+    """The tensors that ordinary modules keep beside their parameters, which a replay would not replace."""
+    return [
+        value
+        for group in groups
+        if isinstance(group.models, Single)
+        for module in group.models.module.modules()
+        for value in (*module.buffers(recurse=False), *vars(module).values())
+        if isinstance(value, torch.Tensor)
+    ]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Warnings of a trial are not the user's; random layers let everything pass, so that two trials can be compared."""
+    with warnings.catch_warnings(), NoDropout(), isolated_randomness():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _check_waiting(runner: Runner) -> None:
+    """Raise where a step waits for the device, so that a capture would break and leave more behind, or draws here."""
+    assert isinstance(runner.train, Resident)
+    batch, labelled = next(runner.epoch(0, 0, 0, 0)), runner.train.labelled()
+    before = host_randomness()
+    runner.take(batch, 0, weigh=True, labelled=labelled)
+    if host_randomness() != before:
+        raise RuntimeError("a step draws random numbers on the host, which replays would not draw again")
+    mode = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        runner.take(batch, 0, weigh=True, labelled=labelled)
+    finally:
+        torch.cuda.set_sync_debug_mode(mode)
+
+
+def first_line(error: Exception) -> str:
+    """What went wrong, as a reason to give."""
+    if any(said in str(error) for said in _BRANCHES):
+        return (
+            "the model or the losses ask a tensor for its value (a branch on data, .item()), which a stack cannot give"
+        )
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return f"{type(error).__name__}: {lines[0].rstrip('.')}"
+
+
+def _mend() -> None:
+    """After a capture that failed, an empty one: torch leaves its random generator as if the first were going on."""
+    _forget()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            torch.zeros((), device="cuda")
+
+
+def _forget() -> None:
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,234 @@
+"""Losses and metrics of all models on a whole split."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._support.files import load_tensors
+from paretomtl.engine.data.batches import (
+    Batches,
+    ChangedBatchError,
+    count_samples,
+    map_tensors,
+    samples_by_task,
+    unchanged,
+)
+from paretomtl.engine.error_hints import came_from
+from paretomtl.engine.models.models import Models, Single
+from paretomtl.engine.models.module_checks import copy_template
+from paretomtl.engine.processes import Ranks
+from paretomtl.problems import Problem
+from paretomtl.problems.per_task import TaskBatch, measure
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Losses ``[K, m]`` and metrics ``[K]`` each, on the CPU."""
+
+    losses: Tensor
+    metrics: dict[str, Tensor]
+
+
+class Evaluated(Protocol):
+    """Models that can be measured, such as a group of those that are trained."""
+
+    @property
+    def models(self) -> Models: ...
+
+    @property
+    def alive(self) -> Tensor:
+        """``[K]``, on the device of the models."""
+
+    def precision(self) -> contextlib.AbstractContextManager[Any]:
+        """The context of a forward pass."""
+
+
+@torch.no_grad()
+def evaluate(
+    problem: Problem,
+    groups: Sequence[Evaluated],
+    batches: Batches,
+    *,
+    at_once: bool = True,
+    ranks: Ranks | None = None,
+    split: str = "a split",
+) -> Scores:
+    """Every model in eval mode on every sample once.
+
+    The loss of a task is the mean over the batches in which it has labels, each counted by its samples; NaN if there is
+    none, and for a model that has no loss in a batch in which the task has labels. ``at_once`` takes more samples at a
+    time than training does, where data lie on a GPU. Several processes take a share of the samples each, and have the
+    scores of all.
+    """
+    ranks = ranks or Ranks()
+    tallies = [_Tally(problem, group) for group in groups]
+    targets: list[Any] = []
+    with contextlib.ExitStack() as modes:
+        for group in groups:
+            modes.enter_context(group.models.evaluating())
+        models = max(group.models.count for group in groups) if at_once else 2**62
+        for number, batch in enumerate(batches.in_order(models, shared=True), 1):
+            with came_from(f"batch {number} of {split}, on which losses are measured", batch):
+                found = [tally.forward(batch) for tally in tallies]
+            labels = _labels(problem, batch, found)
+            for tally, losses in zip(tallies, found, strict=True):
+                tally.add(losses, labels)
+            if tallies[0].collects:
+                targets.append(problem.split_batch(batch)[1])
+        rest = _all_of(batches) if problem.metrics and problem.takes_model else targets
+        if tallies[0].collects:
+            rest = _gathered(ranks, rest, groups[0].alive.device)
+        for tally in tallies:
+            tally.put_together(ranks)
+        metrics = [tally.metrics(rest, lambda: _all_of(batches)) for tally in tallies]
+    return Scores(
+        torch.cat([tally.losses() for tally in tallies]),
+        {name: torch.cat([found[name] for found in metrics]) for name in problem.metrics},
+    )
+
+
+class _Tally:
+    """What adds up over the batches for the models of one group."""
+
+    def __init__(self, problem: Problem, group: Evaluated) -> None:
+        self.collects = bool(problem.metrics) and not problem.takes_model
+        self._problem = problem
+        self._group = group
+        self._models = group.models
+        shape = (group.models.count, len(problem.tasks))
+        self._sums = torch.zeros(shape, dtype=torch.float64, device=group.alive.device)
+        self._counts = self._sums.clone()
+        self._outputs: list[Any] = []
+
+    def forward(self, batch: Any) -> Tensor:
+        """The losses ``[K, m]`` of a batch, whose outputs are kept for metrics."""
+        with self._group.precision():
+            losses, outputs = self._models.forward(batch)
+        if self.collects:
+            self._outputs.append(map_tensors(Tensor.detach, outputs))
+        return losses.detach().double().reshape(self._models.count, -1)
+
+    def add(self, losses: Tensor, labels: Tensor) -> None:
+        """Count losses ``[K, m]`` for so many samples each, ``[m]``."""
+        self._sums = self._sums + torch.where(labels > 0, losses * labels, 0.0)
+        self._counts = self._counts + labels
+
+    def put_together(self, ranks: Ranks) -> None:
+        """Add up what all processes have."""
+        if not ranks.several:
+            return
+        self._sums, self._counts = ranks.total(torch.stack([self._sums, self._counts]))
+        if self.collects:
+            self._outputs = _gathered(ranks, self._outputs, self._sums.device)
+
+    def losses(self) -> Tensor:
+        tensors = [*self._models.trained.values(), *self._models.tensors().values()]  # all may be frozen
+        dtype = next((tensor.dtype for tensor in tensors if tensor.is_floating_point()), torch.float32)
+        return (self._sums / self._counts).to("cpu", dtype)
+
+    def metrics(self, rest: list[Any], read_again: Callable[[], list[Any]]) -> dict[str, Tensor]:
+        """All metrics of all models; ``rest`` are the batches, or their targets."""
+        count = self._models.count
+        found = {name: torch.full((count,), torch.nan, dtype=torch.float64) for name in self._problem.metrics}
+        for k in range(count if found else 0):
+            for name, metric in self._problem.metrics.items():
+                try:
+                    with self._left_alone(), unchanged(rest, "metrics"):
+                        value = _one_number(measure(self._problem, metric, *self._seen_by_metrics(k, rest)))
+                    found[name][k] = value
+                except Exception as error:  # the models are worth more than a metric
+                    if isinstance(error, ChangedBatchError) and self._problem.takes_model:
+                        rest[:] = read_again()
+                    said = f"metric '{name}' raised {type(error).__name__}: {str(error).rstrip('.')}. Its value is NaN."
+                    warnings.warn(said, stacklevel=2)
+        return found
+
+    @contextlib.contextmanager
+    def _left_alone(self) -> Iterator[None]:
+        """Undo what a metric does to a module that is trained, such as to change its mode; stacks hand out copies."""
+        if not (self._problem.takes_model and isinstance(self._models, Single)):
+            yield
+            return
+        tensors = [*self._models.module.parameters(), *self._models.module.buffers()]
+        modes = {module: module.training for module in self._models.module.modules()}
+        before, kept = [tensor._version for tensor in tensors], self._models.copy()
+        try:
+            yield
+        finally:
+            if [tensor._version for tensor in tensors] != before:
+                self._models.restore(torch.ones_like(self._group.alive), kept)
+            for module, mode in modes.items():
+                module.training = mode
+
+    def _seen_by_metrics(self, k: int, rest: list[Any]) -> tuple[Any, Any]:
+        if self._problem.takes_model:
+            return model_of(self._models, k), rest
+        outputs = [_one_output(self._models, part, k) for part in self._outputs]
+        return _concatenate(outputs), _concatenate(rest)
+
+
+def _labels(problem: Problem, batch: Any, found: Sequence[Tensor]) -> Tensor:
+    """How many samples of a batch have a label for each task, ``[m]``: all, or none where no model has a loss."""
+    labels, device = problem.labels_in(batch), found[0].device
+    samples = samples_by_task(batch).to(device) if isinstance(batch, TaskBatch) else count_samples(batch)
+    if labels is not None:
+        labels = labels.to(device, torch.float64)
+        return torch.where(samples > 0, labels, 0.0) if isinstance(samples, Tensor) else labels
+    return torch.cat([losses.isnan().logical_not() for losses in found]).any(0).double() * samples
+
+
+def _all_of(batches: Batches) -> list[Any]:
+    """All batches of a split, each with the tasks that have samples of their own in it."""
+    return [batch.without_stand_ins() if isinstance(batch, TaskBatch) else batch for batch in batches.in_order()]
+
+
+def _gathered(ranks: Ranks, parts: list[Any], device: torch.device) -> list[Any]:
+    """The parts of all processes, in their order."""
+    if not ranks.several:
+        return parts
+    found = [part for theirs in ranks.gather(parts) for part in theirs]
+    return [map_tensors(lambda tensor: tensor.to(device), part) for part in found]
+
+
+def _one_output(models: Models, outputs: Any, k: int) -> Any:
+    return outputs if isinstance(models, Single) else map_tensors(lambda tensor: tensor[k], outputs)
+
+
+def model_of(models: Models, k: int) -> nn.Module:
+    """Model k as an ordinary module."""
+    if isinstance(models, Single):
+        return models.module
+    module = copy_template(models.module)
+    load_tensors(module, {name: tensor[k] for name, tensor in models.tensors().items()})
+    return module
+
+
+def _concatenate(parts: Sequence[Any]) -> Any:
+    """The batches' tensors, one after another, in the structure of a batch."""
+    first = parts[0]
+    if isinstance(first, Tensor):
+        return torch.cat([part if part.ndim else part[None] for part in parts])
+    if isinstance(first, Mapping):
+        return {name: _concatenate([part[name] for part in parts]) for name in first}
+    if isinstance(first, (tuple, list)):
+        return tuple(_concatenate(list(column)) for column in zip(*parts, strict=True))
+    return list(parts)
+
+
+def _one_number(found: Any) -> float:
+    """What a metric returned, where it is one number."""
+    shape = list(getattr(found, "shape", ()))
+    if math.prod(shape) != 1:
+        raise ValueError(f"it must return one number. Got shape {shape} instead")
+    try:
+        return float(found)
+    except (TypeError, ValueError):
+        raise TypeError(f"it must return one number. Got {found!r} instead") from None

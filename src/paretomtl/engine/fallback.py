@@ -1,0 +1,146 @@
+"""Stacks that cannot go on: they are taken apart into single models, which go on one after another."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from paretomtl.engine.autotune.trials import first_line
+from paretomtl.engine.evaluate import model_of
+from paretomtl.engine.plan import Choice, Plan
+from paretomtl.engine.step import Group
+from paretomtl.methods import slice_state
+
+T = TypeVar("T")
+_FOR_CAPTURE = ("fused", "foreach", "capturable")
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """Where a run left its stacks, and why.
+
+    Attributes:
+        step: how many steps were taken as stacks.
+        before: their strategy.
+        reason: what went wrong.
+    """
+
+    step: int
+    before: str
+    reason: str
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any] | None) -> Fallback | None:
+        """From a checkpoint; None where the run still has its stacks."""
+        if stored is None:
+            return None
+        found = cls(**stored)
+        if not isinstance(found.step, int) or not isinstance(found.before, str) or not isinstance(found.reason, str):
+            raise ValueError(f"{dict(stored)} does not say where stacks were left")
+        return found
+
+    @classmethod
+    def after(cls, step: int, choice: Choice, error: Exception) -> Fallback:
+        """Of stacks that failed with an error when so many steps were done."""
+        return cls(step, choice.strategy, first_line(error))
+
+    @property
+    def choice(self) -> Choice:
+        """How the models are trained since."""
+        return Choice("sequential", self.reason)
+
+    def __str__(self) -> str:
+        return f"{self.before} until step {self.step}, then sequential: {self.reason}"
+
+    def warn(self, what: str) -> None:
+        """Say what happened, once the work is done.
+
+        Args:
+            what: the work that the stack could not do, such as "step 3".
+        """
+        warnings.warn(
+            f"{what} failed with the models as a stack, and went well one after another. Training goes on one after "
+            f'another (strategy="sequential"), which may take longer; nothing is lost. {self.reason}.',
+            stacklevel=2,
+        )
+
+
+def attempt(work: Callable[[], T], groups: Sequence[Group]) -> tuple[T | None, Exception | None]:
+    """What work returns; or the error by which a stack failed that is as it was before. Other errors are raised."""
+    try:
+        return work(), None
+    except Exception as error:
+        alone = not groups[0].ranks.several  # others may not fail, and would wait for this process
+        if alone and any(group.failed is error for group in groups):
+            return None, error
+        raise
+
+
+def take_apart(plan: Plan, groups: Sequence[Group]) -> list[Group]:
+    """One group for each model of some groups, each exactly where it stands: parameters, optimizer, scheduler, method.
+
+    Args:
+        plan: what all groups have in common.
+        groups: stacks; they must not be used afterwards.
+    """
+    singles: list[Group] = []
+    for group in groups:
+        stored = group.stored()
+        if group.models.hook is not None:  # copies would carry it, and with it the whole stack
+            group.models.hook.remove()
+        with torch.no_grad():
+            modules = [model_of(group.models, k) for k in range(group.models.count)]
+        shapes = [parameter.shape for part in group.optimizer.param_groups for parameter in part["params"]]
+        for k, single in enumerate(plan.sequential(modules, group.state)):
+            older = stored["previous"] if stored["older"] is None else stored["older"]  # each step writes it first
+            rows = slice(k, k + 1)
+            single.load(
+                {
+                    "tensors": _rows(stored["tensors"], rows),
+                    "previous": _rows(stored["previous"], rows),
+                    "older": None if single.older is None else _rows(older, rows),
+                    "alive": stored["alive"][rows].clone(),
+                    "weights": None if stored["weights"] is None else stored["weights"][rows].clone(),
+                    "state": _rows(stored["state"], rows),
+                    "optimizer": _optimizer_of(stored["optimizer"], shapes, k, single, captured=group.fixed),
+                    "scheduler": copy.deepcopy(stored["scheduler"]),
+                }
+            )
+            singles.append(single)
+    return singles
+
+
+def _rows(tensors: Mapping[str, Tensor], rows: slice) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in slice_state(dict(tensors), rows).items()}
+
+
+def _optimizer_of(
+    stored: Mapping[str, Any], shapes: Sequence[torch.Size], k: int, single: Group, *, captured: bool
+) -> dict[str, Any]:
+    """What the optimizer of a stack knows of model k, as the optimizer of that model stores it.
+
+    Tensors shaped like a parameter have a row for each model. All else, such as the number of steps, holds for all.
+    """
+    parts = copy.deepcopy(stored["param_groups"])
+    if captured:  # what lets a step be captured is of no use to steps that are not
+        for part, own in zip(parts, single.optimizer.param_groups, strict=True):
+            part.update({name: own[name] for name in _FOR_CAPTURE if name in own})
+
+    def value_of(name: str, value: Any, shape: torch.Size) -> Any:
+        if not isinstance(value, Tensor):
+            return copy.deepcopy(value)
+        if value.shape == shape:
+            return value[k].clone()
+        return value.to("cpu", copy=True) if captured and name == "step" else value.clone()
+
+    state = {
+        index: {name: value_of(name, value, shapes[index]) for name, value in values.items()}
+        for index, values in stored["state"].items()
+    }
+    return {"state": state, "param_groups": parts}

@@ -1,0 +1,106 @@
+"""What a factory made: the mode of each part of a module, and hooks of its parameters."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from paretomtl.engine.data.batches import map_tensors
+
+
+def settle_modes(module: nn.Module) -> None:
+    """Put a module in the modes that its training is to have, as ``train()`` would.
+
+    Parts that override ``train``, such as to keep normalisation in eval mode, are asked. Parts that the factory put in
+    eval mode stay so; a module that is in eval mode as a whole is refused.
+    """
+    for part in module.modules():
+        if type(part).train is not nn.Module.train:
+            part.train(part.training)
+    if not module.training:
+        raise ValueError(
+            "'model' must make a module in train mode. Got one in eval mode, as functions that load pretrained "
+            "networks return them: dropout would be off, and normalisation would keep its statistics. Let 'model' call "
+            "train() on it, and eval() on the parts that are to stay so."
+        )
+
+
+def warn_of_modes(module: nn.Module) -> None:
+    """Say so where dropout is off in a part that is trained."""
+    outer = ""
+    for name, part in module.named_modules():
+        if part.training or (outer and name.startswith(outer)):
+            continue
+        outer = f"{name}."
+        off = any(isinstance(inner, _DropoutNd) and inner.p > 0 and not inner.training for inner in part.modules())
+        if off and any(p.requires_grad for p in part.parameters()):
+            warnings.warn(
+                f"dropout of {name!r} is off: 'model' makes it in eval mode, as functions that load pretrained "
+                "networks do. Let 'model' call train() on it; a part without gradients may stay so.",
+                stacklevel=7,
+            )
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether gradients go through hooks of parameters or modules, which stacks do not run, and some copies lack."""
+    return any(p._backward_hooks for p in module.parameters()) or any(
+        part._backward_hooks or part._backward_pre_hooks for part in module.modules()
+    )
+
+
+def check_hooks(name: str, parameters: Iterable[tuple[str, Tensor]]) -> None:
+    """Refuse hooks that wait for gradients to be accumulated."""
+    found = [each for each, parameter in parameters if getattr(parameter, "_post_accumulate_grad_hooks", None)]
+    if found:
+        raise ValueError(
+            f"'{name}' must have no register_post_accumulate_grad_hook: gradients are taken task by task, and hooks "
+            f"that wait for the sum never run. Got {', '.join(map(repr, found[:3]))}: let the optimizer do it."
+        )
+
+
+def why_untrained(module: nn.Module) -> str:
+    """Why a module has no parameters to train, to be appended to an error."""
+    frozen = sum(1 for _ in module.parameters())
+    if frozen:
+        return f": all {frozen} are frozen. Call requires_grad_(True) on the part that is to be trained"
+    return f" in {type(module).__name__}. Layers in a plain list are not found: take nn.ModuleList"
+
+
+def check_shapes(shapes: Sequence[Mapping[str, list[int]]]) -> None:
+    """Refuse modules whose parameters and buffers differ, each given by its names and shapes."""
+    first = shapes[0]
+    for k, other in enumerate(shapes):
+        if other == first:
+            continue
+        name = next(name for name in (*first, *other) if first.get(name) != other.get(name))
+        raise ValueError(
+            "'model' must make the same architecture at each call. Got parameters of different shapes: "
+            f"{name!r} is {first.get(name)} in the first and {other.get(name)} in number {k}."
+        )
+
+
+def copy_template(module: nn.Module) -> nn.Module:
+    """A copy of a module that a stack was run through, for values of one model.
+
+    What its passes kept for a look, such as attention maps, are tensors of vmap or parts of a graph, which cannot be
+    copied. The next pass of the copy writes its own.
+    """
+    memo: dict[int, Tensor] = {}
+
+    def leave_out(tensor: Tensor) -> Tensor:
+        if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            memo[id(tensor)] = torch.empty(0)
+        elif not tensor.is_leaf:
+            memo[id(tensor)] = tensor.detach()
+        return tensor
+
+    for part in module.modules():
+        for name, value in vars(part).items():
+            if name not in ("_parameters", "_buffers", "_modules"):
+                map_tensors(leave_out, value)
+    return copy.deepcopy(module, memo)

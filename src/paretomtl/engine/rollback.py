@@ -1,0 +1,86 @@
+"""A forward pass of stacks that fails leaves everything as it was, so that the same work can be done in another way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from paretomtl._support.random_state import host_randomness, random_state, set_random_state
+from paretomtl.engine.models.models import Stack
+
+if TYPE_CHECKING:
+    from paretomtl.engine.step import Group
+
+
+@contextlib.contextmanager
+def undone_on_failure(groups: Sequence[Group], *, isolated: bool = False) -> Iterator[None]:
+    """Undo what a pass changed where an error ends it: buffers of stacks, the state of the method, random states.
+
+    The caller restores these last where randomness is ``isolated`` from that of training.
+
+    Stacks then know the error by which they failed (:attr:`Group.failed`). Models alone are not guarded: an error of
+    theirs is an error of the user's code.
+    """
+    stacks = [group for group in groups if isinstance(group.models, Stack)]
+    if not stacks or _is_capturing(stacks[0].alive):
+        yield
+        return
+    before = [([tensor.clone() for tensor in group.models.held()], group.state) for group in stacks]
+    draws = None if isolated else _Draws(stacks[0])
+    try:
+        yield
+    except Exception as error:
+        if draws is not None:
+            draws.undo()
+        for group, (buffers, state) in zip(stacks, before, strict=True):
+            with torch.no_grad():
+                for now, then in zip(group.models.held(), buffers, strict=True):
+                    now.copy_(then)
+            group.state = state
+            group.failed = error
+        raise
+    if draws is not None:
+        draws.learn()
+
+
+class _Draws:
+    """The random states before a pass.
+
+    Those of NumPy and Python take longer to read than a small step has time for. They are read before every pass of
+    models that draw from them, and before the first pass of all models, which shows whether they do.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        device = group.alive.device
+        self._host = torch.get_rng_state()
+        self._device = (device, torch.cuda.get_rng_state(device)) if device.type == "cuda" else None
+        self._others: Any = None
+        self._seen: Any = None
+        if group.draws_on_host is not False:
+            self._others = random_state()
+        if group.draws_on_host is None:
+            self._seen = host_randomness()[1:]
+
+    def learn(self) -> None:
+        """After a pass that went well."""
+        if self._seen is not None:
+            self._group.draws_on_host = host_randomness()[1:] != self._seen
+
+    def undo(self) -> None:
+        """After one that did not."""
+        if self._others is not None:
+            set_random_state(self._others)
+            return
+        torch.set_rng_state(self._host)
+        if self._device is not None:
+            torch.cuda.set_rng_state(self._device[1], self._device[0])
+
+
+def _is_capturing(tensor: Tensor) -> bool:
+    """Whether operations are captured in a graph rather than run: there is nothing to undo, and no state to read."""
+    return tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing()

@@ -1,0 +1,378 @@
+"""What is wrong with a run's folder, file by file, and what can be saved of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from paretomtl._support.files import NewerFormatError, is_leftover, read_record
+from paretomtl._support.locks import Lock, is_held, read_holder
+from paretomtl._support.safe_open import SMALL_RECORD, check_folder_kind, exists, kind_of, names_in, remove_files
+from paretomtl.front import Front
+from paretomtl.front.storage import leftover_models
+from paretomtl.runs import manifest
+from paretomtl.runs.folder import (
+    CHECKPOINT,
+    CONFIG,
+    FORMAT,
+    LOCK,
+    PREVIOUS,
+    RunFolder,
+    identity_of,
+    lines_of,
+    read_checkpoint,
+)
+from paretomtl.training.shards.task import SHARDS
+
+State: TypeAlias = Literal["sound", "note", "mendable", "lost"]
+STATES: tuple[State, ...] = ("sound", "note", "mendable", "lost")
+"""From good to bad."""
+
+ASKED, FRONT = "asked.json", "front/front.json"
+_STORED = "front.json"  # of a front that was saved alone
+_GO_ON = "resume (--resume) goes on from there"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found out about a file.
+
+    Attributes:
+        file: its name in the run's folder.
+        state: "sound"; "note", which asks for nothing; "mendable", by what ``text`` says; or "lost".
+        text: what there is, what is wrong with it, and what mends it.
+        mend: does it, and returns what it did; None where there is nothing that is safe to do.
+    """
+
+    file: str
+    state: State
+    text: str
+    mend: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+
+
+def worst(findings: list[Finding]) -> State:
+    """The worst state among some."""
+    return max((finding.state for finding in findings), key=STATES.index, default="sound")
+
+
+def examine(run: str | Path) -> list[Finding]:
+    """Look at every file of a run's folder, or of a front that was saved alone; nothing is changed.
+
+    A checkpoint or a front counts as whole if the checksum inside of it fits.
+
+    Args:
+        run: the folder.
+
+    Example:
+        >>> import tempfile, paretomtl as pm
+        >>> folder = tempfile.mkdtemp()
+        >>> front = pm.fit(pm.problems.quadratic(), epochs=3, out=folder, progress="quiet", device="cpu")
+        >>> [finding.file for finding in examine(folder)][:3]
+        ['config.json', 'checkpoint.safetensors', 'checkpoint-previous.safetensors']
+        >>> worst(examine(folder))
+        'sound'
+    """
+    folder = Path(run)
+    if _is_stored_front(folder):
+        return [_about_stored_front(folder)]
+    found = list(_Look(folder).findings())
+    for name in _shards(folder):
+        found += [replace(each, file=f"{name}/{each.file}") for each in examine(folder / name)]
+    return found
+
+
+def mend(run: str | Path) -> list[str]:
+    """Do what is safe: sweep leftovers, restore the previous checkpoint, write the manifest anew; say what was done.
+
+    Nothing that is whole is removed, and a run that somebody is writing is left alone.
+
+    Args:
+        run: the folder.
+    """
+    folder = Path(run)
+    examine(folder)  # an error for what is no run
+    if _is_stored_front(folder):
+        return []
+    lock = Lock(folder / LOCK)
+    left = exists(lock.path)
+    holder = lock.take()
+    if holder is not None:
+        raise BlockingIOError(
+            f"'RUN' must be a folder that no process writes. '{folder}' is locked by {holder}: wait until it ends, or "
+            "stop it."
+        )
+    try:
+        done = [finding.mend() for finding in _Look(folder).findings() if finding.mend is not None]
+        if left:
+            done.append(f"{LOCK}: removed; its process is gone.")
+        done += _list_again(folder)
+    finally:
+        lock.release()
+    return done + [f"{name}/{line}" for name in _shards(folder) for line in mend(folder / name)]
+
+
+def _is_stored_front(folder: Path) -> bool:
+    """Whether this is the folder that ``Front.save`` wrote, and no run."""
+    of_runs = (CONFIG, CHECKPOINT, PREVIOUS, FRONT, manifest.NAME)
+    return exists(folder / _STORED) and not any(exists(folder / name) for name in of_runs)
+
+
+def _about_stored_front(folder: Path) -> Finding:
+    try:
+        front = Front.load(folder)
+    except NewerFormatError as error:
+        return Finding(_STORED, "mendable", str(error))
+    except (ValueError, OSError) as error:
+        return Finding(_STORED, "lost", f"{error} Nothing makes it again.")
+    models = "with their weights" if front.parameters else "without weights"
+    return Finding(_STORED, "sound", f"whole: {len(front)} solutions, {models}; a front that was saved alone.")
+
+
+def _shards(folder: Path) -> list[str]:
+    """The runs that a run in shards is made of, as far as they have begun."""
+    if kind_of(folder / SHARDS) != "a folder":
+        return []
+    found = names_in(folder / SHARDS, follow=False)
+    return [f"{SHARDS}/{name}" for name in found if _is_folder_with(folder / SHARDS / name, CONFIG)]
+
+
+def _is_folder_with(folder: Path, name: str) -> bool:
+    return kind_of(folder) == "a folder" and exists(folder / name)
+
+
+def _list_again(folder: Path) -> list[str]:
+    """Write the manifest anew where it is not that of the files, each of which must be whole."""
+    look = _Look(folder)
+    if worst(look.own()) not in ("sound", "note") or kind_of(folder / manifest.NAME) == "a folder":
+        return []
+    if not any(finding.state == "mendable" or look.listed is None for finding in look.about_manifest()):
+        return []
+    manifest.Manifest(folder).write()
+    return [f"{manifest.NAME}: written anew; the checksums inside of all files were verified."]
+
+
+class _Look:
+    """One look at a folder: each file is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise FileNotFoundError(f"'RUN' must be the folder of a run. There is no folder '{folder}'.")
+        if not any(exists(folder / name) for name in (CONFIG, CHECKPOINT, PREVIOUS, FRONT, manifest.NAME)):
+            raise ValueError(f"'RUN' must be the folder of a run. '{folder}' has none of its files.")
+        self.folder = folder
+        self.config = self._read(CONFIG, lambda path: read_record(path, [FORMAT]))
+        self.asked = self._read(ASKED, lambda path: read_record(path, [None, 1], limit=SMALL_RECORD))
+        identity = identity_of(self.config) if isinstance(self.config, dict) else None
+        self.last = self._read(CHECKPOINT, lambda path: read_checkpoint(path, identity))
+        self.previous = self._read(PREVIOUS, lambda path: read_checkpoint(path, identity))
+        self.front = self._read(FRONT, _load_front)
+        found = self._read(manifest.NAME, lambda path: manifest.read_manifest(path.parent))
+        self.listed: Mapping[str, Any] | None = found if isinstance(found, dict) else None
+        self._manifest_error = found if isinstance(found, Exception) else None
+
+    def _read(self, name: str, read: Callable[[Path], Any]) -> Any:
+        """The content of a file, the error that reading it gives, or None where it is not there."""
+        path = self.folder / name
+        refused = path.parent != self.folder and exists(path.parent) and not self._has_front_folder
+        if not exists(path) and not refused:
+            return None
+        try:
+            return read(self.folder / name)
+        except (ValueError, OSError) as error:
+            return error
+
+    @property
+    def complete(self) -> bool:
+        return isinstance(self.front, Front) and self.front.complete
+
+    @property
+    def sharded(self) -> bool:
+        """Whether it has no checkpoints of its own, but those of its shards."""
+        return isinstance(self.config, dict) and "shards" in self.config
+
+    @property
+    def resumable(self) -> bool:
+        if self.sharded:
+            return True
+        return isinstance(self.config, dict) and any(isinstance(each, dict) for each in (self.last, self.previous))
+
+    def findings(self) -> Iterator[Finding]:
+        """All, with what happens right now first."""
+        for name in (LOCK, manifest.LOG, SHARDS, *self._shard_names()):
+            if (kind := kind_of(self.folder / name)) not in (None, "a folder" if name.startswith(SHARDS) else None):
+                text = f"{kind} in its place, which is not opened: remove it; nothing is lost with it."
+                yield Finding(name, "mendable", text)
+        if is_held(self.folder / LOCK):
+            holder = read_holder(self.folder / LOCK)
+            yield Finding(LOCK, "note", f"held by {holder}: what follows may change while it is read.")
+        elif exists(self.folder / LOCK) and kind_of(self.folder / LOCK) is None:
+            yield Finding(LOCK, "note", f"left by {read_holder(self.folder / LOCK)}, which is gone; the run is free.")
+        yield from self.own()
+        yield from self.about_log()
+        yield from self.about_manifest()
+        yield from self.about_others()
+
+    def own(self) -> list[Finding]:
+        """On the files that carry a checksum of their own."""
+        found = [*self.about_config(), *self.about_checkpoints(), *self.about_front()]
+        return [_newer(finding, self) for finding in found]
+
+    def about_config(self) -> Iterator[Finding]:
+        rest = "; the front is whole: show reads it" if isinstance(self.front, Front) else ""
+        if isinstance(self.config, dict):
+            yield Finding(CONFIG, "sound", f"whole: {self.config.get('problem')}, {self.config.get('epochs')} epochs.")
+        elif self.config is None and self.listed is None and self.front is None:
+            yield Finding(CONFIG, "note", "none: the run was stopped as it began; the same command starts it.")
+        else:
+            yield Finding(CONFIG, "lost", f"{self.config or 'missing.'} The run cannot be resumed{rest}.")
+        if isinstance(self.asked, dict):
+            yield Finding(ASKED, "sound", "whole: what the command line was asked for.")
+        elif self.asked is not None or (self.listed is not None and ASKED in self.listed):
+            yield Finding(ASKED, "lost", f"{self.asked or 'missing.'} refine and exports need it; nothing else does.")
+
+    def about_checkpoints(self) -> Iterator[Finding]:
+        last, previous = self.last, self.previous
+        if isinstance(last, dict):
+            yield Finding(CHECKPOINT, "sound", f"whole: {_place(last)}.")
+        elif last is None and previous is None:
+            if self.config is not None and not self.complete and not self.sharded:
+                yield Finding(CHECKPOINT, "lost", "missing: resume (--resume) starts over.")
+        elif isinstance(previous, dict):
+            text = f"{last or 'missing.'} The previous one, of {_place(previous)}, is whole: {_GO_ON}."
+            blocked = kind_of(self.folder / CHECKPOINT) == "a folder"
+            yield Finding(CHECKPOINT, "mendable", text, None if blocked else self._restore)
+        elif self.complete:
+            text = f"{last or 'missing.'} The front is complete and whole: only a run that is trained longer needs it."
+            yield Finding(CHECKPOINT, "mendable", text)
+        else:
+            rest = "The front of a part of the run is whole. " if isinstance(self.front, Front) else ""
+            text = f"{last or 'missing.'} There is no whole one before it. {rest}To start over, delete the folder."
+            yield Finding(CHECKPOINT, "lost", text)
+        if isinstance(previous, dict) and isinstance(last, dict):
+            yield Finding(PREVIOUS, "sound", f"whole: {_place(previous)}.")
+        elif previous is not None and isinstance(last, dict):
+            text = f"{previous} The last one is whole, and the next one takes this place."
+            yield Finding(PREVIOUS, "mendable", text, partial(self._remove, PREVIOUS, "it was damaged"))
+
+    def about_front(self) -> Iterator[Finding]:
+        listed = self.listed is not None and FRONT in self.listed
+        if isinstance(self.front, Front):
+            state = "complete" if self.front.complete else f"stopped early; {_GO_ON}"
+            yield Finding(FRONT, "sound", f"whole: {len(self.front)} solutions, {state}.")
+            yield from self._leftover_models()
+        elif self.front is None and not listed:
+            yield Finding(FRONT, "note", "none yet: resume (--resume) ends the run.")
+        else:
+            again = "A checkpoint is whole: resume (--resume) makes the front again."
+            text = f"{self.front or 'missing.'} {again if self.resumable else 'Nothing makes it again.'}"
+            yield Finding(FRONT, "mendable" if self.resumable else "lost", text)
+
+    def _leftover_models(self) -> Iterator[Finding]:
+        for path in leftover_models(self.folder / "front"):
+            name = path.relative_to(self.folder).as_posix()
+            text = "left by a write of the front that was cut short; the front names another file."
+            yield Finding(name, "mendable", text, partial(self._remove, name, "the front is another"))
+
+    def about_log(self) -> Iterator[Finding]:
+        path = self.folder / manifest.LOG
+        said = (self.listed or {}).get(manifest.LOG, {}).get("size", 0)
+        if kind_of(path) is not None:
+            return
+        size = path.lstat().st_size if exists(path) else 0
+        if size < said:
+            text = f"{said - size:,} bytes shorter than it was: lines are lost, which nothing needs for training."
+            yield Finding(manifest.LOG, "note", text)
+        count = torn = 0
+        last = b""
+        for line in lines_of(path) if size else ():
+            torn += count > 0 and not _is_json(last)
+            count, last = count + 1, line
+        if torn:
+            yield Finding(manifest.LOG, "note", f"torn lines: {torn} of {count - 1}; readers step over them.")
+        if last:
+            yield Finding(manifest.LOG, "note", "the last line is torn; the next one begins anew.")
+
+    def about_manifest(self) -> Iterator[Finding]:
+        name = manifest.NAME
+        if self._manifest_error is not None:
+            yield _newer(Finding(name, "mendable", f"{self._manifest_error} --fix writes it anew."), self)
+        elif self.listed is None:
+            yield Finding(name, "note", "none: the run is of an earlier version, or had just begun; --fix writes one.")
+        else:
+            other = [file for file in self.listed if file != manifest.LOG and self._differs(file)]
+            if other:
+                text = f"does not fit {', '.join(other)}, as after a crash; --fix writes it anew once all are whole."
+                yield Finding(name, "mendable", text)
+            else:
+                yield Finding(name, "sound", f"fits all {len(self.listed)} files.")
+
+    def _differs(self, name: str) -> bool:
+        path, said = self.folder / name, (self.listed or {})[name]
+        inside = path.parent == self.folder or self._has_front_folder
+        if not inside or not exists(path) or kind_of(path) is not None:
+            return True
+        return (path.lstat().st_size, manifest.sha256_of(path)) != (said.get("size"), said.get("sha256"))
+
+    def about_others(self) -> Iterator[Finding]:
+        """On leftovers of writes, and on files that no run makes."""
+        known = {CONFIG, ASKED, CHECKPOINT, PREVIOUS, manifest.NAME, manifest.LOG, LOCK, "front", SHARDS}
+        inside = names_in(self.folder / "front", follow=False) if self._has_front_folder else []
+        for name in sorted([*names_in(self.folder), *(f"front/{name}" for name in inside)]):
+            if is_leftover(Path(name).name) and kind_of(self.folder / name) != "a folder":
+                text = "left by a write that was cut short."
+                yield Finding(name, "mendable", text, partial(self._remove, name, "it was never whole"))
+            elif "/" not in name and name not in known:
+                yield Finding(name, "note", "not of this run; left alone.")
+
+    def _shard_names(self) -> list[str]:
+        if kind_of(self.folder / SHARDS) != "a folder":
+            return []
+        return [f"{SHARDS}/{name}" for name in names_in(self.folder / SHARDS, follow=False)]
+
+    @property
+    def _has_front_folder(self) -> bool:
+        return kind_of(self.folder / "front") == "a folder"
+
+    def _restore(self) -> str:
+        RunFolder(self.folder).restore()
+        return f"{CHECKPOINT}: the previous one, of {_place(self.previous)}, was put in its place."
+
+    def _remove(self, name: str, reason: str) -> str:
+        path = self.folder / name
+        remove_files(path.parent, lambda each, _: each == path.name, follow=path.parent == self.folder)
+        return f"{name}: removed; {reason}."
+
+
+def _load_front(path: Path) -> Front:
+    check_folder_kind(path.parent)
+    return Front.load(path.parent)
+
+
+def _newer(finding: Finding, look: _Look) -> Finding:
+    """What a newer version wrote is neither damaged nor to be touched."""
+    errors = {
+        CONFIG: look.config,
+        ASKED: look.asked,
+        CHECKPOINT: look.last,
+        PREVIOUS: look.previous,
+        FRONT: look.front,
+        manifest.NAME: look._manifest_error,
+    }
+    error = errors.get(finding.file)
+    return Finding(finding.file, "mendable", str(error)) if isinstance(error, NewerFormatError) else finding
+
+
+def _place(state: Mapping[str, Any]) -> str:
+    return f"epoch {state['epoch']}, step {state['number']}"
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return not line
+    return True

@@ -1,0 +1,100 @@
+"""Ends of a run: which ones were asked for, and what is kept where a listener fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paretomtl._support.checks import as_whole, check_count
+from paretomtl.front import Front
+from paretomtl.training.progress.progress import Callback, close
+
+if TYPE_CHECKING:
+    from paretomtl.problems import Problem
+    from paretomtl.training.settings import Settings
+
+CALLBACK, FAILED, INTERRUPTED = "callback", "error in a callback", "interrupted"
+"""Why a run stopped before its end."""
+
+
+def check_patience(patience: int | None, problem: Problem) -> int | None:
+    """The epochs without improvement after which a run ends, checked; None for no such end."""
+    if patience is None:
+        return None
+    patience = as_whole(patience)
+    check_count("patience", patience)
+    if problem.val is None:
+        raise ValueError(
+            "'patience' must be None for a problem without a validation split, on which models improve. "
+            f"Got {patience} instead: give the problem 'val'."
+        )
+    return patience
+
+
+def planned_end(settings: Settings, epoch: int, improved: int) -> str | None:
+    """Why a run is at an end that was asked for, in words; None while it goes on.
+
+    Args:
+        settings: of the run.
+        epoch: how many epochs are done.
+        improved: the last epoch in which a model improved on validation, or from which these are counted.
+    """
+    if epoch >= settings.epochs:
+        return f"after {_epochs(epoch)}"
+    if settings.patience is not None and epoch - improved >= settings.patience:
+        done = f"{epoch} of {_epochs(settings.epochs)}"
+        return f"patience: no model improved on val in {_epochs(settings.patience)}, after {done}"
+    return None
+
+
+def early_stop(why: str, settings: Settings, epoch: int) -> str:
+    """Why a run stopped before its end, and when, in words."""
+    return f"{why}, after {epoch} of {_epochs(settings.epochs)}"
+
+
+def attach_fronts(error: BaseException, fronts: Sequence[Front], folder: Path | None) -> None:
+    """Hand fronts to the user by the error that stops the run, with a note on where they are.
+
+    Args:
+        error: that of a listener.
+        fronts: of each seed, what was trained; none where they could not be made.
+        folder: of the run; None for a run that does not last.
+    """
+    if not fronts:
+        return
+    name, value = ("front", fronts[0]) if len(fronts) == 1 else ("fronts", list(fronts))
+    with suppress(Exception):  # of an exception that takes no attributes
+        setattr(error, name, value)
+        stored = "" if folder is None else f"; stored in '{folder}', too"
+        error.add_note(f"Nothing that was trained is lost: this error has it as its attribute '{name}'{stored}.")
+
+
+def close_all(
+    listeners: Sequence[Callback],
+    error: BaseException | None,
+    fronts: Sequence[Front] = (),
+    folder: Path | None = None,
+) -> None:
+    """Close listeners at the end of a run; where one fails, neither an error that is on its way nor a front is lost.
+
+    Args:
+        listeners: what to close.
+        error: that ends the run; None for a run that ends well.
+        fronts: of a run that ends well.
+        folder: of the run.
+    """
+    try:
+        close(listeners)
+    except Exception as failure:
+        if error is not None:
+            error.add_note(f"A callback could not be closed, either: {failure!r}.")
+            return
+        failure.add_note("This came from closing a callback at the end of the run.")
+        attach_fronts(failure, fronts, folder)
+        raise
+
+
+def _epochs(count: int) -> str:
+    return "1 epoch" if count == 1 else f"{count} epochs"

@@ -1,0 +1,297 @@
+"""What is found out about a problem before anything is trained, on copies of its first model."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._support.random_state import isolated_randomness, model_seed
+from paretomtl.engine.data.batches import Batches, count_samples, map_tensors, unchanged
+from paretomtl.engine.data.passes import check_starts_again
+from paretomtl.engine.data.task_batches import TaskBatches
+from paretomtl.engine.error_hints import came_from, find_pairs, hints, how_called
+from paretomtl.engine.gradients import before_stack, task_gradients
+from paretomtl.engine.models.models import Single, make_modules
+from paretomtl.engine.models.module_checks import warn_of_modes
+from paretomtl.engine.processes import Ranks
+from paretomtl.problems import Problem
+from paretomtl.training.fingerprint import digest
+from paretomtl.training.preflight.hidden_state import check_hidden_state
+from paretomtl.training.preflight.missing_values import missing_values
+from paretomtl.training.preflight.repeats import check_factory, find_sums, others_than_first
+from paretomtl.training.settings import Settings
+
+
+def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapping[str, Batches], batch: Any) -> bool:
+    """Find what would spoil the training or its measurements.
+
+    Args:
+        settings: what the user asked for.
+        modules: the models, which are left as they are.
+        splits: the data.
+        batch: the first one of training.
+
+    Returns:
+        What :func:`check_losses` returns.
+    """
+    problem = settings.problem
+    for name, split in splits.items():
+        check_passes(name, getattr(problem, name), split)
+    check_apart(settings.shares.ranks, splits["train"], batch)
+    warn_of_modes(modules[0])
+    stacked = check_losses(settings, modules[0], batch)
+    for text in [] if batch is None else missing_values(problem, "train", splits["train"], modules[0], batch):
+        warnings.warn(text, stacklevel=5)
+    pairs = None if batch is None else find_pairs(problem, modules[0], batch)
+    if pairs is not None:
+        warnings.warn(
+            f"'losses' subtracts outputs of shape {pairs[0]} and targets of shape {pairs[1]}, which makes a table of "
+            "all pairs: write outputs.squeeze(-1), or targets[:, None].",
+            stacklevel=5,
+        )
+    _check_factory(settings, modules, batch)
+    sums = [] if batch is None else find_sums(problem, modules[0], batch)
+    if sums:
+        warnings.warn(
+            f"losses of tasks {sums} are sums over samples, and not means: those of a split are means over its "
+            "batches, and would depend on 'batch_size'. Divide them by the number of samples.",
+            stacklevel=5,
+        )
+    check_counted(problem, "train", splits["train"], batch)
+    for name in splits.keys() - {"train"}:
+        sample = first_batch(name, splits[name].in_order())
+        check_outputs(problem, splits[name], sample, check_split(settings, name, modules[0], sample))
+        check_counted(problem, name, splits[name], sample)
+        for text in missing_values(problem, name, splits[name], modules[0], sample):
+            warnings.warn(text, stacklevel=5)
+    if problem.metrics and len(splits) == 1:
+        check_outputs(problem, splits["train"], batch, check_split(settings, "train", modules[0], batch))
+    return stacked
+
+
+def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
+    """Find losses that cannot be trained.
+
+    Returns:
+        Whether the tasks' graphs are kept apart, so that NaN for want of labels stays with its own task.
+    """
+    problem = settings.problem
+    precision: Any = contextlib.nullcontext()
+    if settings.autocast is not None:
+        precision = torch.autocast(settings.device.type, dtype=settings.autocast)
+    try:
+        with precision, unchanged(batch):
+            check_hidden_state(problem, module, batch)
+        with isolated_randomness():
+            models = Single(problem, copy.deepcopy(module))
+            with precision:
+                losses = models.losses(batch)
+    except Exception as error:
+        for note in (how_called(problem, batch, error), *hints(error, batch)):
+            error.add_note(note)
+        raise
+    replaced = [key for key, p in models.module.named_parameters() if models.trained.get(key, p) is not p]
+    if replaced:
+        raise ValueError(
+            f"'model' must keep its parameters: the optimizer trains those that it was given. Got {replaced[:3]}, "
+            "which a forward pass replaced by new ones: change them in place, under torch.no_grad()."
+        )
+    if not losses.requires_grad:
+        raise ValueError(
+            "'losses' must depend on the model's parameters. Got losses attached to none of them: do not compute them "
+            "under torch.no_grad(), nor from .detach(), .data, .item() or .numpy()."
+        )
+    apart = before_stack(losses) is not None
+    rows = task_gradients(losses, list(models.trained.values()))
+    for task, loss, row in zip(problem.tasks, losses.tolist(), rows, strict=True):
+        if loss == loss and all(part is None for part in row):
+            raise ValueError(
+                f"'losses' must depend on the model's parameters for every task. Got {task!r}, attached to none: its "
+                "loss uses no output of the model, or one that went through argmax(), a comparison, .detach() or "
+                ".item(), which have no gradient. A task without labels in a batch has the loss NaN."
+            )
+    _warn_of_gradients(problem, losses, rows)
+    if settings.method.reading == "direction" and bool((losses < 0).any()):
+        warnings.warn(
+            f"losses are negative at the start ({losses.min().item():.3g}): preferences are directions of non-negative "
+            "losses. Add a constant, or subtract each loss's lower bound.",
+            stacklevel=6,
+        )
+    if problem.shared is not None and not any(problem.is_shared(name) for name in models.trained):
+        names = list(models.trained)[:6]
+        raise ValueError(f"'shared' must fit the names of some parameters, such as {names}. Got {problem.shared!r}.")
+    if problem.representation is not None:
+        _check_representation(settings, module, batch)
+    return problem.train is None or apart
+
+
+def _warn_of_gradients(problem: Problem, losses: Tensor, rows: Sequence[Sequence[Tensor | None]]) -> None:
+    """Say of which tasks the gradients are not finite, though their losses are: they would freeze every model."""
+    broken = [
+        task
+        for task, loss, row in zip(problem.tasks, losses.detach(), rows, strict=True)
+        if bool(loss.isfinite()) and not all(bool(part.isfinite().all()) for part in row if part is not None)
+    ]
+    if broken:
+        where = "at the start" if problem.train is None else "on the first batch of 'train'"
+        warnings.warn(
+            f"gradients of tasks {broken} are not finite {where}, though their losses are: a model with such gradients "
+            "is frozen. nanmean and nansum cause them where labels are missing: select samples by a mask or "
+            "torch.where instead. So do square roots and norms of zero.",
+            stacklevel=7,
+        )
+
+
+def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any) -> None:
+    """Make models again, where others might come of it: attributes differ, or there is one model alone."""
+
+    def make(seed: int) -> nn.Module:
+        return make_modules(settings.problem, [seed], settings.device, settings.dtype)[0]
+
+    seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
+    others = others_than_first(modules)
+    for k in (0, *others[:1]) if others or len(modules) == 1 else ():
+        check_factory(settings.problem, modules[k], seeds[k], make, batch)
+
+
+def check_apart(ranks: Ranks, train: Batches, batch: Any) -> None:
+    """Find DataLoaders that hand the same samples to every process that shares a run."""
+    if not ranks.several or train.resumes_inside:  # tensors and Datasets are shared out here
+        return
+    digest = hashlib.sha256()
+
+    def note(tensor: Tensor) -> Tensor:
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        return tensor
+
+    map_tensors(note, batch)
+    if len(set(ranks.gather(digest.hexdigest()))) == 1:
+        raise ValueError(
+            f"'train' must hand each of the {ranks.size} processes samples of its own: see "
+            "torch.utils.data.DistributedSampler. Got the same first batch in all of them."
+        )
+
+
+def check_passes(name: str, data: Any, batches: Batches) -> None:
+    """Refuse data that do not start from the beginning at each pass."""
+    if isinstance(batches, TaskBatches):
+        for task, part in batches.parts.items():
+            check_passes(f"{name}[{task!r}]", data.data[task], part)
+        return
+
+    def read_first() -> Any:
+        with isolated_randomness():
+            return first_batch(name, batches.epoch(0, 0))
+
+    check_starts_again(name, data, read_first, lambda one, other: digest(one) == digest(other))
+
+
+def first_batch(name: str, batches: Iterable[Any]) -> Any:
+    """The first batch of a split; where it cannot be read, the error says of which split."""
+    try:
+        for batch in batches:
+            return batch
+    except Exception as error:
+        for note in (f"This came from reading the first batch of '{name}'.", *hints(error, None)):
+            error.add_note(note)
+        raise
+    raise ValueError(f"'{name}' must hold at least one batch. Got an empty one.")
+
+
+def check_counted(problem: Problem, name: str, batches: Batches, batch: Any) -> None:
+    """Say so where nobody can tell how many samples a batch of a DataLoader has, and means depend on it."""
+    if isinstance(batches, TaskBatches):
+        for task, part in batches.parts.items():
+            check_counted(problem, f"{name}[{task!r}]", part, batch[task])
+        return
+    if problem.counts is not None or batches.resumes_inside or batches.steps == 1:
+        return
+    sizes: set[int] = set()
+
+    def note(tensor: Tensor) -> Tensor:
+        sizes.update(tensor.shape[:1])
+        return tensor
+
+    map_tensors(note, batch)
+    if len(sizes) == 1:
+        return
+    found = f"tensors whose first dimensions are {sorted(sizes)}" if sizes else f"a {type(batch).__name__}"
+    taken = f"the first one's, {count_samples(batch)}, is taken" if sizes else "all count alike"
+    warnings.warn(
+        f"'counts' should say how many samples the batches of '{name}' have, since losses are means over samples and "
+        f"batches may differ in size. Got {found}: {taken}. See Problem.",
+        stacklevel=6,
+    )
+
+
+def check_outputs(problem: Problem, batches: Batches, batch: Any, outputs: Any) -> None:
+    """Say so where metrics would see the outputs of a split put together along a dimension that is not of samples."""
+    if not problem.metrics or problem.takes_model or batches.steps == 1:
+        return
+    samples, shapes = count_samples(batch), list[list[int]]()
+
+    def note(tensor: Tensor) -> Tensor:
+        if tensor.ndim and len(tensor) != samples:
+            shapes.append(list(tensor.shape))
+        return tensor
+
+    map_tensors(note, outputs)
+    if shapes:
+        warnings.warn(
+            f"outputs should have samples in their first dimension, along which metrics see batches put together. Got "
+            f"shape {shapes[0]} for a batch of {samples}: turn it, or write losses(model, batch) and metrics of the "
+            "form (model, batches).",
+            stacklevel=6,
+        )
+
+
+def check_split(settings: Settings, name: str, module: nn.Module, batch: Any) -> Any:
+    """Find a split that cannot be measured before the training that it would spoil.
+
+    Returns:
+        The outputs of its first batch.
+    """
+    where = f"the first batch of '{name}', which is tried out before training"
+    with isolated_randomness(), torch.no_grad(), came_from(where, batch), unchanged(batch):
+        return settings.problem.run(copy.deepcopy(module).eval(), batch)[1]
+
+
+def _check_representation(settings: Settings, module: nn.Module, batch: Any) -> None:
+    """The representation must be the only way from its module to the losses, and nothing trained may lie before it."""
+    problem, name = settings.problem, settings.problem.representation
+    assert name is not None
+    found: list[dict[str, Tensor | None]] = []
+    for cut in (False, True):
+        model = copy.deepcopy(module)
+        if cut:
+            model.get_submodule(name).register_forward_hook(lambda _, inputs, output: output.detach())
+        trained = {key: p for key, p in model.named_parameters() if p.requires_grad}
+        with isolated_randomness():
+            losses = problem.run(model, batch)[0]
+        total = torch.where(losses.detach().isnan(), 0.0, losses).sum()
+        grads: Any = [None] * len(trained)
+        if total.requires_grad:
+            grads = torch.autograd.grad(total, list(trained.values()), allow_unused=True)
+        found.append(dict(zip(trained, grads, strict=True)))
+    whole, heads = found
+    inside = [key for key in whole if problem.is_shared(key)]
+    if not inside:
+        raise ValueError(f"'representation' must name a submodule with parameters to train. Got {name!r} instead.")
+    around = [key for key in inside if heads[key] is not None]
+    if around:
+        raise ValueError(
+            f"'representation' must be the only way from its module to the losses. {around[0]!r} also acts around it."
+        )
+    before = [key for key in whole if key not in inside and heads[key] is None and whole[key] is not None]
+    if before:
+        raise ValueError(
+            f"'representation' must name a module with everything that comes before the heads. {before[0]!r} lies "
+            f"before {name!r}: let one module hold both, and name that."
+        )

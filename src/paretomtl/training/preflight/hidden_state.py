@@ -1,0 +1,292 @@
+"""State that a model keeps outside of its parameters and buffers: found before training, and refused if it matters.
+
+Checkpoints, fronts and stacks hold parameters and buffers. An attribute that a forward pass changes is in none of them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, MutableMapping, Sequence, Set
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl.engine.data.batches import map_samples, map_tensors
+from paretomtl.engine.global_state import global_numbers
+from paretomtl.engine.models.models import ModelWithLosses, copy_module
+from paretomtl.problems import Problem
+from paretomtl.problems.per_task import loss_functions
+
+_OF_TORCH = frozenset(vars(nn.Module()))
+_DEEPEST = 4  # containers and plain objects within each other that are compared
+_LARGEST = 1 << 22  # bytes of a tensor that the losses keep and that is still copied
+_NUMBERS = (bool, int, float, complex, Tensor, np.ndarray, np.generic)
+_REMEDY = (
+    "keep it in a buffer (register_buffer) that is changed in place, so that stacks, checkpoints and fronts have it"
+)
+
+_Spaces: TypeAlias = dict[str, MutableMapping[str, Any]]
+_Place: TypeAlias = tuple[str, str]
+
+
+def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
+    """Refuse attributes that a forward pass changes and later passes may depend on.
+
+    A number or tensor that changes again when the same pass is repeated accumulates, and may act at any later step. For
+    all else two copies see other samples, one with the attributes as the pass left them, one with the old ones.
+    Attributes that are only written, such as attention maps kept for a look, are fine.
+
+    Args:
+        problem: whose losses are computed; an object that computes them is looked at, too.
+        module: a model as the factory made it; it is left as it is.
+        batch: the first one.
+    """
+    _check_losses_have_no_parameters(problem)
+    own = _loss_spaces(problem) | {"global variables": global_numbers(problem.losses, module)}
+    start = {label: _copied(space) for label, space in own.items()}
+    try:
+        used = copy_module(module)
+        _pass(problem, used, batch)
+        fresh = attributes_of(module) | start
+        changed = changes(fresh, attributes_of(used) | own)
+        if changed:
+            _check_accumulation(problem, module, used, batch, own, changed)
+            _check_effect(problem, used, batch, fresh, own, changed)
+    finally:  # lists and the like may be held by others, and stay as they are
+        _put_back(own, start, [(a, b) for a, b in changes(start, own) if isinstance(start[a].get(b), _NUMBERS)])
+
+
+def _check_accumulation(
+    problem: Problem, module: nn.Module, used: nn.Module, batch: Any, own: _Spaces, changed: Sequence[_Place]
+) -> None:
+    """Refuse numbers and tensors that change once more when the first pass is repeated."""
+    again = copy.deepcopy(used)
+    with torch.no_grad():
+        for buffer, first in zip(again.buffers(), module.buffers(), strict=False):
+            if buffer.shape == first.shape:
+                buffer.copy_(first)
+    once = attributes_of(used) | {label: _copied(space) for label, space in own.items()}
+    _pass(problem, again, batch)
+    twice = attributes_of(again) | own
+    growing = [
+        (label, name)
+        for label, name in changes(once, twice)
+        if (label, name) in changed and isinstance(twice[label].get(name), _NUMBERS)
+    ]
+    _put_back(own, once, changed)
+    if growing:
+        raise ValueError(
+            "'model' and 'losses' must not count or accumulate in attributes or global variables. Got "
+            f"{in_words(growing)}, which every forward pass changes: {_REMEDY}."
+        )
+
+
+def _check_effect(
+    problem: Problem,
+    used: nn.Module,
+    batch: Any,
+    fresh: Mapping[str, Mapping[str, Any]],
+    own: _Spaces,
+    changed: Sequence[_Place],
+) -> None:
+    """Refuse changed attributes if putting them back changes the losses of other samples."""
+    after = {label: _copied(space) for label, space in own.items()}
+    renewed = copy.deepcopy(used)
+    _put_back(attributes_of(renewed), fresh, changed)
+    for training in (True, False):
+        for samples in (_first_half(batch), batch):
+            found = try_pass(problem, copy.deepcopy(used), samples, training=training)
+            _put_back(own, fresh, changed)
+            expected = try_pass(problem, copy.deepcopy(renewed), samples, training=training)
+            _put_back(own, after, changed)
+            if found is not None or expected is not None:
+                break  # neither takes half of a batch: the whole one is what is left
+        if found is None or expected is None or not torch.equal(found.nan_to_num(), expected.nan_to_num()):
+            raise ValueError(
+                f"'model' and 'losses' must keep what changes from step to step in parameters and buffers. Got "
+                f"{in_words(changed)}, which one forward pass changes and the next one depends on: {_REMEDY}."
+            )
+
+
+def _pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool = True) -> Tensor:
+    """The losses of a forward pass; dropout draws the same at each call."""
+    with isolated_randomness():
+        seed_everything(0)
+        losses: Tensor = ModelWithLosses(problem, model.train() if training else model.eval())(batch)[0].detach()
+    for space in attributes_of(model).values():  # graphs cannot be copied
+        space.update({name: map_tensors(Tensor.detach, value) for name, value in space.items() if _is_attached(value)})
+    return losses
+
+
+def try_pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool) -> Tensor | None:
+    """The losses of a forward pass; None where it fails."""
+    try:
+        return _pass(problem, model, batch, training=training)
+    except Exception:  # such as states of another batch size
+        return None
+
+
+def changes(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[_Place]:
+    """The attributes that differ, each by the name of what it belongs to and its own."""
+    return [
+        (label, name)
+        for label in now
+        for name in {**before[label], **now[label]}
+        if name not in now[label] or name not in before[label] or not _same(before[label][name], now[label][name])
+    ]
+
+
+def attributes_of(module: nn.Module) -> _Spaces:
+    """What each submodule keeps beside its parameters and buffers, by the submodule's name."""
+    return {name: _Attributes(part) for name, part in module.named_modules()}
+
+
+class _Attributes(MutableMapping[str, Any]):
+    """The attributes of a module that are not torch's own."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._own = vars(module)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._own[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._own[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._own[name]
+
+    def __iter__(self) -> Any:
+        return iter([name for name in self._own if name not in _OF_TORCH])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class _Cells(MutableMapping[str, Any]):
+    """The variables that a function keeps in its closure."""
+
+    def __init__(self, function: Any) -> None:
+        pairs = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        self._cells = {name: cell for name, cell in pairs if _is_filled(cell)}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._cells[name].cell_contents
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._cells[name].cell_contents = value
+
+    def __delitem__(self, name: str) -> None:
+        raise KeyError(name)
+
+    def __iter__(self) -> Any:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _loss_spaces(problem: Problem) -> _Spaces:
+    """Where the function that computes losses may keep state: the object that it belongs to, and its closure."""
+    found: _Spaces = {}
+    for label, losses in loss_functions(problem.losses).items():
+        owner = getattr(losses, "__self__", None if hasattr(losses, "__code__") else losses)
+        if isinstance(owner, nn.Module):
+            found |= {f"{label}().{name}".rstrip("."): space for name, space in attributes_of(owner).items()}
+        elif hasattr(owner, "__dict__") and not isinstance(owner, type):
+            found[f"{label}()"] = vars(owner)
+        elif hasattr(losses, "__code__"):
+            found[f"{label}()"] = _Cells(losses)
+    return found
+
+
+def _check_losses_have_no_parameters(problem: Problem) -> None:
+    for losses in loss_functions(problem.losses).values():
+        owner = getattr(losses, "__self__", losses)
+        if isinstance(owner, nn.Module) and any(p.requires_grad for p in owner.parameters()):
+            names = [name for name, p in owner.named_parameters() if p.requires_grad][:5]
+            raise ValueError(
+                f"'losses' must not have parameters to train, which belong to the model. Got {names}: make them part "
+                "of what 'model' makes, and write losses(model, batch)."
+            )
+
+
+def _is_attached(value: Any) -> bool:
+    """Whether a tensor, or one in a container, hangs on a graph."""
+    found: list[bool] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        found.append(tensor.grad_fn is not None)
+        return tensor
+
+    map_tensors(note, value)
+    return any(found)
+
+
+def _copied(space: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as they are now; what is large, or belongs to others, stays the same object."""
+    found = dict(space)
+    for name, value in found.items():
+        large = isinstance(value, (Tensor, np.ndarray)) and value.nbytes > _LARGEST
+        if isinstance(value, (*_NUMBERS, list, dict, set, torch.Generator)) and not large:
+            with suppress(Exception):  # such as a lock, or an open file, inside of it
+                found[name] = copy.deepcopy(map_tensors(Tensor.detach, value) if _is_attached(value) else value)
+    return found
+
+
+def _put_back(spaces: _Spaces, values: Mapping[str, Mapping[str, Any]], places: Sequence[_Place]) -> None:
+    for label, name in places:
+        if label not in spaces:
+            continue
+        if name in values[label]:
+            spaces[label][name] = _copied({name: values[label][name]})[name]
+        else:
+            spaces[label].pop(name, None)
+
+
+def _same(one: Any, other: Any, depth: int = _DEEPEST) -> bool:
+    """Whether two values are alike, as far as that can be seen; what cannot be seen counts as alike."""
+    if one is other or depth == 0:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Tensor):
+        return (
+            one.shape == other.shape and one.dtype == other.dtype and torch.equal(one.nan_to_num(), other.nan_to_num())
+        )
+    if isinstance(one, np.ndarray):
+        return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
+    if isinstance(one, torch.Generator):
+        return torch.equal(one.get_state(), other.get_state())
+    if isinstance(one, (bool, int, float, complex, str, bytes)):
+        return bool(one == other) or one != one
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key], depth - 1) for key in one)
+    if isinstance(one, Sequence):
+        return len(one) == len(other) and all(_same(a, b, depth - 1) for a, b in zip(one, other, strict=True))
+    if isinstance(one, Set):
+        return len(one) == len(other)
+    if isinstance(one, nn.Module) or callable(one):
+        return True
+    return not hasattr(one, "__dict__") or _same(vars(one), vars(other), depth - 1)
+
+
+def _first_half(batch: Any) -> Any:
+    """Other samples than those of the batch: the first half of them, two at least."""
+    return map_samples(lambda tensor: tensor[: max(2, len(tensor) // 2)], batch)
+
+
+def in_words(changed: Sequence[tuple[str, str]]) -> str:
+    """The names of some attributes."""
+    return ", ".join(repr(f"{label}.{name}" if label else name) for label, name in changed[:3])

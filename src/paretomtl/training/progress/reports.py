@@ -1,0 +1,58 @@
+"""Reports of a run at the end of an epoch, from what its course knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from paretomtl.engine.evaluate import Scores
+from paretomtl.engine.history import Trace
+from paretomtl.engine.step import Group
+from paretomtl.training.progress.progress import Report
+from paretomtl.training.results.snapshot import mean_volume, scale_now
+from paretomtl.training.settings import Settings
+
+
+def make_report(
+    settings: Settings,
+    groups: Sequence[Group],
+    trace: Trace,
+    scores: Scores | None,
+    epoch: int,
+    step: int,
+    seconds: float,
+) -> Report:
+    """Where a run stands.
+
+    Args:
+        settings: what was asked for.
+        groups: the models.
+        trace: losses and weights so far.
+        scores: on the validation split; None without one.
+        epoch: how many epochs are done.
+        step: how many steps are done.
+        seconds: how long they took.
+    """
+    seeds = len(settings.seeds)
+    models = settings.subproblems * seeds
+    alive = torch.cat([group.alive for group in groups]).tolist()
+    losses = trace.last("losses")
+    reference = trace.reference(settings.problem)
+    return Report(
+        epoch=epoch,
+        epochs=settings.epochs,
+        step=step,
+        seconds=seconds,
+        tasks=settings.problem.tasks,
+        subproblems=models,
+        losses=losses,
+        weights=trace.last("weights"),
+        val_losses=None if scores is None else scores.losses,
+        val_metrics={} if scores is None else scores.metrics,
+        hypervolume=mean_volume(losses if scores is None else scores.losses, reference, seeds),
+        reference=reference,
+        frozen=[k for k in settings.subproblems if not all(a for m, a in zip(models, alive, strict=True) if m == k)],
+        scale=scale_now(settings.method, groups),
+        seeds=[seed for seed in settings.seeds for _ in settings.subproblems] if seeds > 1 else (),
+    )

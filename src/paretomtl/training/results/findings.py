@@ -1,0 +1,243 @@
+"""What is off in a result: one line each, with the models, the tasks, the split, and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from paretomtl._support.splits import ranking_split
+from paretomtl.core import dominates
+
+if TYPE_CHECKING:
+    from paretomtl.training.results.snapshot import Stage
+    from paretomtl.training.settings import Settings
+
+FEWEST_STEPS = 50
+"""Shorter runs are left alone: nobody expects anything of them."""
+
+_WORSE = 0.05  # by so much, relative to the untrained model, a loss is worse than that
+_SMALL = 0.1  # of a gain: what may be given up of it
+_MOVED = 0.05  # less is no training
+_STUCK = 1e-3  # less is no step
+_LEARNT = 0.01  # less, in every model, and nobody has learnt anything of a task
+_SAME = 1e-6  # what rounding leaves of a difference
+_CLEARLY = 0.01  # by so much a model is better than another, and not by chance
+_NAMED = 3  # models and tasks that a line names
+
+
+@dataclass(frozen=True)
+class Result:
+    """The models of one seed at the end.
+
+    Attributes:
+        numbers: the subproblems.
+        tasks: their names.
+        split: the one that ranks: validation, or training where there is none.
+        losses: on that split, ``[K, m]``.
+        untrained: the same before training; None where that was not measured.
+        preferences: the rows of these models, ``[K, m]``.
+        reading: what the rows mean.
+        status: one word each.
+        has_data: whether there are samples to learn from. Without, a start is a point as good as any: to stay there, or
+            to give up some of a task, is no fault.
+        keep: which epoch of each model was kept, "last" or "best".
+    """
+
+    numbers: Sequence[int]
+    tasks: Sequence[str]
+    split: str
+    losses: Tensor
+    untrained: Tensor | None
+    preferences: Tensor
+    reading: str
+    status: Sequence[str]
+    has_data: bool = True
+    keep: str = "last"
+
+
+def results(stage: Stage, settings: Settings, untrained: Tensor | None) -> list[Result]:
+    """The result of each seed; ``untrained`` are losses of all models on the split that ranks."""
+    split = ranking_split(stage.losses)
+    count = len(settings.subproblems)
+    found = []
+    for i, rows in enumerate(settings.vectors):
+        part = slice(i * count, (i + 1) * count)
+        found.append(
+            Result(
+                settings.subproblems,
+                settings.problem.tasks,
+                split,
+                stage.losses[split][part].double(),
+                None if untrained is None else untrained[part].double(),
+                rows[settings.subproblems].double(),
+                settings.method.reading,
+                stage.status[part],
+                settings.problem.train is not None,
+                settings.keep,
+            )
+        )
+    return found
+
+
+def find(result: Result) -> list[str]:
+    """What is off, one line each; the most telling first."""
+    stuck = _unmoved(result)
+    unlearnt = _unlearnt(result)
+    return [*stuck, *unlearnt, *([] if stuck else _worse_than_untrained(result)), *_same(result), *_one_for_all(result),
+            *_outside(result)]  # fmt: skip
+
+
+def in_one(lines: Sequence[str]) -> list[str]:
+    """All lines as one warning; none without any."""
+    if len(lines) < 2:
+        return list(lines)
+    return ["something is off in this front:" + "".join(f"\n- {line}" for line in lines)]
+
+
+def _unmoved(result: Result) -> list[str]:
+    """Losses that are still those of the untrained models: of all, or of some."""
+    if result.untrained is None or not result.has_data or "non-finite" in result.status:  # a frozen model cannot move
+        return []
+    moved = (result.losses - result.untrained).abs() / result.untrained.abs().clamp_min(1e-12)
+    known = moved.isfinite()
+    if not bool(known.any(-1).all()):  # a model without any loss says nothing
+        return []
+    most = torch.where(known, moved, 0.0).amax(-1)
+    if bool((most < _MOVED).all()):
+        return [
+            f"losses moved by less than {_MOVED:.0%} since before training, in all tasks on {result.split} "
+            f"({_models(result.numbers)}): the learning rate may be too small, or the epochs too few."
+        ]
+    stuck = [k for k, far in zip(result.numbers, most.tolist(), strict=True) if far < _STUCK]
+    if not stuck or not bool((most > _MOVED).any()):
+        return []
+    return [
+        f"{_models(stuck)} stayed at the start: losses on {result.split} are those of the untrained model, while "
+        "others moved. Try another seed, another preference, or a larger learning rate."
+    ]
+
+
+def _unlearnt(result: Result) -> list[str]:
+    """Tasks that moved in no model, while others did."""
+    if result.untrained is None or not result.has_data:
+        return []
+    moved = (result.losses - result.untrained).abs() / result.untrained.abs().clamp_min(1e-12)
+    most = torch.where(moved.isfinite(), moved, torch.inf).amax(0)
+    asked = (
+        (result.preferences > 0).any(0) if result.reading == "importance" else torch.ones_like(most, dtype=torch.bool)
+    )
+    if not bool(((most > _MOVED) & most.isfinite()).any()):
+        return []
+    still = ((most < _LEARNT) & asked).nonzero().flatten().tolist()
+    if not still:
+        return []
+    said = [
+        f"{result.tasks[i]} (at best {result.losses[:, i].min():.4g}, was {result.untrained[:, i].mean():.4g})"
+        for i in still
+    ]
+    return [
+        f"no model learnt {', '.join(said)}: losses on {result.split} moved by less than {_LEARNT:.0%}. Targets that "
+        "are far from 0 in the units of the outputs, such as thousands, must be standardised: subtract their mean, "
+        "divide by their standard deviation ('scale' of a method changes weights alone). Else see labels and "
+        "learning rate."
+    ]
+
+
+def _worse_than_untrained(result: Result) -> list[str]:
+    """Losses that training made worse for nothing, of tasks that somebody asked for."""
+    if result.untrained is None or not result.has_data:
+        return []
+    worse = result.losses > result.untrained + _WORSE * result.untrained.abs() + _SAME
+    if result.reading == "importance":
+        worse = worse & (result.preferences > 0)
+    places = [(k, i) for k, i in worse.nonzero().tolist() if not _pays(result, result.untrained, k, i)]
+    if not places:
+        return []
+    said = [
+        f"model {result.numbers[k]} in {result.tasks[i]} ({result.losses[k, i]:.4g}, was {result.untrained[k, i]:.4g})"
+        for k, i in places[:_NAMED]
+    ]
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    remedy = (
+        "a smaller learning rate" if result.keep == "best" else "a smaller learning rate, fewer epochs or keep='best'"
+    )
+    remedy += ", or preferences away from the axes" if result.reading == "direction" else ""
+    return [f"worse than untrained on {result.split}, for nothing: {', '.join(said)}{more}. Try {remedy}."]
+
+
+def _pays(result: Result, untrained: Tensor, k: int, i: int) -> bool:
+    """Whether model k gets something for a loss in task i that is worse than untrained.
+
+    It gets nothing if no task became better, or if another model is better than untrained in task i, and has most of
+    what k gained in the others.
+    """
+    gained = untrained[k] - result.losses[k]
+    if not bool((gained > 0).any()):
+        return False
+    given_up = result.losses - result.losses[k]
+    given_up[:, i] = 0.0
+    as_good = (given_up <= _SMALL * gained.clamp_min(0.0)).all(-1) & (result.losses[:, i] < untrained[k, i])
+    return not bool(as_good.any())
+
+
+def _same(result: Result) -> list[str]:
+    """Models of different preferences with the same losses."""
+    if result.reading == "start":  # nothing asks for others
+        return []
+    groups: list[list[int]] = []
+    for k in range(len(result.numbers)):
+        for group in groups:
+            if _alike(result, group[0], k):
+                group.append(k)
+                break
+        else:
+            groups.append([k])
+    twins = [_models([result.numbers[k] for k in group]) for group in groups if len(group) > 1]
+    if not twins:
+        return []
+    return [
+        f"the same losses in all tasks on {result.split}: {'; '.join(twins)}. Their preferences are too close, or the "
+        "tasks do not conflict there."
+    ]
+
+
+def _alike(result: Result, one: int, other: int) -> bool:
+    a, b = result.losses[one], result.losses[other]
+    close = torch.isclose(a, b, rtol=_SAME, atol=0.0).all()
+    return bool(close) and not torch.allclose(result.preferences[one], result.preferences[other])
+
+
+def _one_for_all(result: Result) -> list[str]:
+    """One model that is clearly better than every other one in every task."""
+    if result.reading == "start" or len(result.numbers) < 3:
+        return []
+    for k, losses in enumerate(result.losses):
+        others = torch.cat([result.losses[:k], result.losses[k + 1 :]])
+        if bool(dominates(losses + _CLEARLY * losses.abs(), others).all()):
+            rest = [number for number in result.numbers if number != result.numbers[k]]
+            return [
+                f"model {result.numbers[k]} is better than {_models(rest)} in every task on {result.split}: the tasks "
+                "may not conflict, so that one model is enough, or the others need more epochs."
+            ]
+    return []
+
+
+def _outside(result: Result) -> list[str]:
+    if len(result.numbers) < 2 or any(word != "infeasible" for word in result.status):
+        return []
+    return [
+        f"{_models(result.numbers)} all lie outside of the regions of their preferences on train: try more epochs, a "
+        "larger learning rate, or 'scale' of ParetoMTL where losses differ in size."
+    ]
+
+
+def _models(numbers: Sequence[int]) -> str:
+    """Models by number."""
+    if len(numbers) == 1:
+        return f"model {numbers[0]}"
+    shown = ", ".join(str(k) for k in numbers[:10])
+    return f"models {shown}{', ...' if len(numbers) > 10 else ''}"

@@ -1,0 +1,160 @@
+"""What the caller of a run should not overlook in its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from paretomtl.training.results.snapshot import Stage
+    from paretomtl.training.settings import Settings
+
+_NOT_STACKED = (
+    " If tasks lack labels in some batches: let torch.stack be the last operation of 'losses', or return a dictionary, "
+    "so that NaN stays with its own task."
+)
+_ROUNDING = 1e-6  # relative: what the order of the samples does to a mean in float32
+
+
+def remarks(
+    stage: Stage,
+    settings: Settings,
+    history: Mapping[str, Tensor],
+    labelled: Sequence[bool],
+    *,
+    kept_apart: bool,
+) -> list[str]:
+    """What the caller should not overlook.
+
+    Args:
+        stage: the final models.
+        settings: what was asked for.
+        history: means of losses and weights by epoch, ``[T, K, m]``, of all models.
+        labelled: whether each task ever had labels.
+        kept_apart: whether NaN of missing labels stays with its own task.
+    """
+    said = []
+    vanished = " ".join(_vanished(settings, history))
+    broken = torch.tensor([word == "non-finite" for word in stage.status])
+    if bool(broken.any()):
+        hint = "" if kept_apart else _NOT_STACKED
+        stopped = "the other tasks went on" if vanished else "no model was trained after that"
+        then = stopped if bool(broken.all()) else "the others went on"
+        said.append(
+            f"losses or gradients of subproblems {_numbers(broken, settings)} were not finite; each was frozen where "
+            f"it last was finite, as far as that is known, and {then}.{hint}"
+            f"{' ' if vanished else ''}{vanished}"
+        )
+    elif vanished:
+        said.append(vanished)
+    without = [task for task, known in zip(settings.problem.tasks, labelled, strict=True) if not known]
+    if without and settings.problem.train is not None:
+        said.append(
+            f"tasks {without} had no labels in any batch of 'train', or some that are NaN, which 'losses' must leave "
+            "out: their losses were always NaN, and nothing was learnt of them. Give them labels, or leave them out of "
+            "'tasks': a choice needs finite losses in all tasks."
+        )
+    said += _constant(stage, settings, history)
+    if settings.method.reading == "direction":
+        said += [*_negative(stage, settings), *_reversed(stage, settings)]
+    return said
+
+
+def stopped_early(settings: Settings, epoch: int, folder: Path | None) -> list[str]:
+    """What to say of a run that was stopped after so many epochs, and is stored in a folder or nowhere."""
+    if epoch >= settings.epochs:
+        return []
+    done = f"{epoch} of {settings.epochs} epochs"
+    return [f"training was stopped after {done}: front.complete is False{_kept(settings, folder)}"]
+
+
+def _kept(settings: Settings, folder: Path | None) -> str:
+    """What is stored of a run that was stopped, and what goes on."""
+    if folder is not None:
+        return f", and resume=True goes on. The last checkpoint is in '{folder}'."
+    if len(settings.seeds) > 1:
+        return " for each seed. Nothing is stored: Front.save keeps what was returned."
+    return ". Nothing is stored: 'out' keeps checkpoints, from which resume=True goes on."
+
+
+def _vanished(settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
+    """Tasks that had losses once, and none in the last epochs of all models, while other tasks still had."""
+    gone = history["losses"].isnan().all(1)
+    if not len(gone) or bool(gone[-1].all()) or settings.problem.train is None:
+        return []
+    said = []
+    for task, column in zip(settings.problem.tasks, gone.T.tolist(), strict=True):
+        if column[-1] and not all(column):
+            since = len(column) - column[::-1].index(False) + 1
+            said.append(
+                f"The loss of task '{task}' was NaN in every batch of all models from epoch {since} on, as without "
+                "labels: nothing was learnt of it since then. Check it for logarithms, roots and divisions by zero."
+            )
+    return said
+
+
+def _constant(stage: Stage, settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
+    """Tasks with one loss in all epochs of models that differ: nothing that is trained changes them."""
+    losses = history["losses"].double().flatten(0, 1)
+    alike = all(torch.equal(tensor, tensor[:1].expand_as(tensor)) for tensor in stage.parameters.values())
+    if len(history["losses"]) < 2 or alike:  # the same start may be a point where no task can gain
+        return []
+    one = (losses.amax(0) - losses.amin(0)) <= _ROUNDING * losses.abs().amax(0)
+    names = _names(one & losses.isfinite().all(0), settings)
+    if not names:
+        return []
+    return [
+        f"the losses of tasks {names} were the same number in all epochs of all models on 'train': nothing was learnt "
+        "of them. A task with gradient zero keeps methods that improve all tasks at once from improving any. Check "
+        "that they depend on what the optimizer trains, or leave them out."
+    ]
+
+
+def _negative(stage: Stage, settings: Settings) -> list[str]:
+    """Losses below zero at the end: regions are cut from the positive part of the loss space."""
+    if stage.ideal is not None:  # what is better than the ideal point counts as zero
+        return []
+    below = stage.losses["train"] < 0
+    if not bool(below.any()):
+        return []
+    return [
+        f"losses of tasks {_names(below.any(0), settings)} are negative on 'train' in subproblems "
+        f"{_numbers(below.any(-1), settings)}: preferences are directions of non-negative losses, so that these "
+        "solutions have no region. Add a constant, subtract each loss's lower bound, or give an ideal and a worst "
+        "point as 'scale' of ParetoMTL."
+    ]
+
+
+def _reversed(stage: Stage, settings: Settings) -> list[str]:
+    """Losses that are the smaller the larger their direction allows them to be: rows taken for importances."""
+    if stage.since is not None:  # a method with regions says of each model whether it lies in its own
+        return []
+    wanted = torch.cat([rows[settings.subproblems] for rows in settings.vectors])
+    found = stage.losses["train"].double()
+    good = (found >= 0).all(-1) & (found.sum(-1) > 0) & found.isfinite().all(-1)
+    shares = [rows[good] / rows[good].sum(-1, keepdim=True) for rows in (wanted, found)]
+    if len(shares[0]) < 2:
+        return []
+    centred = [share - share.mean(0) for share in shares]
+    if not bool(((centred[0] * centred[1]).sum(0) < 0).all()):
+        return []
+    return [
+        "losses on 'train' run against their directions: in every task they are the smaller the more the direction "
+        "allows. "
+        f"Choices and reports that read the rows of {settings.method!r} as directions mislead. Either its coefficient "
+        "is too small for losses of this size, so that its weighted sum prevails (0 makes the rows importances), or "
+        "the learning rate is too large."
+    ]
+
+
+def _names(tasks: Tensor, settings: Settings) -> list[str]:
+    return [task for task, chosen in zip(settings.problem.tasks, tasks.tolist(), strict=True) if chosen]
+
+
+def _numbers(rows: Tensor, settings: Settings) -> list[int]:
+    """The subproblems of some models; models of further seeds follow those of the first."""
+    return [settings.subproblems[i % len(settings.subproblems)] for i, chosen in enumerate(rows.tolist()) if chosen]

@@ -1,0 +1,71 @@
+"""Losses of the untrained models, which show whether training made anything better."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.splits import ranking_split
+from paretomtl.engine.autotune.stack_matches import copies
+from paretomtl.engine.data.batches import Batches, NoData, Resident
+from paretomtl.engine.evaluate import evaluate
+from paretomtl.engine.step import Group
+from paretomtl.methods import State
+
+if TYPE_CHECKING:
+    from paretomtl.engine.plan import Choice, Plan
+    from paretomtl.training.settings import Settings
+
+_SHARE = 0.1  # of the work of a run that it may cost
+
+
+def measure_untrained(
+    plan: Plan,
+    choice: Choice,
+    modules: Sequence[nn.Module],
+    state: State,
+    splits: Mapping[str, Batches],
+    settings: Settings,
+) -> Tensor | None:
+    """Losses ``[K, m]`` on the split that ranks, of copies; None where that costs too much or is not possible.
+
+    Data must be tensors: reading a Dataset or a DataLoader once more may have side effects.
+    """
+    split = splits[ranking_split(list(splits))]
+    if plan.shares.ranks.several or not _is_cheap(split, splits["train"], settings):
+        return None
+    bare = replace(plan, problem=replace(plan.problem, metrics={}), compiler=None, scheduler=None)
+    try:
+        with isolated_randomness(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # training will say the same
+            seed_everything(0)
+            if choice.strategy == "sequential" or choice.apart:
+                groups = bare.sequential(copies(modules), state)
+            else:
+                groups = bare.batched(copies(modules), state, choice.most)
+            return evaluate(bare.problem, groups, split).losses
+    except Exception:  # nothing depends on it
+        return None
+
+
+def _is_cheap(split: Batches, train: Batches, settings: Settings) -> bool:
+    if not all(isinstance(each, (NoData, Resident)) for each in (split, train)):
+        return False
+    passes = 1 + len(settings.problem.tasks)  # of a step; an evaluation has one
+    return (split.samples or 1) <= _SHARE * settings.epochs * passes * (train.samples or 1)
+
+
+def checked_untrained(stored: Any, groups: Sequence[Group]) -> Tensor | None:
+    """From a checkpoint; None from one of an earlier version."""
+    if stored is None:
+        return None
+    shape = sum(group.models.count for group in groups), len(groups[0].models.problem.tasks)
+    if not isinstance(stored, Tensor) or stored.shape != torch.Size(shape):
+        raise ValueError("the losses of untrained models are not of as many subproblems and tasks")
+    return stored

@@ -1,0 +1,183 @@
+"""Shards put together: one front of theirs, and one report on where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl.front import Front
+from paretomtl.training.progress.progress import Report
+from paretomtl.training.results.snapshot import volume
+from paretomtl.training.settings import Settings
+
+
+def joined(parts: Sequence[Front], settings: Settings, *, complete: bool, seconds: float, ended: str) -> Front:
+    """The front of all subproblems that some shards hold, in the order of the run.
+
+    Args:
+        parts: the fronts of shards, each of some subproblems against the preferences of all.
+        settings: of the whole run.
+        complete: whether it has ended.
+        seconds: how long it took.
+        ended: why it ended, in words.
+    """
+    front = _joined(parts, settings, complete, seconds, ended)
+    return replace(front, strategy=f"{len(parts)} shards; {front.strategy}")
+
+
+def _joined(parts: Sequence[Front], settings: Settings, complete: bool, seconds: float, ended: str) -> Front:
+    first = parts[0]
+    found = [k for part in parts for k in part.subproblems]
+    places = {k: i for i, k in enumerate(settings.subproblems)}
+    order = sorted(range(len(found)), key=lambda i: places[found[i]])
+
+    def rows(tables: Sequence[Tensor]) -> Tensor:
+        return torch.cat(list(tables))[order]
+
+    def words(lists: Sequence[Sequence[Any]]) -> list[Any]:
+        flat = [value for values in lists for value in values]
+        return [flat[i] for i in order]
+
+    scales = [part.scale for part in parts if part.scale is not None]
+    since = [part.since for part in parts if part.since is not None]
+    snapshots = [part.snapshot for part in parts if part.snapshot is not None]
+    return replace(
+        first,
+        subproblems=tuple(found[i] for i in order),
+        losses={split: rows([part.losses[split] for part in parts]) for split in first.losses},
+        metrics={
+            split: {name: rows([part.metrics[split][name] for part in parts]) for name in metrics}
+            for split, metrics in first.metrics.items()
+        },
+        scale=rows(scales) if len(scales) == len(parts) else None,
+        status=words([part.status for part in parts]),
+        since=words(since) if len(since) == len(parts) else None,
+        epochs=words([part.epochs for part in parts]),
+        parameters={name: rows([part.parameters[name] for part in parts]) for name in first.parameters},
+        measured={name: rows([part.measured[name] for part in parts]) for name in first.measured},
+        history={name: _aligned([part.history[name] for part in parts])[:, order] for name in first.history},
+        reference=_reference(settings, [part.reference for part in parts]),
+        seconds=seconds,
+        model_factory=settings.problem.model,
+        snapshot=_joined(snapshots, settings, complete, seconds, ended) if len(snapshots) == len(parts) else None,
+        complete=complete,
+        ended=ended,
+        made_by=_made_by(parts),
+        remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),
+    )
+
+
+def _made_by(parts: Sequence[Front]) -> dict[str, str]:
+    """What made the shards; where they differ, all of it."""
+    names = dict.fromkeys(name for part in parts for name in part.made_by)
+    return {name: " and ".join(dict.fromkeys(part.made_by.get(name, "unknown") for part in parts)) for name in names}
+
+
+def _aligned(tables: Sequence[Tensor]) -> Tensor:
+    """Epochs ``[T, K, m]`` side by side; NaN where a shard was stopped before the longest."""
+    longest = max(len(table) for table in tables)
+    missing = [table.new_full((longest - len(table), *table.shape[1:]), torch.nan) for table in tables]
+    return torch.cat([torch.cat(pair) for pair in zip(tables, missing, strict=True)], dim=1)
+
+
+def _reference(settings: Settings, found: Sequence[Sequence[float] | None]) -> tuple[float, ...] | None:
+    """The problem's own, or the largest losses of all shards' untrained models."""
+    if settings.problem.reference is not None:
+        return tuple(settings.problem.reference)
+    known = [reference for reference in found if reference is not None]
+    return tuple(map(max, zip(*known, strict=True))) if known and len(known) == len(found) else None
+
+
+class Overview:
+    """Where the shards of a run stand, from the last report of each.
+
+    Args:
+        settings: of the whole run.
+        shards: the subproblems of each shard.
+    """
+
+    def __init__(self, settings: Settings, shards: Sequence[Sequence[int]]) -> None:
+        self._settings = settings
+        self._shards = shards
+        self._reports: dict[int, Report] = {}
+        self._shares = [0.0] * len(shards)
+
+    def hear(self, i: int, message: Report | float) -> None:
+        """A report of a shard, or the share of its steps that are done."""
+        if isinstance(message, Report):
+            self._reports[i] = message
+            message = message.epoch / message.epochs
+        self._shares[i] = message
+
+    def known(self, i: int, front: Front) -> None:
+        """A shard that was done before, as it would have reported."""
+        self.hear(
+            i,
+            Report(
+                epoch=self._settings.epochs,
+                epochs=self._settings.epochs,
+                step=0,
+                seconds=front.seconds,
+                tasks=front.tasks,
+                subproblems=front.subproblems,
+                losses=front.history["losses"][-1],
+                weights=front.history["weights"][-1],
+                val_losses=front.losses.get("val"),
+                val_metrics=dict(front.metrics.get("val", {})),
+                hypervolume=None,
+                reference=front.reference,
+                frozen=[k for k, word in zip(front.subproblems, front.status, strict=True) if word == "non-finite"],
+                scale=front.scale,
+            ),
+        )
+
+    def share(self) -> float:
+        """The share of all steps that are done."""
+        done = sum(share * len(shard) for share, shard in zip(self._shares, self._shards, strict=True))
+        return done / len(self._settings.subproblems)
+
+    def epoch(self) -> int:
+        """How many epochs are done, as the mean over all subproblems."""
+        done = sum(report.epoch * len(self._shards[i]) for i, report in self._reports.items())
+        return done // len(self._settings.subproblems)
+
+    def report(self, seconds: float, note: str) -> Report:
+        """All subproblems in one report."""
+        settings = self._settings
+        places = {k: row for row, k in enumerate(settings.subproblems)}
+        shape = (len(places), len(settings.problem.tasks))
+        reports = list(self._reports.values())
+
+        def table(values: Mapping[int, Tensor], *sizes: int) -> Tensor:
+            whole = torch.full((len(places), *sizes), torch.nan, dtype=torch.float64)
+            for i, some in values.items():
+                whole[[places[k] for k in self._shards[i]]] = some.double()
+            return whole
+
+        validated = {i: r.val_losses for i, r in self._reports.items() if r.val_losses is not None}
+        scales = {i: r.scale for i, r in self._reports.items() if r.scale is not None}
+        names = list(next((r.val_metrics for r in reports), {}))
+        losses = table({i: r.losses for i, r in self._reports.items()}, shape[1])
+        val = table(validated, shape[1]) if validated else None
+        reference = _reference(settings, [r.reference for r in reports])
+        return Report(
+            epoch=max(self.epoch(), 1),
+            epochs=settings.epochs,
+            step=sum(r.step for r in reports),
+            seconds=seconds,
+            tasks=settings.problem.tasks,
+            subproblems=settings.subproblems,
+            losses=losses,
+            weights=table({i: r.weights for i, r in self._reports.items()}, shape[1]),
+            val_losses=val,
+            val_metrics={n: table({i: r.val_metrics[n] for i, r in self._reports.items()}) for n in names},
+            hypervolume=volume(losses if val is None else val, reference),
+            reference=reference,
+            frozen=[k for r in reports for k in r.frozen],
+            scale=table(scales, shape[1]) if scales else None,
+            note=note,
+        )

@@ -1,0 +1,402 @@
+"""A run cut into shards: each an ordinary run of some subproblems, trained where an executor says, and put together."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from paretomtl._support.files import write_text
+from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.safe_open import check_folder_kind, exists
+from paretomtl._support.signals import Stopping
+from paretomtl.engine.plan import equal_parts
+from paretomtl.front import Front
+from paretomtl.runs.folder import RunFolder
+from paretomtl.training._extend import asks_for_more, follow_first_plan, longer_config, stored_plan
+from paretomtl.training._run import Course
+from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, planned_end
+from paretomtl.training.fingerprint import differing_start
+from paretomtl.training.preflight.loss_units import UNITS_WARNING
+from paretomtl.training.progress.progress import Callback, Report, tell, tick
+from paretomtl.training.settings import Settings, own_modes
+from paretomtl.training.shards.executor import Executor, Jobs, Room
+from paretomtl.training.shards.merge import Overview, joined
+from paretomtl.training.shards.task import (
+    SHARDS,
+    TOKEN,
+    Common,
+    Measured,
+    Order,
+    Train,
+    measure_shard,
+    put_files,
+    take_files,
+    train_shard,
+)
+from paretomtl.training.stop_notes import note_kept
+
+_STOPPED = "training was stopped"  # what every shard warns of
+_TICK_SECONDS = 1.0  # between signs of life
+_LEAST_SECONDS = 60.0  # of a shard that is cut finer than there are workers
+_FINER = 4  # how many shards each worker gets at most
+
+
+def is_sharded(folder: Path) -> bool:
+    """Whether the run in a folder is one in shards."""
+    return exists(folder / SHARDS)
+
+
+def train_in_shards(
+    settings: Settings,
+    device: torch.device | str | None,
+    train: Train,
+    executor: Executor,
+    folder: Path | None,
+    resume: bool,
+    pause: float,
+    listeners: list[Callback],
+) -> Front:
+    """Train the subproblems in shards, and put their fronts together as they end.
+
+    Args:
+        settings: of the whole run, but for its device.
+        device: where to train, among what the executor has; None for a GPU if there is one.
+        train: the loop for a shard.
+        executor: where shards are trained.
+        folder: of the run; None for one that does not last.
+        resume: whether to go on with the shards in it that are missing.
+        pause: seconds between checkpoints of a shard, and between fronts of what there is.
+        listeners: told of all shards in one report.
+    """
+    if settings.shares.ranks.several:
+        raise ValueError("'executor' must be left out where processes share a run. Got one under torchrun.")
+    if settings.patience is not None:
+        raise ValueError(
+            "'patience' must be None for a run in shards: a shard trains as it would among all, and does not see "
+            f"whether the models of others improve. Got {settings.patience} instead."
+        )
+    lasts = folder is not None
+    try:
+        with contextlib.ExitStack() as stack, executor:
+            room = executor.room(None if device is None else str(device))
+            settings = replace(settings, device=torch.device(room.device))
+            if folder is None:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paretomtl-")))
+            run = RunFolder(folder)
+            stack.callback(run.close)
+            stored = run.open(resume=resume)
+            settings = follow_first_plan(stored, settings, folder)
+            config, scaling = _config(settings)
+            if stored is not None:
+                if "shards" not in stored:
+                    raise ValueError(f"'executor' must be left out: the run in '{folder}' is not in shards.")
+                longer = asks_for_more(stored, settings)
+                before = {**_config(stored_plan(stored, settings))[0], "start": config["start"]} if longer else config
+                run.check(stored, before, differing_start(stored.get("start"), config["start"], settings.precision))
+                if longer:
+                    run.go_on(longer_config(stored, config, settings, 0), settings.problem)
+                plan = stored["shards"]
+            else:
+                plan = _plan(settings, train, executor, pause, room)
+                check_folder_kind(folder / SHARDS)
+                (folder / SHARDS).mkdir(exist_ok=True)
+                run.begin({**config, "shards": plan})
+            jobs = _Shards(settings, train, executor, run, plan, pause, listeners, scaling)
+            front = jobs.front() if not jobs.names else _finish(jobs, executor, lasts=lasts)
+    except BaseException as error:
+        close_all(listeners, error)
+        raise
+    close_all(listeners, None, [front], folder if lasts else None)
+    return front
+
+
+def _finish(jobs: _Shards, executor: Executor, *, lasts: bool) -> Front:
+    """Do what is left, and keep what there is however it ends."""
+    front: Front | None
+    with jobs.signals:
+        try:
+            for i, said in executor.map(jobs):
+                jobs.ended(i, said)
+        except BaseException:
+            jobs.keep(complete=False)
+            raise
+        try:
+            front = jobs.front()
+        except KeyboardInterrupt:  # nothing was trained before a listener failed
+            if jobs.failure is None:
+                raise
+            front = None
+        if jobs.failure is not None:
+            attach_fronts(jobs.failure, [] if front is None else [front], jobs.folder if lasts else None)
+            if lasts:
+                text = f"The shards in '{jobs.folder}' have checkpoints: the same call with resume=True goes on."
+                note_kept(jobs.failure, text, "resume")
+            raise jobs.failure
+        assert front is not None
+        return front
+
+
+class _Shards(Jobs):
+    """The shards of a run that are not done yet."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        train: Train,
+        executor: Executor,
+        run: RunFolder,
+        plan: Mapping[str, Any],
+        pause: float,
+        listeners: Sequence[Callback],
+        scaling: Mapping[str, str],
+    ) -> None:
+        self._settings, self._run, self._pause, self._listeners = settings, run, pause, listeners
+        self._parts = [tuple(part) for part in plan["parts"]]
+        self._fronts = {i: front for i in range(len(self._parts)) if (front := self._stored(i)) is not None}
+        self._left = [i for i in range(len(self._parts)) if i not in self._fronts]
+        self._running: set[int] = set()
+        self.signals = Stopping()
+        self.failure: Exception | None = None
+        self._stopped_by_callback = False
+        self._overview = Overview(settings, self._parts)
+        for i, front in self._fronts.items():
+            self._overview.known(i, front)
+        self._word = uuid.uuid4().hex
+        self._began = self._saved = self._ticked = time.monotonic()
+        self._before, self._epoch, self._begun_again = self._earlier(), 0, 0
+        taken = replace(settings, strategy=plan["strategy"], workers=plan["workers"])
+        super().__init__(
+            train_shard,
+            [self._name(i) for i in self._left],
+            [Order(self._parts[i], self._path(i).absolute(), self._word) for i in self._left],
+            common_of(taken, train, executor, pause),
+            settings.device.type,
+            pieces(settings),
+        )
+        if self._left:
+            write_text(run.path / SHARDS / TOKEN, self._word)
+            run.log(
+                "start" if not self._fronts else "resume",
+                shards=len(self._parts),
+                left=len(self._left),
+                **settings.legend(),
+                **scaling,
+            )
+
+    @property
+    def folder(self) -> Path:
+        """That of the run."""
+        return self._run.path
+
+    # What the executor asks and tells.
+
+    def fetch(self, i: int) -> Any:
+        return take_files(self._path(self._left[i]))
+
+    def hear(self, i: int, message: Any) -> None:
+        if isinstance(message, dict):
+            put_files(self._path(self._left[i]), message)
+        else:
+            self._overview.hear(self._left[i], message)
+
+    def began(self, i: int, where: Mapping[str, Any]) -> None:
+        self._running.add(self._left[i])
+        self._run.log("shard", name=self.names[i], state="running", **where)
+
+    def lost(self, i: int, why: str) -> None:
+        self._running.discard(self._left[i])
+        self._begun_again += 1
+        self._run.log("shard", name=self.names[i], state="lost", why=why)
+
+    def standing(self, i: int) -> Any:
+        path = RunFolder(self._path(self._left[i])).checkpoint_path
+        return path.lstat().st_mtime_ns if exists(path) else None
+
+    def rest(self) -> None:
+        now = time.monotonic()
+        if self._epoch < self._overview.epoch() < self._settings.epochs:
+            self._report()
+        if now - self._ticked >= _TICK_SECONDS and self._overview.share() > 0:
+            self._ticked = now
+            self._ask(lambda: tick(self._listeners, self._overview.share(), self._elapsed()))
+
+    # What becomes of the shards.
+
+    def ended(self, i: int, said: Sequence[str]) -> None:
+        """A shard ended: whole, or stopped with what there is of it."""
+        number = self._left[i]
+        front = Front.load(self._path(number), self._settings.problem)
+        self._running.discard(number)
+        self._fronts[number] = front
+        self._run.log("shard", name=self.names[i], state="finished" if front.complete else "stopped")
+        for text in said:
+            if not text.startswith((_STOPPED, UNITS_WARNING)):  # told once for all shards, before training
+                warnings.warn(text, stacklevel=5)
+        if not front.complete:
+            self.stop()
+        self.rest()
+        if time.monotonic() - self._saved >= self._pause and len(self._fronts) < len(self._parts):
+            self.keep(complete=False)
+
+    def keep(self, *, complete: bool) -> Front | None:
+        """Store the front of what there is; None where there is nothing."""
+        known = [self._fronts[i] for i in sorted(self._fronts)]
+        if not known:
+            return None
+        front = joined(known, self._settings, complete=complete, seconds=self._elapsed(), ended=self._ended(complete))
+        self._run.save_front(front)
+        self._saved = time.monotonic()
+        return front
+
+    def front(self) -> Front:
+        """The front of the run, or of what there is of it."""
+        missing = len(self._parts) - len(self._fronts)
+        complete = not missing and all(front.complete for front in self._fronts.values())
+        if complete and not self._left:
+            front = self._run.load_front(self._settings.problem)
+            if front is not None and front.complete:
+                return front
+        found = self.keep(complete=complete)
+        if found is None:
+            raise KeyboardInterrupt  # stopped before there was anything
+        if complete and self._left:
+            self._report()
+        (self._run.path / SHARDS / TOKEN).unlink(missing_ok=True)
+        self._run.log("end" if complete else "stopped", seconds=round(self._elapsed(), 3), ended=found.ended)
+        if not complete and not self._stopped_by_callback and self.failure is None:
+            done = sum(front.complete for front in self._fronts.values())
+            said = f"{_STOPPED} after {done} of {len(self._parts)} shards"
+            warnings.warn(f"{said}: front.complete is False, and resume=True goes on.", stacklevel=5)
+        return found
+
+    @property
+    def stopping(self) -> bool:
+        """Whether all shards shall store a checkpoint and end: after a signal, or when one of them was stopped."""
+        return super().stopping or self.signals.asked
+
+    # Pieces.
+
+    def _name(self, i: int) -> str:
+        return f"{i:03d}"
+
+    def _path(self, i: int) -> Path:
+        path = self._run.path / SHARDS / self._name(i)
+        check_folder_kind(path)
+        return path
+
+    def _stored(self, i: int) -> Front | None:
+        """The front of a shard that is done."""
+        front = RunFolder(self._path(i)).load_front(self._settings.problem)
+        done = front is not None and front.complete and len(front.history["losses"]) >= self._settings.epochs
+        return front if done else None
+
+    def _earlier(self) -> float:
+        """The seconds that earlier goes took, as far as they are stored."""
+        front = self._run.load_front(self._settings.problem)
+        return 0.0 if front is None else front.seconds
+
+    def _elapsed(self) -> float:
+        return self._before + time.monotonic() - self._began
+
+    def _report(self) -> None:
+        self._epoch = self._overview.epoch()
+        done, running = len(self._fronts), len(self._running)
+        note = f"shards: {done} done, {running} running, {len(self._parts) - done - running} waiting"
+        note += f", {self._begun_again} begun again" if self._begun_again else ""
+        report: Report = self._overview.report(self._elapsed(), note)
+        self._run.log("epoch", **report.numbers())
+        if self._ask(lambda: tell(self._listeners, report)):
+            self._stopped_by_callback = True
+            self.stop()
+
+    def _ask(self, call: Callable[[], bool | None]) -> bool | None:
+        """Call listeners; where one fails, let all shards store a checkpoint and end before that is raised."""
+        if self.failure is not None:
+            return None
+        try:
+            return call()
+        except Exception as error:
+            self.failure = error
+            self.stop()
+            return None
+
+    def _ended(self, complete: bool) -> str:
+        """Why the run ended, in words."""
+        if complete:
+            return planned_end(self._settings, self._settings.epochs, 0) or ""
+        why = FAILED if self.failure is not None else CALLBACK if self._stopped_by_callback else INTERRUPTED
+        done = sum(front.complete for front in self._fronts.values())
+        return f"{why}, after {done} of {len(self._parts)} shards"
+
+
+def common_of(settings: Settings, train: Train, executor: Executor, pause: float) -> Common:
+    """What all shards have in common; without the problem, where workers find it by name."""
+    if executor.problem is None:
+        return Common(settings, None, train, pause)
+    return Common(replace(settings, problem=None), executor.problem, train, pause)  # type: ignore[arg-type]
+
+
+def pieces(settings: Settings) -> dict[str, Any]:
+    """What a run sends to workers, by the names of the arguments."""
+    problem = settings.problem
+    names = ("model", "losses", "train", "val", "test", "metrics", "shared", "recipe", "truth")
+    found = {name: getattr(problem, name) for name in names}
+    return {**found, "method": settings.method, "optimizer": settings.optimizer, "scheduler": settings.scheduler}
+
+
+def _config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]]:
+    """What must be the same for the run to be resumed, and what becomes of the scale, for the log.
+
+    What is wrong with the run is found out here, on one model.
+    """
+    here = torch.device("cpu")
+    one = replace(
+        settings, subproblems=settings.subproblems[:1], device=here, strategy="sequential", workers=1, compiler=None
+    )
+    with isolated_randomness(), own_modes(settings.precision):
+        seed_everything(settings.seeds[0])
+        with Course(one, None, False, 0.0, []) as course:
+            config = course.config(settings)
+            return {**config, "start": course.start(config)}, course.scaling()
+
+
+def _plan(settings: Settings, train: Train, executor: Executor, pause: float, room: Room) -> dict[str, Any]:
+    """How subproblems are cut into shards, and how these train: all in the same way, so that a part can be begun again.
+
+    Each worker gets one shard. Models that train one after another are cut finer, into up to four shards for each
+    worker that take a minute at least: finished shards can be looked at, and workers may come. A stack is faster the
+    more models it has, and is not cut finer than the memory asks for.
+    """
+    count = len(settings.subproblems)
+    size = executor.shard_size or -(-count // room.slots)
+    if executor.shard_size is not None and settings.strategy != "auto":
+        return _cut(settings, size, settings.strategy, settings.workers)
+    found = _measured(settings, train, executor, pause, size, room)
+    if executor.shard_size is None:
+        if found.strategy == "sequential":
+            size = -(-size // max(1, min(_FINER, int(found.seconds / _LEAST_SECONDS))))
+        elif found.most is not None:
+            size = min(size, found.most)
+    return _cut(settings, size, found.strategy, found.workers if found.strategy == "sequential" else None)
+
+
+def _measured(settings: Settings, train: Train, executor: Executor, pause: float, size: int, room: Room) -> Measured:
+    part, common = tuple(settings.subproblems[:size]), common_of(settings, train, executor, pause)
+    jobs = Jobs(measure_shard, ["trial"], [part], common, room.device, pieces(settings))
+    found = dict(executor.map(jobs))
+    measured: Measured = found[0]
+    return measured
+
+
+def _cut(settings: Settings, size: int, strategy: str, workers: int | None) -> dict[str, Any]:
+    parts = [settings.subproblems[part] for part in equal_parts(len(settings.subproblems), size)]
+    return {"parts": parts, "strategy": strategy, "workers": workers}

@@ -26,12 +26,12 @@ from torch import Tensor, nn
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
+from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.data.batches import Cut, Shares
 from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.plan import Plan
 from paretomtl.engine.processes import Ranks
 from paretomtl.engine.step import Group, train_step
-from paretomtl.experiments import Row, environment, save_rows
 from timing import take_turns
 
 ROUNDS, BATCH, WIDTH = 15, 256, 1024

@@ -37,12 +37,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
 from models import Case, cases
+from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.data.batches import Resident, make_batches
 from paretomtl.engine.history import Trace
 from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.plan import Plan
 from paretomtl.engine.runners.runners import Graphed, Launched, Runner
-from paretomtl.experiments import Row, environment, save_rows
 from paretomtl.training.settings import own_modes
 from timing import take_turns
 

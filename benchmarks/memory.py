@@ -23,10 +23,10 @@ from torch import Tensor, nn
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
+from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
-from paretomtl.experiments import Row, environment, save_rows
 
 WIDTH, LAYERS, BATCH, STEPS = 1024, 4, 16, 3
 

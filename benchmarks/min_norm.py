@@ -28,8 +28,8 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).paren
 
 from core.hulls import KINDS, SCALES, gap, gradient_certificate, gradients, hulls  # noqa: E402
 from paretomtl import core, preferences  # noqa: E402
+from paretomtl.compare import Row, environment, save_rows  # noqa: E402
 from paretomtl.core._min_norm import _factor  # noqa: E402
-from paretomtl.experiments import Row, environment, save_rows  # noqa: E402
 from paretomtl.problems import LeNet  # noqa: E402
 from timing import ROUNDS, take_turns  # noqa: E402
 

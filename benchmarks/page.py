@@ -40,7 +40,7 @@ from playwright.sync_api import Browser, sync_playwright
 from browser import FLAGS, installed
 from pages import page_front
 from paretomtl._support.optional import version_of
-from paretomtl.experiments import Row, environment, save_rows
+from paretomtl.compare import Row, environment, save_rows
 from paretomtl.report import write_page
 
 RUNS, SOLUTIONS, EPOCHS, TIMES, WARM_UP = 5, 25, 500, 10, 2

@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from paretomtl.experiments import load_rows
+from paretomtl.compare import load_rows
 
 RESULTS = Path(__file__).parent / "results"
 GIGA = 1e9

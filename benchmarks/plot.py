@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import matplotlib.pyplot as plt
 
-from paretomtl.experiments import Row, load_rows
-from paretomtl.report._style import paper_style, save_figure
+from paretomtl.compare import Row, load_rows
+from paretomtl.report.figures.style import paper_style, save_figure
 
 RESULTS = Path(__file__).parent / "results"
 STYLES: dict[str, tuple[str, str, str]] = {

@@ -29,7 +29,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
-from paretomtl.experiments import Row, environment, save_rows
+from paretomtl.compare import Row, environment, save_rows
 
 MODES: dict[str, dict[str, Any]] = {
     "torch operations, float32": {"strategy": "batched", "kernels": False},

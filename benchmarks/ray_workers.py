@@ -24,7 +24,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
-from paretomtl.experiments import Row, environment, save_rows
+from paretomtl.compare import Row, environment, save_rows
 from paretomtl.problems import LeNet, cross_entropies
 
 MODELS, SAMPLES, CORES = 8, 2048, os.cpu_count() or 1

@@ -28,10 +28,10 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
+from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import Group, train_step
-from paretomtl.experiments import Row, environment, save_rows
 from paretomtl.problems import LeNet, cross_entropies
 from timing import ROUNDS, take_turns
 

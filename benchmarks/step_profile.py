@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from front import runner
 from models import cases
-from paretomtl.experiments import Row, environment, save_rows
+from paretomtl.compare import Row, environment, save_rows
 from paretomtl.training.settings import own_modes
 
 STEPS, ROUNDS = 50, 9

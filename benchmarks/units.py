@@ -24,7 +24,7 @@ from torch import Tensor, nn
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
-from paretomtl.experiments import Row, environment, save_rows
+from paretomtl.compare import Row, environment, save_rows
 from paretomtl.training import fit_seeds
 
 UNIT, SEEDS, EPOCHS, MODELS, REFERENCE = 4_000.0, 5, 300, 5, (1.0, 1.0)

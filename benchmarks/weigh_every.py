@@ -19,7 +19,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
-from paretomtl.experiments import environment, save_rows
+from paretomtl.compare import environment, save_rows
 
 EVERY, SEEDS = (1, 2, 5, 20), 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tables import ROOT, provenance, table
 
-from paretomtl.experiments import load_rows
+from paretomtl.compare import load_rows
 
 
 def ray_table() -> str:

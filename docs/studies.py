@@ -8,15 +8,16 @@ from typing import Any
 
 from tables import ROOT, provenance, table
 
-from paretomtl.experiments import STUDIES, common_reference, diverged, load_rows, stored_study, summaries, verdict
-from paretomtl.experiments._compare_rows import read_row
-from paretomtl.experiments._image_claims import LABELS, TITLES
-from paretomtl.experiments._image_claims import lines as image_lines
-from paretomtl.experiments._image_studies import LONG, PAPER, STRONG
-from paretomtl.experiments._statistics import rank_correlation
-from paretomtl.experiments._task_dominance import dominance_facts
-from paretomtl.experiments._task_lines import PAPER_TABLES, SHOWN, cell_lines, metrics_of, scale_lines, vector_lines
-from paretomtl.experiments._task_studies import DIGIT_COUNTS, EVEN
+from paretomtl.compare import common_reference, load_rows, summaries, verdict
+from paretomtl.compare.rows import read_row
+from paretomtl.paper import STUDIES, diverged, stored_study
+from paretomtl.paper.images.lenet import LABELS, TITLES
+from paretomtl.paper.images.lenet import lines as image_lines
+from paretomtl.paper.images.studies import LONG, PAPER, STRONG
+from paretomtl.paper.real_data.dominance import dominance_facts
+from paretomtl.paper.real_data.studies import DIGIT_COUNTS, EVEN
+from paretomtl.paper.real_data.tables import PAPER_TABLES, SHOWN, cell_lines, metrics_of, scale_lines, vector_lines
+from paretomtl.paper.statistics import rank_correlation
 
 RESULTS = ROOT / "experiments" / "results"
 _SCALED = {"census": EVEN, "faces": "", "localization": "", "three-digits": None}

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from paretomtl.experiments import load_rows
+from paretomtl.compare import load_rows
 from paretomtl.problems._census.files import PUBLISHED_CENSUS
 from paretomtl.problems._census.layout import CENSUS
 from paretomtl.problems._multi_mnist.files import PUBLISHED

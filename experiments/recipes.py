@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 
 import paretomtl as pm
-from paretomtl.experiments import Row, environment, load_rows, numbers, save_rows
-from paretomtl.experiments._indicators import fill_indicators
+from paretomtl.compare import Row, environment, load_rows, numbers, save_rows
+from paretomtl.compare.indicators import fill_indicators
 from paretomtl.problems.recipes import warm_cosine
 
 EPOCHS = 30

@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from paretomtl.experiments import STUDIES, run_study
+from paretomtl.paper import STUDIES, run_study
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from paretomtl._support.files import write_text
-from paretomtl.experiments._store import environment
+from paretomtl.compare.row_store import environment
 from training.faulty_run import measure
 
 RESULT = Path(__file__).parent / "results" / "faults.json"

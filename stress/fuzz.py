@@ -43,7 +43,7 @@ from fuzzing.formats import formats
 from fuzzing.grammars import grammar
 from fuzzing.judge import Verdict, install, judge
 from paretomtl._support.optional import version_of
-from paretomtl.experiments import environment, load_rows, save_rows
+from paretomtl.compare import environment, load_rows, save_rows
 
 ROOT = Path(__file__).parents[1]
 SECONDS, MEGABYTES = 5.0, 512

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
-from paretomtl.experiments import Row, environment, load_rows, save_rows
+from paretomtl.compare import Row, environment, load_rows, save_rows
 from paretomtl.training import Report, SerialExecutor
 
 MANY, STEPS, BLOCKS = 500, 10_000, 20

@@ -28,7 +28,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
-from paretomtl.experiments import Row, environment, save_rows
+from paretomtl.compare import Row, environment, save_rows
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training import read_log
 from training.networks import sgd

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from fronts import front_of
-from paretomtl.experiments import compare
+from paretomtl.compare import compare
 
 X = torch.linspace(-1, 1, 8)[:, None]
 Y = torch.cat([X.sin(), X.cos()], 1)

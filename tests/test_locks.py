@@ -14,7 +14,7 @@ import pytest
 
 import paretomtl as pm
 from paretomtl._support.locks import Holder, Lock, is_held, locked, read_holder
-from paretomtl.experiments._store import load_rows, update_rows
+from paretomtl.compare.row_store import load_rows, update_rows
 from paretomtl.training import examine, mend, read_log
 from training.networks import fit, problem
 

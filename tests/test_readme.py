@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from paretomtl.cli._app import app
 from paretomtl.cli._data import NAMES
-from paretomtl.experiments import STUDIES
+from paretomtl.paper import STUDIES
 from paretomtl.problems import PROBLEMS
 
 ROOT = Path(__file__).parents[1]

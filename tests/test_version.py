@@ -16,7 +16,7 @@ from fronts import front_of
 from paretomtl._support import version as _version
 from paretomtl._support.optional import version_of
 from paretomtl._support.version import code_of, commit_of, made_by
-from paretomtl.experiments import environment
+from paretomtl.compare import environment
 
 HERE = Path(pm.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -126,7 +126,7 @@ def test_the_version_is_known_without_an_installation(tmp_path: Path) -> None:
         "    return real(name)\n"
         "m.version = version\n"
         "import paretomtl\n"
-        "from paretomtl.experiments import environment\n"
+        "from paretomtl.compare import environment\n"
         "print(json.dumps([paretomtl.__version__, environment()['versions']]))\n"
     )
     environ = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from paretomtl._support.files import read_record, write_record
 from paretomtl.cli._app import app
-from paretomtl.experiments import compare
+from paretomtl.compare import compare
 from paretomtl.methods import METHODS, in_words, resolve_method
 from paretomtl.methods.definition import describe_definition
 from paretomtl.methods.registry import option_names, set_options

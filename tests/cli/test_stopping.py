@@ -166,7 +166,7 @@ def test_sigterm_ends_a_study_with_its_code(here: Path, monkeypatch: pytest.Monk
     def trained(*_: Any, **__: Any) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("paretomtl.experiments._runner.train_cell", trained)
+    monkeypatch.setattr("paretomtl.paper.runner.train_cell", trained)
     text = call("reproduce", "weights", "--smoke", "--out", "r", code=143)
     assert "Stopped.\nNone of 4 cells was done, so that nothing is stored yet: each goes to 'r/weights.json'" in text
     assert printed_command(text, "Go on with") == ["reproduce", "weights", "--smoke", "--out", "r"]

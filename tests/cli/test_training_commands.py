@@ -17,7 +17,7 @@ import paretomtl as pm
 from paretomtl.cli._app import app
 from paretomtl.cli._common import find_method, find_problem
 from paretomtl.cli._ray import with_place
-from paretomtl.experiments import load_rows
+from paretomtl.compare import load_rows
 from paretomtl.methods import METHODS, in_words
 
 PROBLEM = """
@@ -276,7 +276,7 @@ def test_an_interrupted_comparison_has_exit_code_130(here: Path, monkeypatch: py
     def stop(*arguments: Any, **options: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("paretomtl.experiments._compare_runs.fit", stop)
+    monkeypatch.setattr("paretomtl.compare._runs.fit", stop)
     assert "Stopped" in call("compare", "toys:make", "--epochs", "2", "--seeds", "1", code=130)
 
 

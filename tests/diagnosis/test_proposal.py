@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import paretomtl as pm
-from paretomtl.diagnosis._proposal import APART, between, end_weights, even_factors
+from paretomtl.diagnosis._preferences import APART, between, end_weights, even_factors
 
 FAST = {"device": "cpu", "strategy": "batched", "optimizer": lambda p: torch.optim.Adam(p, lr=0.02)}
 

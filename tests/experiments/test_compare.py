@@ -12,17 +12,8 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments import (
-    FailedRun,
-    Summary,
-    common_reference,
-    compare,
-    load_rows,
-    save_rows,
-    summaries,
-    verdict,
-)
-from paretomtl.experiments._compare_runs import train_whole
+from paretomtl.compare import FailedRun, Summary, common_reference, compare, load_rows, save_rows, summaries, verdict
+from paretomtl.compare._runs import train_whole
 from paretomtl.training.shards.ray.worker import Failure
 
 
@@ -112,7 +103,7 @@ def test_a_run_that_was_stopped_is_no_result(tmp_path: Path, monkeypatch: pytest
         front = pm.fit(*arguments, seed=seed, **options)
         return dataclasses.replace(front, complete=seed == 0)
 
-    monkeypatch.setattr("paretomtl.experiments._compare_runs.fit", stopped)
+    monkeypatch.setattr("paretomtl.compare._runs.fit", stopped)
     of = pm.problems.quadratic()
     with pytest.raises(KeyboardInterrupt) as stop:
         compare(of, ["linear", "mgda"], 3, folder=tmp_path, epochs=2, device="cpu")
@@ -136,7 +127,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, *runs: tuple[str, int]) -> list[tup
             raise ValueError(f"{method.name} cannot be trained.")
         return pm.fit(problem, method, *arguments, seed=seed, **options)
 
-    monkeypatch.setattr("paretomtl.experiments._compare_runs.fit", train)
+    monkeypatch.setattr("paretomtl.compare._runs.fit", train)
     return tried
 
 
@@ -186,7 +177,7 @@ def test_a_full_disk_says_what_is_kept(tmp_path: Path, monkeypatch: pytest.Monke
     def full(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("paretomtl.experiments._compare.update_rows", full)
+    monkeypatch.setattr("paretomtl.compare._compare.update_rows", full)
     with pytest.raises(OSError, match="No space left") as error:
         compare(of, ["linear", "mgda"], 2, **quick)
     assert error.value.__notes__[0].startswith(f"2 of 4 runs are stored in '{tmp_path / 'compare.json'}'.")

@@ -13,8 +13,8 @@ import torch
 
 import paretomtl as pm
 from fronts import front_of
-from paretomtl.experiments import common_reference, compare, load_rows, save_rows, summaries, verdict
-from paretomtl.experiments._compare_rows import read_row, row_of
+from paretomtl.compare import common_reference, compare, load_rows, save_rows, summaries, verdict
+from paretomtl.compare.rows import read_row, row_of
 from paretomtl.report import draw_comparison
 from test_splits import front
 
@@ -117,7 +117,7 @@ def test_rows_of_a_problem_without_validation_are_read(tmp_path: Path) -> None:
 
 def test_the_figure_has_a_panel_for_each_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("paretomtl.report._comparison.save_figure", lambda figure, *_: seen.append(figure) or [])
+    monkeypatch.setattr("paretomtl.report.figures.comparison.save_figure", lambda figure, *_: seen.append(figure) or [])
     for splits in (("val", "test"), ("test",), ("val",)):
         draw_comparison(rows_of(*splits), tmp_path)
     labels = [[(axis.get_xlabel(), axis.get_title(loc="left")) for axis in figure.axes] for figure in seen]
@@ -130,7 +130,7 @@ def test_the_figure_has_a_panel_for_each_split(tmp_path: Path, monkeypatch: pyte
 def test_tasks_of_different_units_have_an_axis_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three tasks, the second a thousandth of the others; a solution beyond the reference stretches no axis."""
     seen: list[Any] = []
-    monkeypatch.setattr("paretomtl.report._comparison.save_figure", lambda figure, *_: seen.append(figure) or [])
+    monkeypatch.setattr("paretomtl.report.figures.comparison.save_figure", lambda figure, *_: seen.append(figure) or [])
     losses = [[0.2, 0.0005, 0.9], [0.5, 0.0001, 0.4], [0.3, 40.0, 0.1]]
     made = dataclasses.replace(
         front_of(losses, reference=(1.0, 0.01, 1.0)), history={"losses": torch.zeros(1, 3, 3)}, method="linear"

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments import STUDIES, Claim, Row, load_rows, run_study, stored_study
-from paretomtl.experiments._image_claims import lenet_claims, lenet_facts, lines
-from paretomtl.experiments._image_studies import METHODS, PAPER, SETS, STRONG, fan, images_lenet
-from paretomtl.experiments._images import ImageCell
-from paretomtl.experiments._more_claims import (
+from paretomtl.compare import Row, load_rows
+from paretomtl.paper import STUDIES, Claim, run_study, stored_study
+from paretomtl.paper.images.cells import ImageCell
+from paretomtl.paper.images.lenet import lenet_claims, lenet_facts, lines
+from paretomtl.paper.images.more_claims import (
     PUBLISHED,
     acceptance_facts,
     init_claims,
@@ -22,7 +22,8 @@ from paretomtl.experiments._more_claims import (
     release_claims,
     weight_claims,
 )
-from paretomtl.experiments._resnet_claims import resnet_claims
+from paretomtl.paper.images.resnet import resnet_claims
+from paretomtl.paper.images.studies import METHODS, PAPER, SETS, STRONG, fan, images_lenet
 
 STORED = Path(__file__).parents[2] / "experiments" / "results"
 IMAGES = ["images-lenet", "images-resnet", "ablation-init", "ablation-release", "preferences", "weights", "acceptance"]

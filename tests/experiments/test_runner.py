@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from paretomtl.experiments import Row, Size, Study, load_rows, run_study, stored_study
+from paretomtl.compare import Row, load_rows
+from paretomtl.paper import Size, Study, run_study, stored_study
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def test_no_cell_begins_that_would_end_too_late(tmp_path: Path, monkeypatch: pyt
         now[0] += 10.0
         return now[0]
 
-    monkeypatch.setattr("paretomtl.experiments._runner.time.monotonic", clock)
+    monkeypatch.setattr("paretomtl.paper.runner.time.monotonic", clock)
     four = study(*[Counted(name, log) for name in "abcd"])
     found = run_study("s", four, tmp_path, seconds=15.0, tell=said.append)
     assert log == ["a"]

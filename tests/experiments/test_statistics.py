@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretomtl.experiments._indicators import error_points, fill_indicators, spread_within
-from paretomtl.experiments._statistics import difference, has, mean, order, pick, plus_minus, rank_correlation
+from paretomtl.compare.indicators import error_points, fill_indicators, spread_within
+from paretomtl.paper.statistics import difference, has, mean, order, pick, plus_minus, rank_correlation
 
 ROWS = [
     {"method": "linear", "stage": "final", "note": "", "value": 1.0},

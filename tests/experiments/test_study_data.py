@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from paretomtl.cli._app import app
 from paretomtl.cli._data import NAMES
-from paretomtl.experiments import STUDIES, run_study
-from paretomtl.experiments._data import _file, prepare_command
+from paretomtl.paper import STUDIES, run_study
+from paretomtl.paper.data import _file, prepare_command
 from paretomtl.problems import PROBLEMS
 
 NEEDS = {
@@ -29,7 +29,7 @@ def nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     def train(*arguments: Any) -> Any:
         raise AssertionError("nothing may be trained")
 
-    monkeypatch.setattr("paretomtl.experiments._runner.train_cell", train)
+    monkeypatch.setattr("paretomtl.paper.runner.train_cell", train)
 
 
 @pytest.mark.parametrize("name", STUDIES)

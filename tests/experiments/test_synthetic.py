@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments import STUDIES, Row, load_rows, run_study, save_rows, stored_study
-from paretomtl.experiments._synthetic import SyntheticCell
-from paretomtl.report import draw_synthetic
+from paretomtl.compare import Row, load_rows, save_rows
+from paretomtl.paper import STUDIES, run_study, stored_study
+from paretomtl.paper.synthetic import SyntheticCell
+from paretomtl.paper.synthetic_figures import draw_synthetic
 
 STORED = Path(__file__).parents[2] / "experiments" / "results" / "synthetic.json"
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from paretomtl.experiments._task_dominance import dominance_facts, dominated_share
-from paretomtl.experiments._task_studies import SHARED
+from paretomtl.paper.real_data.dominance import dominance_facts, dominated_share
+from paretomtl.paper.real_data.studies import SHARED
 
 
 def test_dominated_share() -> None:

@@ -13,9 +13,11 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments import STUDIES, Row, load_rows, run_study
-from paretomtl.experiments._task_claims import census_claims, table_claims
-from paretomtl.experiments._task_lines import (
+from paretomtl.compare import Row, load_rows
+from paretomtl.paper import STUDIES, run_study
+from paretomtl.paper.real_data.claims import census_claims, table_claims
+from paretomtl.paper.real_data.studies import EXPERTS, SHARED
+from paretomtl.paper.real_data.tables import (
     PAPER_TABLES,
     SHOWN,
     cell_lines,
@@ -23,7 +25,6 @@ from paretomtl.experiments._task_lines import (
     scale_lines,
     vector_lines,
 )
-from paretomtl.experiments._task_studies import EXPERTS, SHARED
 
 STORED = Path(__file__).parents[2] / "experiments" / "results"
 NAMES = ("census", "faces", "localization", "three-digits", "many-tasks")
@@ -67,7 +68,8 @@ def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
     code = f"""
 import os, signal
 from pathlib import Path
-from paretomtl.experiments import STUDIES, _runner, run_study
+from paretomtl.paper import STUDIES, run_study
+from paretomtl.paper import runner as _runner
 train = _runner.train_cell
 def killed(common, work, link):
     if Path({str(path)!r}).exists():

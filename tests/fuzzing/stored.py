@@ -22,7 +22,7 @@ from paretomtl._support.files import read_tensors, write_record
 from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import _parsed, numbers_of
 from paretomtl.cli._show import summary
-from paretomtl.experiments import load_rows, save_rows
+from paretomtl.compare import load_rows, save_rows
 from paretomtl.front.export import export_weights
 from paretomtl.report.page._live import LiveRun
 from paretomtl.runs.doctor import examine

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments._task_studies import KNOWING_NOTHING
+from paretomtl.paper.real_data.studies import KNOWING_NOTHING
 from paretomtl.problems import MLP, PROBLEMS, Census, MixtureOfExperts, census, load_census, prepare_census
 from paretomtl.problems._census import files as prepared
 from paretomtl.problems._census.layout import CATEGORIES, CENSUS, NUMBERS, UNKNOWN

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments._task_studies import KNOWING_NOTHING
+from paretomtl.paper.real_data.studies import KNOWING_NOTHING
 from paretomtl.problems import Frames, PoseNet, load_localization, prepare_localization
 from paretomtl.problems._localization import sheets as frame_sheets
 from paretomtl.problems._localization.apolloscape import parse_pose

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import paretomtl as pm
-from paretomtl.experiments._task_studies import KNOWING_NOTHING
+from paretomtl.paper.real_data.studies import KNOWING_NOTHING
 from paretomtl.problems import ResNet18, face_losses, load_utkface, prepare_utkface
 from paretomtl.problems._utkface import folder as faces
 from paretomtl.problems._utkface.problem import split_faces

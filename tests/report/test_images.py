@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from paretomtl.experiments import STUDIES, Row, run_study
-from paretomtl.experiments._image_studies import LONG, STRONG
-from paretomtl.experiments._more_claims import PUBLISHED
-from paretomtl.report import DRAWINGS, _more_images, _panels
-from paretomtl.report._planes import TEST_ACCURACY, TEST_LOSS, draw_plane, layer, plane_limits
+from paretomtl.compare import Row
+from paretomtl.paper import STUDIES, run_study
+from paretomtl.paper import panels as _panels
+from paretomtl.paper.drawings import DRAWINGS
+from paretomtl.paper.images import more_figures as _more_images
+from paretomtl.paper.images.more_claims import PUBLISHED
+from paretomtl.paper.images.studies import LONG, STRONG
+from paretomtl.paper.panels import layer
+from paretomtl.report.figures.planes import TEST_ACCURACY, TEST_LOSS, draw_plane, plane_limits
 
 pyplot = pytest.importorskip(
     "matplotlib.pyplot", reason="matplotlib is not installed: pip install 'paretomtl[figures]'"

@@ -23,7 +23,7 @@ from paretomtl.cli._app import app
 from paretomtl.report import write_page
 from paretomtl.report.page import page_text, payload_of, view_of
 from paretomtl.report.page._page import json_in_html, names_of
-from paretomtl.report.page._view import history_of, rounded, thinned
+from paretomtl.report.page.view import history_of, rounded, thinned
 
 HOSTILE = "</script><script>alert(1)</script><!--\u2028\u2029]]>&lt;"
 

@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
-from paretomtl.experiments import STUDIES, Row, run_study
-from paretomtl.experiments._task_studies import EXPERTS, SCALES, SHARED
-from paretomtl.report import DRAWINGS, _panels
-from paretomtl.report._planes import TEST_LOSS, layer, plane_limits
-from paretomtl.report._spaces import IN_SPACE, Course, draw_parallel, draw_space
+from paretomtl.compare import Row
+from paretomtl.paper import STUDIES, run_study
+from paretomtl.paper import panels as _panels
+from paretomtl.paper.drawings import DRAWINGS
+from paretomtl.paper.panels import layer
+from paretomtl.paper.real_data.studies import EXPERTS, SCALES, SHARED
+from paretomtl.report.figures.planes import TEST_LOSS, plane_limits
+from paretomtl.report.figures.three_tasks import IN_SPACE, Course, draw_parallel, draw_space
 
 pyplot = pytest.importorskip(
     "matplotlib.pyplot", reason="matplotlib is not installed: pip install 'paretomtl[figures]'"

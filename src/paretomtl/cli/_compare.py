@@ -39,8 +39,8 @@ from paretomtl.cli._common import (
 from paretomtl.cli._ray import Cpus, OnRay, check_methods_for, ray_executor
 from paretomtl.cli._show import ranked_words
 from paretomtl.cli._tables import Column, print_front, print_tables
-from paretomtl.experiments import RESULTS, FailedRun, Summary, common_reference, summaries, verdict
-from paretomtl.experiments import compare as compare_methods
+from paretomtl.compare import RESULTS, FailedRun, Summary, common_reference, summaries, verdict
+from paretomtl.compare import compare as compare_methods
 from paretomtl.methods import METHODS
 from paretomtl.report import draw_comparison
 

@@ -7,8 +7,8 @@ from rich.table import Table
 
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import print_json
-from paretomtl.experiments import STUDIES
 from paretomtl.methods import METHODS
+from paretomtl.paper import STUDIES
 from paretomtl.problems import PROBLEMS
 
 

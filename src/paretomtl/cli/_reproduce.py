@@ -14,9 +14,9 @@ from paretomtl._support.import_path import nearest
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import ProgressName, clean_errors, print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
-from paretomtl.experiments import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
-from paretomtl.experiments._runner import check_only, check_study
-from paretomtl.report import DRAWINGS
+from paretomtl.paper import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
+from paretomtl.paper.drawings import DRAWINGS
+from paretomtl.paper.runner import check_only, check_study
 
 VERDICT_STYLE = {"reproduced": "green", "partly": "yellow", "not measured": "dim"}
 EVERYTHING = "all"

@@ -1,7 +1,7 @@
 """Whether a front is worth it: a short run that measures, and says in words what to do."""
 
 from paretomtl.diagnosis._diagnose import diagnose
-from paretomtl.diagnosis._diagnosis import Diagnosis
+from paretomtl.diagnosis._result import Diagnosis
 from paretomtl.diagnosis._rules import Verdict
 
 __all__ = ["Diagnosis", "Verdict", "diagnose"]

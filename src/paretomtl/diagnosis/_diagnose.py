@@ -13,8 +13,8 @@ from torch import Tensor
 
 from paretomtl._support.checks import as_whole, check_count
 from paretomtl._support.splits import ranking_split
-from paretomtl.diagnosis._diagnosis import Diagnosis
-from paretomtl.diagnosis._proposal import end_weights
+from paretomtl.diagnosis._preferences import end_weights
+from paretomtl.diagnosis._result import Diagnosis
 from paretomtl.diagnosis._rules import weight_factors
 from paretomtl.diagnosis._untrained import untrained_losses
 from paretomtl.front import Front

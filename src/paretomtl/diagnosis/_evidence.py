@@ -13,7 +13,7 @@ from torch import Tensor
 from paretomtl._support.statistics import difference, mean, reach, reach_of
 
 if TYPE_CHECKING:
-    from paretomtl.diagnosis._diagnosis import Diagnosis
+    from paretomtl.diagnosis._result import Diagnosis
 
 CONFLICT = -0.1
 """Two tasks are in conflict where the mean cosine of the last third is at most this, and seeds keep it under zero."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from paretomtl.core.preferences import usual_count
 from paretomtl.diagnosis._evidence import conflicts, task_gaps
-from paretomtl.diagnosis._missing import MARGIN, listed, pair_name, what_is_missing
-from paretomtl.diagnosis._proposal import between, even_factors
+from paretomtl.diagnosis._missing_evidence import MARGIN, listed, pair_name, what_is_missing
+from paretomtl.diagnosis._preferences import between, even_factors
 from paretomtl.methods.loss_units import DIFFER, largest_ratio, ratio_in_words
 
 if TYPE_CHECKING:
-    from paretomtl.diagnosis._diagnosis import Diagnosis
+    from paretomtl.diagnosis._result import Diagnosis
 
 _SLOW = "Hardly learnt"
 

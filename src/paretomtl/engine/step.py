@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,6 +146,11 @@ class Group:
         if self.autocast is None:
             return contextlib.nullcontext()
         return torch.autocast(self.alive.device.type, dtype=self.autocast)
+
+
+def by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:
+    """What belongs to the models of each group, of something that leads with all models."""
+    return torch.split(rows, [group.models.count for group in groups])
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from paretomtl.runs.folder import (
     lines_of,
     read_checkpoint,
 )
-from paretomtl.training.shards.task import SHARDS
+from paretomtl.runs.manifest import SHARDS
 
 State: TypeAlias = Literal["sound", "note", "mendable", "lost"]
 STATES: tuple[State, ...] = ("sound", "note", "mendable", "lost")

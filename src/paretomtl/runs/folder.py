@@ -41,11 +41,11 @@ from paretomtl._support.safe_open import (
     names_in,
     open_file,
 )
+from paretomtl._support.text import cut_to_difference
 from paretomtl.front import Front
 from paretomtl.front.storage import sweep_front, write_front
 from paretomtl.problems import Problem
 from paretomtl.runs.manifest import LOG, NAME, Manifest, is_member, read_manifest
-from paretomtl.training.fingerprint import difference
 
 FORMAT = 3
 """The version of a run's configuration and of its checkpoints."""
@@ -166,7 +166,7 @@ class RunFolder:
             known = expected.get(name)
             if known == value or (name.startswith("data.") and name in expected and None in (known, value)):
                 continue  # data without a checksum are judged by the start
-            theirs, mine = difference(json.dumps(known), json.dumps(value))
+            theirs, mine = cut_to_difference(json.dumps(known), json.dumps(value))
             name = "start" if name == "warm_start" else name
             rule = f"'{name}' must be that of the run in '{self.path}'{_OR_MORE.get(name, '')} to resume it"
             of_data = (

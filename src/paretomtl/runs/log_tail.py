@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from paretomtl._support.safe_open import LINE, TENSORS, open_file
-from paretomtl.report.page._view import POINTS
 
 _ONE_LOOK = 256 << 20  # bytes that are read at a look; the rest at the next
 _HEAD = 256  # bytes at the start of a log that tell it from another one
+
+POINTS = 200  # of a curve, at most
 
 
 class LogTail:

@@ -16,6 +16,7 @@ FORMAT = 1
 
 NAME = "manifest.json"
 LOG = "log.jsonl"
+SHARDS = "shards"
 _NAME = re.compile(r"(config|asked|front/front)\.json|(checkpoint|front/models)(-\w+)?\.safetensors")
 
 

@@ -26,6 +26,7 @@ from paretomtl.engine.evaluate import Scores
 from paretomtl.engine.history import Trace
 from paretomtl.engine.models.models import make_modules, named_tensors
 from paretomtl.engine.plan import Choice
+from paretomtl.engine.step import by_group
 from paretomtl.front import Front
 from paretomtl.runs.folder import CONFIG, RunFolder, taking_up
 from paretomtl.training._checkpoint import Resumable
@@ -38,7 +39,7 @@ from paretomtl.training.progress.progress import Callback, tell, tick
 from paretomtl.training.progress.reports import make_report
 from paretomtl.training.results.findings import FEWEST_STEPS, find, in_one, results
 from paretomtl.training.results.remarks import remarks, stopped_early
-from paretomtl.training.results.snapshot import Best, Stage, by_group, front_of
+from paretomtl.training.results.snapshot import Best, Stage, front_of
 from paretomtl.training.settings import Settings
 from paretomtl.training.stop_notes import note_run_kept
 

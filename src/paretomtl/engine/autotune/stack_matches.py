@@ -16,10 +16,10 @@ from paretomtl._support.random_state import seed_everything
 from paretomtl.engine.autotune.trials import first_line
 from paretomtl.engine.data.batches import map_tensors
 from paretomtl.engine.gradients import task_gradients
+from paretomtl.engine.models.attributes import others_than_first
 from paretomtl.engine.models.models import NoDropout, Stack
 from paretomtl.engine.step import Group
 from paretomtl.methods import State, slice_state
-from paretomtl.training.preflight.repeats import others_than_first
 
 if TYPE_CHECKING:
     from paretomtl.engine.plan import Plan

@@ -15,8 +15,7 @@ from paretomtl.engine.global_state import numbers_outside
 from paretomtl.engine.history import Trace
 from paretomtl.engine.measure import alike
 from paretomtl.engine.runners.threads import Workers
-from paretomtl.engine.step import Group, Taken
-from paretomtl.training.results.snapshot import by_group
+from paretomtl.engine.step import Group, Taken, by_group
 
 _WARM_UP = 3  # steps of a kind that are launched one by one before one is captured
 

@@ -2,7 +2,7 @@
 
 from paretomtl.report.page._page import Payload, page_text, payload_of, read_views, write_page
 from paretomtl.report.page._server import PageServer, Watched
-from paretomtl.report.page._view import View, history_of, view_of
+from paretomtl.report.page.view import View, history_of, view_of
 
 __all__ = [
     "PageServer",

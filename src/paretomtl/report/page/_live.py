@@ -18,8 +18,8 @@ from torch import Tensor
 from paretomtl._support.files import read_json
 from paretomtl.front import Front
 from paretomtl.front.fields import check_count
-from paretomtl.report.page._view import POINTS, View, history_of, view_of
-from paretomtl.runs.log_tail import Curves, LogTail
+from paretomtl.report.page.view import View, history_of, view_of
+from paretomtl.runs.log_tail import POINTS, Curves, LogTail
 from paretomtl.training import is_running
 
 _TRAINING, _ENDED = ("start", "resume", "epoch"), ("end", "stopped")  # words of a log

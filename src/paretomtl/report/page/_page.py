@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from paretomtl._support.files import check_file, write_text
 from paretomtl._support.optional import require, version_of
 from paretomtl.front import Front
-from paretomtl.report.page._view import POINTS, View, view_of
+from paretomtl.report.page.view import View, view_of
+from paretomtl.runs.log_tail import POINTS
 
 Payload: TypeAlias = dict[str, Any]
 """What a page shows; see :mod:`paretomtl.report.page`."""

@@ -18,6 +18,7 @@ from paretomtl.engine.data.passes import check_starts_again
 from paretomtl.engine.data.task_batches import TaskBatches
 from paretomtl.engine.error_hints import came_from, find_pairs, hints, how_called
 from paretomtl.engine.gradients import before_stack, task_gradients
+from paretomtl.engine.models.attributes import others_than_first
 from paretomtl.engine.models.models import Single, make_modules
 from paretomtl.engine.models.module_checks import warn_of_modes
 from paretomtl.engine.processes import Ranks
@@ -25,7 +26,7 @@ from paretomtl.problems import Problem
 from paretomtl.training.fingerprint import digest
 from paretomtl.training.preflight.hidden_state import check_hidden_state
 from paretomtl.training.preflight.missing_values import missing_values
-from paretomtl.training.preflight.repeats import check_factory, find_sums, others_than_first
+from paretomtl.training.preflight.repeats import check_factory, find_sums
 from paretomtl.training.settings import Settings
 
 

@@ -6,9 +6,9 @@ Checkpoints, fronts and stacks hold parameters and buffers. An attribute that a 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, MutableMapping, Sequence, Set
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,20 +17,16 @@ from torch import Tensor, nn
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.data.batches import map_samples, map_tensors
 from paretomtl.engine.global_state import global_numbers
+from paretomtl.engine.models.attributes import Place, Spaces, attributes_of, changes
 from paretomtl.engine.models.models import ModelWithLosses, copy_module
 from paretomtl.problems import Problem
 from paretomtl.problems.per_task import loss_functions
 
-_OF_TORCH = frozenset(vars(nn.Module()))
-_DEEPEST = 4  # containers and plain objects within each other that are compared
 _LARGEST = 1 << 22  # bytes of a tensor that the losses keep and that is still copied
 _NUMBERS = (bool, int, float, complex, Tensor, np.ndarray, np.generic)
 _REMEDY = (
     "keep it in a buffer (register_buffer) that is changed in place, so that stacks, checkpoints and fronts have it"
 )
-
-_Spaces: TypeAlias = dict[str, MutableMapping[str, Any]]
-_Place: TypeAlias = tuple[str, str]
 
 
 def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
@@ -61,7 +57,7 @@ def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
 
 
 def _check_accumulation(
-    problem: Problem, module: nn.Module, used: nn.Module, batch: Any, own: _Spaces, changed: Sequence[_Place]
+    problem: Problem, module: nn.Module, used: nn.Module, batch: Any, own: Spaces, changed: Sequence[Place]
 ) -> None:
     """Refuse numbers and tensors that change once more when the first pass is repeated."""
     again = copy.deepcopy(used)
@@ -90,8 +86,8 @@ def _check_effect(
     used: nn.Module,
     batch: Any,
     fresh: Mapping[str, Mapping[str, Any]],
-    own: _Spaces,
-    changed: Sequence[_Place],
+    own: Spaces,
+    changed: Sequence[Place],
 ) -> None:
     """Refuse changed attributes if putting them back changes the losses of other samples."""
     after = {label: _copied(space) for label, space in own.items()}
@@ -130,43 +126,6 @@ def try_pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool) 
         return None
 
 
-def changes(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[_Place]:
-    """The attributes that differ, each by the name of what it belongs to and its own."""
-    return [
-        (label, name)
-        for label in now
-        for name in {**before[label], **now[label]}
-        if name not in now[label] or name not in before[label] or not _same(before[label][name], now[label][name])
-    ]
-
-
-def attributes_of(module: nn.Module) -> _Spaces:
-    """What each submodule keeps beside its parameters and buffers, by the submodule's name."""
-    return {name: _Attributes(part) for name, part in module.named_modules()}
-
-
-class _Attributes(MutableMapping[str, Any]):
-    """The attributes of a module that are not torch's own."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self._own = vars(module)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._own[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._own[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        del self._own[name]
-
-    def __iter__(self) -> Any:
-        return iter([name for name in self._own if name not in _OF_TORCH])
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-
 class _Cells(MutableMapping[str, Any]):
     """The variables that a function keeps in its closure."""
 
@@ -197,9 +156,9 @@ def _is_filled(cell: Any) -> bool:
         return False
 
 
-def _loss_spaces(problem: Problem) -> _Spaces:
+def _loss_spaces(problem: Problem) -> Spaces:
     """Where the function that computes losses may keep state: the object that it belongs to, and its closure."""
-    found: _Spaces = {}
+    found: Spaces = {}
     for label, losses in loss_functions(problem.losses).items():
         owner = getattr(losses, "__self__", None if hasattr(losses, "__code__") else losses)
         if isinstance(owner, nn.Module):
@@ -245,7 +204,7 @@ def _copied(space: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _put_back(spaces: _Spaces, values: Mapping[str, Mapping[str, Any]], places: Sequence[_Place]) -> None:
+def _put_back(spaces: Spaces, values: Mapping[str, Mapping[str, Any]], places: Sequence[Place]) -> None:
     for label, name in places:
         if label not in spaces:
             continue
@@ -253,33 +212,6 @@ def _put_back(spaces: _Spaces, values: Mapping[str, Mapping[str, Any]], places: 
             spaces[label][name] = _copied({name: values[label][name]})[name]
         else:
             spaces[label].pop(name, None)
-
-
-def _same(one: Any, other: Any, depth: int = _DEEPEST) -> bool:
-    """Whether two values are alike, as far as that can be seen; what cannot be seen counts as alike."""
-    if one is other or depth == 0:
-        return True
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, Tensor):
-        return (
-            one.shape == other.shape and one.dtype == other.dtype and torch.equal(one.nan_to_num(), other.nan_to_num())
-        )
-    if isinstance(one, np.ndarray):
-        return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
-    if isinstance(one, torch.Generator):
-        return torch.equal(one.get_state(), other.get_state())
-    if isinstance(one, (bool, int, float, complex, str, bytes)):
-        return bool(one == other) or one != one
-    if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key], depth - 1) for key in one)
-    if isinstance(one, Sequence):
-        return len(one) == len(other) and all(_same(a, b, depth - 1) for a, b in zip(one, other, strict=True))
-    if isinstance(one, Set):
-        return len(one) == len(other)
-    if isinstance(one, nn.Module) or callable(one):
-        return True
-    return not hasattr(one, "__dict__") or _same(vars(one), vars(other), depth - 1)
 
 
 def _first_half(batch: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,9 +10,10 @@ from torch import nn
 
 from paretomtl._support.files import load_tensors
 from paretomtl.engine.data.batches import map_samples
+from paretomtl.engine.models.attributes import attributes_of, changes
 from paretomtl.engine.models.models import copy_module
 from paretomtl.problems import Problem
-from paretomtl.training.preflight.hidden_state import attributes_of, changes, in_words, try_pass
+from paretomtl.training.preflight.hidden_state import in_words, try_pass
 
 _FEW = 8  # samples that are enough to tell sums from means
 
@@ -42,16 +43,6 @@ def check_factory(problem: Problem, module: nn.Module, seed: int, make: Callable
         f"Front.model(k) does. Got another {in_words(differing)}: draw it from torch, numpy.random or random, or keep "
         "it in a buffer (register_buffer)."
     )
-
-
-def others_than_first(modules: Sequence[nn.Module]) -> list[int]:
-    """The models that differ from the first in what they keep beside parameters and buffers."""
-    first = attributes_of(modules[0])
-    return [k for k, module in enumerate(modules) if k and _differ(first, attributes_of(module))]
-
-
-def _differ(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> bool:
-    return one.keys() != other.keys() or bool(changes(one, other))
 
 
 def find_sums(problem: Problem, module: nn.Module, batch: Any) -> list[str]:

@@ -13,7 +13,7 @@ from paretomtl._support.optional import require
 from paretomtl._support.version import made_by
 from paretomtl.core import FEASIBLE_TOLERANCE, dominates
 from paretomtl.engine.evaluate import Scores
-from paretomtl.engine.step import Group
+from paretomtl.engine.step import Group, by_group
 from paretomtl.front import Front
 from paretomtl.methods import Method
 
@@ -232,11 +232,6 @@ def front_of(
         )
     assert front is not None
     return front
-
-
-def by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:
-    """What belongs to the models of each group, of something that leads with all models."""
-    return torch.split(rows, [group.models.count for group in groups])
 
 
 def _joined(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:

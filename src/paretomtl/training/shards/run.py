@@ -21,6 +21,7 @@ from paretomtl._support.signals import Stopping
 from paretomtl.engine.plan import equal_parts
 from paretomtl.front import Front
 from paretomtl.runs.folder import RunFolder
+from paretomtl.runs.manifest import SHARDS
 from paretomtl.training._extend import asks_for_more, follow_first_plan, longer_config, stored_plan
 from paretomtl.training._run import Course
 from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, planned_end
@@ -31,7 +32,6 @@ from paretomtl.training.settings import Settings, own_modes
 from paretomtl.training.shards.executor import Executor, Jobs, Room
 from paretomtl.training.shards.merge import Overview, joined
 from paretomtl.training.shards.task import (
-    SHARDS,
     TOKEN,
     Common,
     Measured,

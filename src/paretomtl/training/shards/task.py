@@ -31,7 +31,6 @@ Train: TypeAlias = Callable[[Settings, RunFolder | None, bool, float, list[Callb
 Files: TypeAlias = dict[str, bytes | None]
 """Files by their path in a folder; None for one that is gone."""
 
-SHARDS = "shards"
 """Where the folders of shards are, in that of the run."""
 
 TOKEN = ".reached"

@@ -1,0 +1,89 @@
+"""The runs of a comparison: each method with each seed, here or elsewhere."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from paretomtl.compare.failed_runs import without_frames
+from paretomtl.compare.row_store import Row, environment
+from paretomtl.front import Front
+from paretomtl.methods import Method
+from paretomtl.problems import NamedProblem, Problem
+from paretomtl.training import Executor, Jobs, Link, Room, fit
+from paretomtl.training.preflight.loss_units import UNITS_WARNING
+from paretomtl.training.progress.progress import is_part_of_study, quiet_elsewhere
+from paretomtl.training.progress.study import StudyProgress
+from paretomtl.training.shards.ray.worker import Failure, failure
+
+
+class Runs(Jobs):
+    """Runs of several methods and seeds, each as a whole."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        methods: Mapping[str, Method],
+        runs: Sequence[tuple[str, int]],
+        preferences: int | None,
+        options: Mapping[str, Any],
+        place: Executor,
+        tell: Callable[[str], None],
+    ) -> None:
+        room = place.room(options.get("device")) if runs else Room(1, "cpu")
+        device, self.slots = room.device, room.slots
+        self.display: StudyProgress | None = None
+        names = [f"{method}, seed {seed}" for method, seed in runs]
+        warns = next((i for i, (method, _) in enumerate(runs) if methods[method].minds_units), 0)
+        orders: list[tuple[str, int | None, int, bool] | None] = [
+            (method, None if method == "single-task" else preferences, seed, i != warns)
+            for i, (method, seed) in enumerate(runs)
+        ]
+        self._waiting, self._begun = orders, set[int]()
+        common = place.problem or problem, methods, {**options, "device": device}
+        super().__init__(train_whole, names, orders, common, device, {"problem": problem, **options})
+        self._tell = tell
+
+    def leave_out(self, method: str) -> int:
+        """Do not train the runs of a method that have not begun; how many these are."""
+        late = [i for i, order in enumerate(self._waiting) if order and order[0] == method and i not in self._begun]
+        for i in late:
+            self._waiting[i] = None
+        return len(late)
+
+    def began(self, i: int, where: Mapping[str, Any]) -> None:
+        if self._waiting[i] is None:
+            return
+        self._begun.add(i)
+        if self.display is not None:
+            self.display.begin(i)
+        self._tell(self.names[i])
+
+    def rest(self) -> None:
+        if self.display is not None:
+            self.display.rest()
+
+
+def train_whole(
+    common: tuple[Problem | NamedProblem, Mapping[str, Method], Mapping[str, Any]],
+    order: tuple[str, int | None, int, bool] | None,
+    link: Link,
+) -> tuple[Front | Exception | Failure | None, Row]:
+    """One method with one seed, and where it was trained; its error if it fails, None for one that is left out.
+
+    ``order`` is a method, its preferences, a seed, and whether another run warns of units.
+    """
+    if order is None:
+        return None, {}
+    (problem, methods, options), (method, preferences, seed, told) = common, order
+    here = is_part_of_study()
+    made = problem.make() if isinstance(problem, NamedProblem) else problem
+    with quiet_elsewhere(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is kept
+        if told:
+            warnings.filterwarnings("ignore", UNITS_WARNING)
+        try:
+            return fit(made, methods[method], preferences, seed=seed, **options), environment()
+        except Exception as error:
+            return (without_frames(error) if here else failure(error)), {}

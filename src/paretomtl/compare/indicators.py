@@ -1,0 +1,76 @@
+"""Indicators of stored points: filled in where moocore is at hand, which need not be where models were trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from paretomtl._support.optional import require
+from paretomtl.compare.row_store import Row
+from paretomtl.core import nondominated
+
+
+def finite_points(row: Mapping[str, Any]) -> list[list[float]]:
+    """The losses of a row's solutions, of those where all are finite."""
+    return [point for point in row["losses"] if all(value is not None and math.isfinite(value) for value in point)]
+
+
+def error_points(row: Mapping[str, Any]) -> list[list[float]]:
+    """The error rates of a row's solutions, one minus each task's accuracy."""
+    columns = [row["metrics"][f"{task} accuracy"] for task in row["tasks"]]
+    return [[1.0 - value for value in point] for point in zip(*columns, strict=True) if None not in point]
+
+
+def volume(points: Sequence[Sequence[float]], reference: Sequence[float], *, ideal: bool) -> float:
+    """The hypervolume of points; of the ``ideal`` point that is made of their best values for separate networks."""
+    if not points:
+        return 0.0
+    if ideal:
+        points = [[min(column) for column in zip(*points, strict=True)]]
+    table = torch.tensor(points, dtype=torch.float64).numpy()
+    return float(require("moocore", "indicators").hypervolume(table, ref=list(reference)))
+
+
+def within(points: Sequence[Sequence[float]], reference: Sequence[float]) -> list[Sequence[float]]:
+    """The points that are better than the reference in all tasks: a hypervolume counts no others."""
+    return [point for point in points if all(a < b for a, b in zip(point, reference, strict=True))]
+
+
+def spread_within(points: Sequence[Sequence[float]], reference: Sequence[float]) -> float:
+    """The diagonal of the box around the points that no other one dominates, of those better than the reference.
+
+    A model that was never asked for one of the tasks has a loss there that no user would take, however large it is: it
+    would make a front look spread.
+    """
+    near = within(points, reference)
+    if not near:
+        return 0.0
+    table = torch.tensor(near, dtype=torch.float64)
+    kept = table[nondominated(table)]
+    return float((kept.amax(0) - kept.amin(0)).norm())
+
+
+def is_ideal(row: Mapping[str, Any]) -> bool:
+    """Whether a row holds separate networks, one for each task, which are no front."""
+    return bool(row["method"] == "single-task")
+
+
+def fill_indicators(rows: Sequence[Row]) -> list[Row]:
+    """The rows with the hypervolumes that are still None, where moocore is installed."""
+    try:
+        require("moocore", "indicators")
+    except ModuleNotFoundError:
+        return list(rows)
+    filled = []
+    for row in rows:
+        found = dict(row)
+        if found.get("hypervolume", 0.0) is None:
+            found["hypervolume"] = round(volume(finite_points(row), row["reference"], ideal=is_ideal(row)), 5)
+        if found.get("error_hypervolume", 0.0) is None:
+            ones = [1.0] * len(row["tasks"])
+            found["error_hypervolume"] = round(volume(error_points(row), ones, ideal=is_ideal(row)), 5)
+        filled.append(found)
+    return filled

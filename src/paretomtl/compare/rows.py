@@ -1,0 +1,121 @@
+"""The rows of a comparison: losses and metrics by split, and the split that ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from paretomtl._support.splits import ranking_split
+from paretomtl.compare.row_store import Row, numbers
+from paretomtl.core import nondominated
+from paretomtl.front import Front
+
+_NAMED = 3  # rows that an error names
+
+
+def row_of(front: Front) -> Row:
+    """What is stored of a front; "split" is the one that ranks, and regions are those of training."""
+    return {
+        "problem": front.problem,
+        "method": front.method,
+        "preferences": len(front),
+        "tasks": list(front.tasks),
+        "reading": front.reading,
+        "epochs": len(front.history["losses"]),
+        "seed": front.seed,
+        "split": front.ranking_split,
+        "reference": None if front.reference is None else [round(value, 5) for value in front.reference],
+        "spread": {split: round(front.spread(split), 5) for split in front.losses},
+        "nondominated": {split: int(front.nondominated(split).sum()) for split in front.losses},
+        "in_region": front.region_hits("train") if front.reading == "direction" else None,
+        "vectors": numbers(front.preferences),
+        "losses": {split: numbers(losses) for split, losses in front.losses.items()},
+        "metrics": {
+            split: {name: numbers(values) for name, values in metrics.items()}
+            for split, metrics in front.metrics.items()
+        },
+        "status": list(front.status),
+        "strategy": front.strategy,
+        "seconds": round(front.seconds, 3),
+    }
+
+
+def read_row(row: Row) -> Row:
+    """A stored row by split. Rows of earlier versions have the numbers of one split, and losses on training."""
+    if isinstance(row["losses"], dict):
+        return row
+    split = row.get("split", "train")
+    losses = {split: row["losses"], **({"train": row["train_losses"]} if "train_losses" in row else {})}
+    made = {**row, "split": ranking_split(losses), "losses": losses, "metrics": {split: row.get("metrics", {})}}
+    made.pop("train_losses", None)
+    best = {name: _nondominated(finite_points(made, name)) for name in losses}
+    return {
+        **made,
+        "spread": {name: _diagonal(points) for name, points in best.items()},
+        "nondominated": {name: len(points) for name, points in best.items()},
+    }
+
+
+def is_finite(point: Sequence[float | None]) -> bool:
+    """Whether all losses of a stored solution are finite."""
+    return all(value is not None and math.isfinite(value) for value in point)
+
+
+def finite_points(row: Row, split: str) -> list[list[float]]:
+    """The losses of a row's solutions on a split, of those where all are finite."""
+    return [point for point in row["losses"][split] if is_finite(point)]
+
+
+def accuracies(row: Row, split: str = "metrics") -> list[list[float]]:
+    """For each solution its accuracy in each task."""
+    columns = [row[split][f"{task} accuracy"] for task in row["tasks"]]
+    return [[math.nan if value is None else value for value in point] for point in zip(*columns, strict=True)]
+
+
+def best_losses(row: Row, split: str) -> list[float]:
+    """For each task, the loss on a split of the solution that is best on the one that ranks; empty where none is."""
+    pairs = list(zip(row["losses"][row["split"]], row["losses"][split], strict=True))
+    known = [pair for pair in pairs if is_finite(pair[0]) and is_finite(pair[1])]
+    return [min(known, key=lambda pair: pair[0][i])[1][i] for i in range(len(row["losses"][split][0]))] if known else []
+
+
+def rows_split(rows: Sequence[Row]) -> str:
+    """The split that ranks these rows: validation if they have it, else training. All must have the same one."""
+    without = [row for row in rows if row["split"] != "val"]
+    if 0 < len(without) < len(rows):
+        raise ValueError(
+            f"'rows' must all be ranked by the same split. These rows have no validation losses: {_named(without)}. "
+            "The others have: train these again."
+        )
+    return "train" if without else "val"
+
+
+def check_ranked(rows: Sequence[Row], ranking: str, place: str) -> None:
+    """Refuse stored rows that are ranked by another split than new ones would be."""
+    others = [row for row in rows if row["split"] != ranking]
+    if not others:
+        return
+    lack = "have no validation losses" if ranking == "val" else "are ranked on validation, which this problem has not"
+    raise ValueError(
+        f"'out' must hold rows that are ranked by losses on '{ranking}'. {place}: these rows {lack}: {_named(others)}. "
+        "Rows of earlier versions have test and training losses alone. Delete that file, or take another folder, and "
+        "compare again."
+    )
+
+
+def _named(rows: Sequence[Row]) -> str:
+    names = [f"{row['method']} with seed {row['seed']}" for row in rows]
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
+
+
+def _nondominated(points: Sequence[Sequence[float]]) -> list[Sequence[float]]:
+    if not points:
+        return []
+    kept = nondominated(torch.tensor(points, dtype=torch.float64)).tolist()
+    return [point for point, good in zip(points, kept, strict=True) if good]
+
+
+def _diagonal(points: Sequence[Sequence[float]]) -> float:
+    return math.hypot(*(max(column) - min(column) for column in zip(*points, strict=True))) if points else 0.0

@@ -1,0 +1,1 @@
+"""Studies on two images on one canvas."""

@@ -1,0 +1,204 @@
+"""What the rows of ResNet-18 on the three sets say about the paper's claims (supplement, section 6)."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from paretomtl.compare.row_store import Row
+from paretomtl.compare.rows import accuracies
+from paretomtl.paper.images.lenet import TITLES, best_accuracies, favouring, own_accuracies
+from paretomtl.paper.images.studies import EARLY, END, SETS
+from paretomtl.paper.labels import LABELS
+from paretomtl.paper.statistics import apart, difference, has, mean, order, pick, plus_minus, starred
+from paretomtl.paper.study import Claim, judge, measured_claim
+
+_SMALL = 0.05  # a training loss, to be called close to 0: right answers have 95 % of the probability
+
+
+def resnet_claims(rows: Sequence[Row]) -> list[Claim]:
+    """Supplement, section 6."""
+    spreads = []
+    for problem in _trained(rows):
+        part = EARLY if problem == SETS[0] else END
+        mine = pick(rows, problem=problem, part=part, method="pareto-mtl")
+        ratios = [_ratio(row["train_losses"]) for row in mine]
+        spreads.append((problem, ratios, [order(row, "train_losses") for row in mine]))
+    wide = [mean(ratios) > 2 and mean(orders) > 0.9 for _, ratios, orders in spreads]
+    early, end = [p for p in _trained(rows) if p == SETS[0]], [p for p in _trained(rows) if p != SETS[0]]
+    return [
+        measured_claim(
+            "supplement 6, figure 13",
+            "Pareto MTL has widely distributed solutions on the training losses",
+            "largest over smallest training loss, the lesser of both tasks, and rank correlation with the preferences",
+            [f"{TITLES[name]} {mean(ratios):.1f}, {mean(orders):.2f}" for name, ratios, orders in spreads],
+            judge(all(wide), any(wide)),
+            whole=len(spreads) == len(SETS),
+        ),
+        _against_single(
+            rows, early, "train_metrics", -1, "with early stop, single task beats Pareto MTL on training accuracy"
+        ),
+        _against_single(rows, early, "metrics", 1, "with early stop, Pareto MTL beats single task on test accuracy"),
+        _against_single(rows, end, "metrics", -1, "trained to the end, single task beats Pareto MTL on test accuracy"),
+        measured_claim(
+            "supplement 6",
+            "trained to the end, the training accuracy of most solutions is close to 100 %",
+            "median and least training accuracy of all solutions of Pareto MTL",
+            [
+                f"{TITLES[p]} {statistics.median(values):.4f} and {min(values):.4f}"
+                for p in end
+                for values in [_all_accuracies(rows, p)]
+            ],
+            judge(all(fitted := [statistics.median(_all_accuracies(rows, p)) > 0.99 for p in end]), any(fitted)),
+            whole=len(end) == 2,
+        ),
+        _fitted(rows, end),
+        _matched(rows, end),
+        _less_diverse(rows, early),
+        Claim(
+            "supplement 6",
+            "other adaptive weight methods have no clear advantage over single task and fixed weights",
+            "no adaptive weights were trained with ResNet-18",
+            "not measured",
+        ),
+    ]
+
+
+def _fitted(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
+    said, shares = [], []
+    for problem in problems:
+        points = [point for row in rows if _is(row, problem, "pareto-mtl") for point in row["train_losses"]]
+        losses = [math.inf if value is None else value for point in points for value in point]
+        shares.append(mean([float(loss < _SMALL) for loss in losses]))
+        said.append(f"{TITLES[problem]} {statistics.median(losses):.3f}, {max(losses):.3f} and {shares[-1]:.0%}")
+    return measured_claim(
+        "supplement 6",
+        "trained to the end, the training losses of all solutions are close to 0",
+        f"median and largest training loss of all solutions of Pareto MTL, and how many are below {_SMALL}",
+        said,
+        judge(all(share == 1.0 for share in shares), any(share > 0.5 for share in shares)),
+        whole=len(problems) == 2,
+    )
+
+
+def _matched(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
+    """The network for a task is matched by a solution that favours it, the baseline by one that does so in both.
+
+    To match is not to be worse, so that it needs no difference that seeds do not explain.
+    """
+    said, matched, both = [], [], []
+    for problem in problems:
+        ours, theirs = (
+            list(zip(*(_own_losses(row) for row in rows if _is(row, problem, method)), strict=True))
+            for method in ("pareto-mtl", "single-task")
+        )
+        gaps = [difference(own, alone) for own, alone in zip(ours, theirs, strict=True)]
+        matched += [gap <= 0 for gap, _ in gaps]
+        networks = {row["seed"]: _own_losses(row) for row in rows if _is(row, problem, "single-task")}
+        mine = [row for row in rows if _is(row, problem, "pareto-mtl") and row["seed"] in networks]
+        points = [(point, networks[row["seed"]]) for row in mine for point in row["train_losses"]]
+        both.append(sum(None not in p and all(a <= b for a, b in zip(p, best, strict=True)) for p, best in points))
+        said.append(
+            f"{TITLES[problem]} {' and '.join(_told(gap) for gap in gaps)}, in both tasks at once {both[-1]} of "
+            f"{len(points)} solutions"
+        )
+    return measured_claim(
+        "supplement 6, figure 13",
+        "trained to the end, some solutions match the single-task baseline on the training loss",
+        "training loss of the solution that favours a task above that of the network for it (* more than seeds "
+        "explain), and solutions no worse than both networks",
+        said,
+        judge(all(matched) and all(both), any(matched)),
+        whole=len(problems) == 2,
+    )
+
+
+def _less_diverse(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
+    said, less = [], []
+    for problem in problems:
+        mine = [row for row in rows if _is(row, problem, "pareto-mtl")]
+        test, train = (
+            list(zip(*(_ranges(row, split) for row in mine), strict=True)) for split in ("metrics", "train_metrics")
+        )
+        gaps = [difference(here, there) for here, there in zip(test, train, strict=True)]
+        less += [apart(gap) < 0 for gap in gaps]
+        said += [
+            f"{TITLES[problem]}, {task}: {plus_minus(here, 4)} against {plus_minus(there, 4)}, {_told(gap)}"
+            for task, here, there, gap in zip(mine[0]["tasks"], test, train, gaps, strict=True)
+        ]
+    return measured_claim(
+        "supplement 6, figure 13",
+        "with early stop, Pareto MTL's test accuracies are not diverse enough, unlike its training accuracies",
+        "best less worst accuracy of all solutions, on test against training (* more than seeds explain)",
+        said,
+        judge(all(less), any(less)),
+    )
+
+
+def _against_single(rows: Sequence[Row], problems: Sequence[str], field: str, sign: int, claim: str) -> Claim:
+    """The accuracy of the solution that favours a task beside that of the network for this task alone."""
+    said, holds = [], []
+    for problem in problems:
+        ours, theirs = (
+            list(zip(*(own_accuracies(row, field) for row in rows if _is(row, problem, method)), strict=True))
+            for method in ("pareto-mtl", "single-task")
+        )
+        gaps = [difference(mine, alone) for mine, alone in zip(ours, theirs, strict=True)]
+        holds += [sign * apart(gap) > 0 for gap in gaps]
+        said.append(f"{TITLES[problem]} " + " and ".join(_told(gap) for gap in gaps))
+    what = "accuracy of the solution that favours a task above that of the network for it (* more than seeds explain)"
+    where, wanted = "supplement 6, figure 13", 1 if "early stop" in claim else 2
+    verdict = judge(all(holds), any(holds))
+    return measured_claim(where, claim, what, said, verdict, whole=len(said) == wanted)
+
+
+def resnet_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Best accuracies of every method."""
+    found = []
+    for problem in SETS:
+        for method in ("pareto-mtl", "linear", "single-task"):
+            if has(rows, problem=problem, method=method):
+                mine = [row for row in rows if row["problem"] == problem and row["method"] == method]
+                text = "; ".join(
+                    f"{split}: {' and '.join(plus_minus(values, 4) for values in zip(*best, strict=True))}"
+                    for split, field in (("training", "train_metrics"), ("test", "metrics"))
+                    for best in [[best_accuracies(row, field) for row in mine]]
+                )
+                found.append((f"best accuracies, {TITLES[problem]}, {mine[0]['part']}, {LABELS[method]}", text))
+    return found
+
+
+def _trained(rows: Sequence[Row]) -> list[str]:
+    return [p for p in SETS if all(has(rows, problem=p, method=m) for m in ("pareto-mtl", "single-task"))]
+
+
+def _ranges(row: Row, split: str) -> list[float]:
+    """For each task how far the best accuracy of a solution is above the worst."""
+    known = [point for point in accuracies(row, split) if not any(math.isnan(value) for value in point)]
+    return [max(values) - min(values) for values in zip(*known, strict=True)] or [math.nan] * len(row["tasks"])
+
+
+def _own_losses(row: Row) -> list[float]:
+    """For each task the training loss of the solution whose preference favours it most."""
+    found = [row["train_losses"][favouring(row, task)][task] for task in range(len(row["tasks"]))]
+    return [math.nan if value is None else value for value in found]
+
+
+def _all_accuracies(rows: Sequence[Row], problem: str) -> list[float]:
+    mine = [row for row in rows if _is(row, problem, "pareto-mtl")]
+    return [value for row in mine for point in accuracies(row, "train_metrics") for value in point]
+
+
+def _ratio(points: Sequence[Sequence[float]]) -> float:
+    """The largest over the smallest loss in a task, of the task where that is less."""
+    finite = [point for point in points if None not in point]
+    return min(max(values) / max(min(values), 1e-12) for values in zip(*finite, strict=True)) if finite else 0.0
+
+
+def _is(row: Row, problem: str, method: str) -> bool:
+    return bool(row["problem"] == problem and row["method"] == method)
+
+
+def _told(gap: tuple[float, bool]) -> str:
+    return starred(gap, 4) if apart(gap) else f"{starred(gap, 4)} (not told apart)"

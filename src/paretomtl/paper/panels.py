@@ -1,0 +1,125 @@
+"""Figures of several panels with captions below, a common legend, and no panel without rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paretomtl._support.optional import require
+from paretomtl.compare import Row
+from paretomtl.paper.labels import label_of
+from paretomtl.paper.statistics import mean, pick
+from paretomtl.report.figures.planes import Layer
+from paretomtl.report.figures.style import COLOURS, MARKERS, SMALL, paper_style, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw_figures(
+    rows: Sequence[Row], folder: Path, figures: Mapping[str, Callable[[Sequence[Row]], Figure | None]]
+) -> list[Path]:
+    """Each figure by its name as PNG and SVG, but for those that find nothing to draw; returns the paths."""
+    pyplot = require("matplotlib.pyplot", "figures")
+    paths = []
+    with paper_style():
+        for name, draw in figures.items():
+            figure = draw(rows)
+            if figure is not None:
+                paths += save_figure(figure, folder, name)
+                pyplot.close(figure)
+    return paths
+
+
+def chosen(rows: Sequence[Row], **fields: Any) -> list[Row]:
+    """As :func:`pick`, by seed; nothing where there are no such rows."""
+    try:
+        return sorted(pick(rows, **fields), key=lambda row: int(row["seed"]))
+    except ValueError:
+        return []
+
+
+def grid(
+    lines: int,
+    columns: int,
+    panels: int | None = None,
+    *,
+    width: float = 3.5,
+    height: float = 3.7,
+    below: float = 0.9,
+    **options: Any,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with as many panels, line by line; the rest of the grid stays empty.
+
+    Args:
+        lines: of panels.
+        columns: of panels.
+        panels: how many, if fewer than there is room for.
+        width: of a panel with all that is written beside it, in inches.
+        height: of a panel with its caption.
+        below: room for the legend.
+        options: of every panel, as its projection.
+    """
+    pyplot = require("matplotlib.pyplot", "figures")
+    size = (width * columns, height * lines + below)
+    figure, axes = pyplot.subplots(
+        lines, columns, figsize=size, layout="constrained", squeeze=False, subplot_kw=options
+    )
+    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.08)
+    every = list(axes.flat)
+    for axis in every[len(every) if panels is None else panels :]:
+        axis.remove()
+    return figure, every[:panels]
+
+
+def caption(axis: Axes, number: int, *lines: str, drop: float = 36) -> None:
+    """Words below a panel and the name of its horizontal axis, lettered as in the paper; empty lines are left out.
+
+    They begin so many points below the panel.
+    """
+    text = f"({'abcdefghijklmnopqrstuvwxyz'[number]}) " + "\n".join(filter(None, lines))
+    style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 10.5, "annotation_clip": False}
+    axis.annotate(text, (0.5, 0), (0, -drop), xycoords="axes fraction", textcoords="offset points", **style)
+
+
+def name_lines(axis: Axes, names: Sequence[str]) -> None:
+    """Names at the left, at the heights 0, 1, 2 and so on, each with a pale line."""
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(-0.6, len(names) - 0.4)
+    axis.grid(axis="y", color="0.9", linewidth=0.6)
+    axis.tick_params(axis="y", length=0)
+
+
+def draw_strip(axis: Axes, height: int, method: str, values: Sequence[float], **style: Any) -> None:
+    """A number of every seed as a point, their mean as a bar, at one of the heights of :func:`name_lines`."""
+    apart = [height + 0.1 * (k - (len(values) - 1) / 2) for k in range(len(values))]
+    marks: dict[str, Any] = {
+        "color": COLOURS[method],
+        "marker": MARKERS[method],
+        "edgecolor": "white",
+        "linewidth": 0.4,
+    }
+    axis.scatter(values, apart, s=48 if method == "single-task" else 24, zorder=3, **{**marks, **style})
+    if values:
+        axis.plot([mean(values)] * 2, [height - 0.36, height + 0.36], color="black", linewidth=1.3, zorder=2)
+
+
+def legend(figure: Figure, note: str = "", *, columns: int = 7) -> None:
+    """One legend for all panels, at the bottom, under a note on what else is to be seen."""
+    entries: dict[str, Any] = {}
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    options: dict[str, Any] = {"loc": "outside lower center", "fontsize": SMALL + 1, "title_fontsize": SMALL + 1}
+    box = figure.legend(
+        entries.values(), entries.keys(), ncols=columns, columnspacing=1.4, title=note or None, **options
+    )
+    box.get_title().set_multialignment("center")
+
+
+def layer(method: str, rows: Sequence[Row], **options: Any) -> Layer:
+    """The layer of a method, in its usual style."""
+    found = {"label": label_of(method), "colour": COLOURS.get(method, "0.4"), "marker": MARKERS.get(method, "X")}
+    return Layer(rows, **{**found, **options})

@@ -1,0 +1,216 @@
+"""Cells of the experiments with three tasks and more, and with tasks of different kinds."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl.compare.row_store import Row
+from paretomtl.core import preferences as vector_sets
+from paretomtl.front import Front
+from paretomtl.methods import Method, ParetoMTL, in_words, resolve_method
+from paretomtl.paper.images.cells import optimizer_in_words
+from paretomtl.paper.solutions import solutions
+from paretomtl.problems import MLP, PROBLEMS, LeNet, MixtureOfExperts, PoseNet, Problem, ResNet18
+from paretomtl.problems._census.problem import records_of
+from paretomtl.problems._localization.problem import poses_of
+from paretomtl.problems._multi_mnist.problem import problem_of
+from paretomtl.problems._utkface.problem import faces_of
+from paretomtl.problems.recipes import IMAGE_RECIPES
+from paretomtl.training import Strategy
+from paretomtl.training._fit import fit_seeds_whole
+
+RECIPE_VERSION = 1
+"""Of the recipes that these problems come with: rows of another one are not those of these cells."""
+
+_MADE_UP = 24  # samples of a smoke run
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of one's own for a problem, and a small one for a smoke run."""
+
+    full: Callable[[], nn.Module] | None
+    small: Callable[[], nn.Module]
+
+
+_TEMPLATES: dict[str, Callable[[Any, Callable[[], nn.Module]], Problem]] = {
+    "census": lambda splits, model: records_of(splits, model),
+    "utkface": lambda splits, model: faces_of(splits, model),
+    "localization": lambda splits, model: poses_of(splits, model, reference=[2.0, 2.0]),
+    "multi-mnist-3": lambda splits, model: problem_of("multi-mnist-3", splits, IMAGE_RECIPES["strong"], model),
+}
+
+NETWORKS: dict[tuple[str, str], Network] = {
+    ("census", "MLP"): Network(None, lambda: MLP(482, 3, hidden=(8, 4))),
+    ("census", "mixture of experts"): Network(
+        lambda: MixtureOfExperts(482, 3), lambda: MixtureOfExperts(482, 3, experts=2, hidden=(4,), tower=(3,))
+    ),
+    ("utkface", "ResNet-18"): Network(None, lambda: ResNet18((2, 5, 1), channels=3, scale=1 / 255, width=4)),
+    ("localization", "PoseNet"): Network(None, lambda: PoseNet(width=4)),
+    ("multi-mnist-3", "LeNet"): Network(None, lambda: LeNet(3, scale=1 / 255)),
+}
+"""By problem and name; None is the network that the problem comes with."""
+
+
+@dataclass(frozen=True)
+class TaskCell:
+    """One method on one problem, as its recipe says.
+
+    Attributes:
+        part: what the cell is for; tables and figures pick rows by it.
+        problem: its name.
+        network: one of :data:`NETWORKS`.
+        method: its name, as the recipe configures it.
+        preferences: how many, or the rows; None for the usual number of the method.
+        random: so many preference vectors are drawn at random, other ones for each seed.
+        changes: options of the method in place of the recipe's.
+        seeds: how many.
+        precision: as in :func:`paretomtl.fit`.
+        strategy: as in :func:`paretomtl.fit`; rows of any are the same but for rounding.
+        samples: how many of each split; None for all. 0: a few made-up ones, and a small network.
+        epochs: None for those of the recipe.
+        note: tells cells apart that differ in nothing else that their names show.
+    """
+
+    part: str
+    problem: str
+    network: str
+    method: str
+    preferences: int | tuple[tuple[float, ...], ...] | None
+    random: bool = False
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    seeds: int = 5
+    precision: str = "float32"
+    strategy: Strategy = "auto"
+    samples: int | None = None
+    epochs: int | None = None
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        return " / ".join(filter(None, (self.problem, self.part, self.method, self.note)))
+
+    @property
+    def data_set(self) -> str | None:
+        """What must be prepared before it is trained; None for made-up samples."""
+        return None if self.samples == 0 else self.problem
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        return ("final",)
+
+    @property
+    def settings(self) -> str:
+        said = {
+            "problem": f"{self.problem}, recipe {RECIPE_VERSION}",
+            "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
+            "network": self.network,
+            "method": in_words(resolve_method(self.method)),
+            "changes": ", ".join(f"{name}={value!r}" for name, value in sorted(self.changes.items())) or "none",
+            "preferences": f"{self.preferences} random, other ones for each seed" if self.random else self.preferences,
+            "epochs": self.epochs or "of the recipe",
+            "precision": self.precision,
+        }
+        return "; ".join(f"{name}={value}" for name, value in said.items())
+
+    def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
+        problem = self._problem(data)
+        method = self._method(problem)
+        fronts = fit_seeds_whole(
+            problem,
+            method,
+            self._vectors(len(problem.tasks), seeds),
+            seeds=seeds,
+            epochs=self.epochs,
+            precision=self.precision,
+            strategy=self.strategy,
+        )
+        return [self._row(front, problem, method, len(seeds)) for front in fronts]
+
+    def _problem(self, data: Path | None) -> Problem:
+        network = NETWORKS[self.problem, self.network]
+        if self.samples == 0:
+            problem = made_up(self.problem, network.small)
+        else:
+            problem = _loaded(self.problem, data)
+            if network.full is not None:
+                problem = replace(problem, model=network.full)
+        if self.samples:
+            most = self.samples
+            splits = {name: tuple(part[:most] for part in getattr(problem, name)) for name in ("train", "test")}
+            problem = replace(problem, **splits)  # type: ignore[arg-type]
+        return problem
+
+    def _method(self, problem: Problem) -> Method:
+        method = problem.recipe.methods.get(self.method) or resolve_method(self.method)
+        if self.changes:
+            method = replace(method, **self.changes)  # type: ignore[type-var]
+        if self.samples is not None and isinstance(method, ParetoMTL):  # steps are counted for all samples
+            method = replace(method, initial_steps=1, release_steps=min(method.release_steps, 1))
+        return method
+
+    def _vectors(self, tasks: int, seeds: Sequence[int]) -> int | Tensor | None:
+        rows = self.preferences
+        if self.random:
+            assert isinstance(rows, int)
+            return torch.stack([vector_sets.random(rows, tasks, seed=seed) for seed in seeds])
+        if isinstance(rows, int) and rows > 1 and tasks > 2 and self.method in ("pareto-mtl", "linear"):
+            spread = vector_sets.lattice_or_energy_rows(rows, tasks)  # what stored rows were trained with
+            if self.method == "pareto-mtl":
+                return spread
+            directions = vector_sets.lattice_or_energy(rows, tasks)
+            return directions / directions.sum(-1, keepdim=True)
+        return torch.tensor(rows, dtype=torch.float64) if isinstance(rows, tuple) else rows
+
+    def _row(self, front: Front, problem: Problem, method: Method, at_once: int) -> Row:
+        assert problem.reference is not None
+        epochs = len(front.history["losses"])
+        return {
+            "part": self.part,
+            "stage": "final",
+            "problem": front.problem,
+            "network": self.network,
+            "method": front.method,
+            "note": self.note,
+            "recipe": f"{in_words(method)}; {optimizer_in_words(problem.recipe, epochs)}",
+            "epochs": epochs,
+            **solutions(front, problem.reference),
+            "better": dict(front.better),
+            "seeds_at_once": at_once,
+        }
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(name: str, data: Path | None) -> Problem:
+    """A problem, read once for all cells in a row that want it."""
+    return PROBLEMS[name](folder=data)
+
+
+def made_up(name: str, model: Callable[[], nn.Module]) -> Problem:
+    """A few samples of noise in the shape of a problem's: enough to show that everything works."""
+    generator = torch.Generator().manual_seed(len(name))
+    splits = {split: _noise(name, generator) for split in ("train", "test")}
+    return _TEMPLATES[name](splits, model)
+
+
+def _noise(name: str, generator: torch.Generator) -> tuple[Tensor, ...]:
+    def whole(high: int, *shape: int, kind: torch.dtype = torch.long) -> Tensor:
+        return torch.randint(high, shape, generator=generator, dtype=kind)
+
+    count = _MADE_UP
+    if name == "census":
+        return torch.randn(count, 482, generator=generator), whole(2, count, 3).float()
+    if name == "utkface":
+        labels = torch.stack([whole(2, count), whole(5, count), whole(80, count)], -1)
+        return whole(256, count, 3, 16, 16, kind=torch.uint8), labels
+    if name == "localization":
+        turns = torch.nn.functional.normalize(torch.randn(count, 4, generator=generator), dim=-1)
+        return whole(256, count, 3, 16, 16, kind=torch.uint8), torch.randn(count, 3, generator=generator), turns
+    return whole(256, count, 1, 36, 36, kind=torch.uint8), whole(10, count, 3)

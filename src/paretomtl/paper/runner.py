@@ -1,0 +1,316 @@
+"""Runs a study in as many goes as it takes: what is stored is kept, what is missing is trained and stored."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from paretomtl._support.files import check_writable
+from paretomtl.compare.failed_runs import noting_kept
+from paretomtl.compare.indicators import fill_indicators
+from paretomtl.compare.row_store import Row, environment, load_rows, seconds_here, update_rows
+from paretomtl.paper.data import check_data
+from paretomtl.paper.study import Cell, Size, Study
+from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor
+from paretomtl.training.preflight.loss_units import UNITS_WARNING
+from paretomtl.training.progress.progress import ProgressStyle, quiet_elsewhere
+from paretomtl.training.progress.study import StudyProgress
+from paretomtl.training.progress.time_left import Tally
+
+_SHOWN = 5  # how many rows a message names
+_REMEDY = "--again trains them anew, and keeps the old rows in a file of their own."
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a study stands.
+
+    Attributes:
+        rows: all that is stored, in the order of the cells.
+        missing: the names of the cells that are not complete yet.
+        trained: how many cells were trained in this go.
+    """
+
+    rows: list[Row]
+    missing: list[str]
+    trained: int = 0
+
+
+def results_file(folder: Path, name: str) -> Path:
+    """Where the rows of a study are stored."""
+    return folder / f"{name}.json"
+
+
+def stored_study(name: str, study: Study, folder: Path, size: Size = "full", seeds: int | None = None) -> Progress:
+    """What is stored of a study, checked; nothing is trained.
+
+    Rows must belong to its cells, with the settings that these have now, each once: an error names those that do not.
+    """
+    cells = _cells(study, size, seeds)
+    path = results_file(folder, name)
+    rows = load_rows(path) if path.exists() else []
+    found = fill_indicators(_checked(path, rows, cells))
+    return Progress(found, [cell.name for cell in cells if _lacking(cell, found)])
+
+
+def run_study(
+    name: str,
+    study: Study,
+    folder: Path,
+    *,
+    size: Size = "full",
+    seeds: int | None = None,
+    seconds: float | None = None,
+    only: str | None = None,
+    data: Path | None = None,
+    again: bool = False,
+    beside: int = 0,
+    command: str = "",
+    tell: Callable[[str], None] = lambda text: None,
+    executor: Executor | None = None,
+    progress: ProgressStyle = "auto",
+) -> Progress:
+    """Train the cells of a study that are not stored yet, and store the rows of each as soon as there are any.
+
+    Args:
+        name: of the study, and of its file.
+        study: what to run.
+        folder: where the rows are.
+        size: how much of it.
+        seeds: how many of every cell, from 0 on, in place of the study's own number; those that are stored are kept,
+            and so are more of them.
+        seconds: begin no cell that would end later than this, judged by the slowest one that is stored or was trained.
+        only: train the cells alone whose name contains this.
+        data: where data sets are kept.
+        again: train cells anew whose rows come from other settings; those rows are moved to ``NAME-old.json``.
+        beside: how many other processes train on the same device; if any, it is stored beside the time taken.
+        command: what to write down as the command that made the results.
+        tell: called with what is worth knowing besides progress, such as rows that are taken over.
+        executor: where cells are trained, each as a whole; None for one after another, here.
+        progress: "rich", "plain" or "quiet", of all cells together, with the time left; "auto" as in
+            :func:`paretomtl.fit`.
+
+    Stopped by Ctrl-C, SIGTERM or an error, it says in a note on the exception how many cells are stored. The same call
+    trains the others.
+    """
+    if executor is not None and seconds is not None:
+        raise ValueError(f"'seconds' must be left out with an executor, which begins cells itself. Got {seconds}.")
+    if seconds is not None and not seconds >= 0:
+        raise ValueError(f"'seconds' must not be negative. Got {seconds} instead.")
+    check_writable("out", folder)
+    cells = _cells(study, size, seeds)
+    check_only(only, cells)
+    check_study(name, study, folder, size=size, seeds=seeds, only=only, data=data)
+    path = results_file(folder, name)
+    rows = load_rows(path) if path.exists() else []
+    if again:
+        rows = _without_old(path, rows, cells, name, command)
+    rows = _checked(path, rows, cells)
+    for version in sorted({row["versions"]["paretomtl"] for row in rows} - {environment()["versions"]["paretomtl"]}):
+        tell(f"Rows of version {version} are kept: their settings are the same.")
+    rows = _taken_over(study, cells, rows, folder, tell)
+    began, trained = time.monotonic(), 0
+    slowest = max((float(row.get("seconds") or 0.0) for row in rows), default=0.0)  # of those that are stored
+    wanted = [(cell, _lacking(cell, rows)) for cell in cells if only is None or only in cell.name]
+    lacking = [(cell, sorted({seed for seed, _ in gone})) for cell, gone in wanted if gone]
+    asked = len(wanted)
+    with executor or SerialExecutor() as place:
+        jobs = _Cells(lacking, data, {"beside": beside} if beside else {}, place)
+        known = seconds_here(rows, lambda row: _kind(row["cell"]))
+        stored = asked - len(lacking)
+        tally = Tally(jobs.names, [*map(_kind, jobs.names)], stored=stored, known=known, slots=jobs.slots)
+
+        def stop_in_time() -> None:
+            spent = time.monotonic() - began
+            if seconds is not None and spent + slowest > seconds and trained < len(lacking):
+                tell(f"Stopping after {spent:.0f} s: the next cell may take {slowest:.0f} s.")
+                jobs.stop()
+
+        stop_in_time()
+        display = StudyProgress(tally, progress, "cell")
+        with noting_kept(lambda: stored + trained, asked, "cell", path), display as jobs.display:
+            for i, (made, taken) in place.map(jobs):
+                display.end(i)
+                slowest = max(slowest, taken)
+                new = {_label(row) for row in made}
+                mine = [row for row in rows if _label(row) not in new] + made
+                rows = update_rows(path, name, command, partial(_with_others, cells=cells, rows=mine))
+                trained += 1
+                stop_in_time()
+    rows = update_rows(path, name, command, lambda stored: fill_indicators(_with_others(stored, cells, rows)))
+    return Progress(rows, [cell.name for cell in cells if _lacking(cell, rows)], trained)
+
+
+def check_only(only: str | None, cells: Sequence[Cell]) -> None:
+    """Refuse a part of a name that no cell has."""
+    if only is not None and not any(only in cell.name for cell in cells):
+        known = "; ".join(cell.name for cell in cells)
+        raise ValueError(f"'only' must be a part of the name of some cell. Got {only!r}; the cells are: {known}.")
+
+
+def check_study(
+    name: str,
+    study: Study,
+    folder: Path,
+    *,
+    size: Size = "full",
+    seeds: int | None = None,
+    only: str | None = None,
+    data: Path | None = None,
+) -> None:
+    """Raise an error, with the commands that help, where what is to be trained needs data that is not prepared.
+
+    The arguments are those of :func:`run_study`.
+    """
+    cells = _cells(study, size, seeds)
+    known, path = {cell.name: cell for cell in cells}, results_file(folder, name)
+    rows = [row for row in (load_rows(path) if path.exists() else []) if _belongs(row, known)]
+    rows = _taken_over(study, cells, rows, folder, lambda text: None)
+    check_data([cell for cell in cells if (only is None or only in cell.name) and _lacking(cell, rows)], data)
+
+
+def _cells(study: Study, size: Size, seeds: int | None) -> Sequence[Cell]:
+    """The work of a study, with another number of seeds if one is given."""
+    if seeds is not None and seeds < 1:
+        raise ValueError(f"'seeds' must be 1 or more. Got {seeds} instead.")
+    return [cell if seeds is None else replace(cell, seeds=seeds) for cell in study.cells(size)]
+
+
+def _kind(name: str) -> str:
+    """Cells that take about the same time: those that differ in the last part of their names."""
+    return name.rpartition(" / ")[0] or name
+
+
+class _Cells(Jobs):
+    """Cells of a study with the seeds that are not stored yet."""
+
+    def __init__(
+        self,
+        work: Sequence[tuple[Cell, list[int]]],
+        data: Path | None,
+        stamp: Row,
+        place: Executor,
+    ) -> None:
+        room = place.room(None) if work else Room(1, "cpu")
+        device, self.slots = room.device, room.slots
+        self.display: StudyProgress | None = None
+        names = [cell.name for cell, _ in work]
+        super().__init__(train_cell, names, work, (data, stamp), device, {cell.name: cell for cell, _ in work})
+
+    def began(self, i: int, where: Mapping[str, Any]) -> None:
+        if self.display is not None:
+            self.display.begin(i)
+
+    def rest(self) -> None:
+        if self.display is not None:
+            self.display.rest()
+
+
+def train_cell(
+    common: tuple[Path | None, Row], work: tuple[Cell, Sequence[int]], link: Link
+) -> tuple[list[Row], float]:
+    """The rows of some seeds of a cell, with where they were trained; and how long that took."""
+    (data, stamp), (cell, seeds) = common, work
+    began = time.monotonic()
+    stamp = {"settings": cell.settings, **stamp, **environment()}
+    with quiet_elsewhere(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", UNITS_WARNING)  # what is scaled, and what is not, is what studies compare
+        rows = cell.run(data, seeds)
+    return [{"cell": cell.name, **row, **stamp} for row in rows], time.monotonic() - began
+
+
+def _checked(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:
+    """The rows in the order of the cells; an error that names those that are foreign, old or doubled."""
+    known = {cell.name: cell for cell in cells}
+    for row in rows:
+        lacks = [field for field in ("cell", "seed", "stage", "settings", "versions") if field not in row]
+        if lacks:
+            raise ValueError(f"'{path}' must hold rows of this study. Got one without {', '.join(lacks)}. {_REMEDY}")
+    foreign = [_label(row) for row in rows if row["cell"] not in known]
+    if foreign:
+        raise ValueError(f"'{path}' must hold rows of this study and size alone. Got {_some(foreign)}. {_REMEDY}")
+    old = [row for row in rows if not _belongs(row, known)]
+    if old:
+        differ = _difference(old[0]["settings"], known[old[0]["cell"]].settings)
+        raise ValueError(
+            f"'{path}' must hold rows of the settings that the study has now. Got others for "
+            f"{_some([_label(row) for row in old])}; the first differs in {differ}. {_REMEDY}"
+        )
+    doubled = [label for label, count in Counter(map(_label, rows)).items() if count > 1]
+    if doubled:
+        raise ValueError(f"'{path}' must hold each row once. Got more of {_some(doubled)}: delete all but one of them.")
+    return _in_order(cells, rows)
+
+
+def _belongs(row: Row, known: Mapping[str, Cell]) -> bool:
+    cell = known.get(row.get("cell", ""))
+    return cell is not None and row.get("settings") == cell.settings
+
+
+def _without_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str, command: str) -> list[Row]:
+    """The rows that the cells still stand for; the others are moved to a file of their own."""
+    known = {cell.name: cell for cell in cells}
+    old = [row for row in rows if not _belongs(row, known)]
+    if not old:
+        return rows
+    aside = path.with_name(f"{path.stem}-old.json")
+    update_rows(aside, name, command, lambda earlier: earlier + [row for row in old if row not in earlier])
+    return update_rows(path, name, command, lambda stored: [row for row in stored if _belongs(row, known)])
+
+
+def _taken_over(
+    study: Study, cells: Sequence[Cell], rows: list[Row], folder: Path, tell: Callable[[str], None]
+) -> list[Row]:
+    """With the rows of cells that another study has trained already, by the same settings."""
+    for other in study.shares:
+        path = results_file(folder, other)
+        if not path.exists():
+            continue
+        theirs = [row for row in load_rows(path) if "settings" in row]
+        for cell in cells:
+            mine = [row for row in theirs if row["settings"] == cell.settings]
+            if _lacking(cell, rows) and not _lacking(cell, mine, any_name=True):
+                wanted = {(row["seed"], row["stage"]): row for row in mine if row["seed"] < cell.seeds}
+                rows = [row for row in rows if row["cell"] != cell.name]
+                rows += [{**row, "cell": cell.name} for row in wanted.values()]
+                tell(f"{cell.name}: taken over from {other}")
+    return _in_order(cells, rows)
+
+
+def _with_others(stored: Sequence[Row], cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
+    """With the rows that another process has stored meanwhile."""
+    known, mine = {cell.name: cell for cell in cells}, {_label(row) for row in rows}
+    return _in_order(cells, [*rows, *(row for row in stored if _belongs(row, known) and _label(row) not in mine)])
+
+
+def _lacking(cell: Cell, rows: Sequence[Row], *, any_name: bool = False) -> list[tuple[int, str]]:
+    """The seeds and stages of a cell that the rows do not have."""
+    have = {(row["seed"], row["stage"]) for row in rows if any_name or row["cell"] == cell.name}
+    return [(seed, stage) for seed in range(cell.seeds) for stage in cell.stages if (seed, stage) not in have]
+
+
+def _in_order(cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
+    places = {cell.name: i for i, cell in enumerate(cells)}
+    return sorted(rows, key=lambda row: (places[row["cell"]], row["seed"], row["stage"]))
+
+
+def _label(row: Row) -> str:
+    return f"{row['cell']}, seed {row['seed']}{'' if row['stage'] == 'final' else ', ' + row['stage']}"
+
+
+def _some(labels: Sequence[str]) -> str:
+    rest = len(labels) - _SHOWN
+    return "; ".join(labels[:_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _difference(old: Any, new: str) -> str:
+    """The first settings in which two differ, both ways."""
+    mine, theirs = (dict(part.partition("=")[::2] for part in str(text).split("; ")) for text in (new, old))
+    names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+    return "; ".join(f"{name}: stored {theirs.get(name)}, now {mine.get(name)}" for name in names[:2]) or "nothing"

@@ -1,0 +1,1 @@
+"""Figures of fronts and comparisons, drawn by matplotlib."""

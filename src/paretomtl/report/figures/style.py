@@ -1,0 +1,99 @@
+"""How the figures look: like those of a paper, readable in print and without colour vision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paretomtl._support.optional import require
+from paretomtl._support.terminal import escaped
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = {
+    "pareto-mtl": "#c1272d",
+    "mgda": "#0b5fa5",
+    "random-search": "#3a7d44",
+    "linear": "#1b8a8f",
+    "single-task": "#333333",
+    "gradnorm": "#8e5ea2",
+    "uncertainty": "#c98a00",
+}
+MARKERS = {
+    "pareto-mtl": "o",
+    "mgda": "s",
+    "random-search": "^",
+    "linear": "v",
+    "single-task": "*",
+    "gradnorm": "D",
+    "uncertainty": "P",
+}
+LABELS = {
+    "pareto-mtl": "Pareto MTL",
+    "mgda": "MOO-MTL",
+    "random-search": "Random search",
+    "linear": "Linear scalarization",
+    "single-task": "Single task",
+    "gradnorm": "GradNorm",
+    "uncertainty": "Uncertainty",
+}
+SMALL = 8.5  # points: text in legends and beside data
+TRUTH: dict[str, Any] = {"color": "0.62", "linewidth": 1.4, "zorder": 1}
+RAY: dict[str, Any] = {"color": "0.8", "linewidth": 0.6, "linestyle": (0, (5, 3)), "zorder": 0}
+
+
+def label_of(method: str) -> str:
+    """What a legend calls a method: its name for methods of users' own."""
+    return LABELS.get(method, method)
+
+
+@contextmanager
+def paper_style() -> Iterator[None]:
+    """Settings for every figure of the library, undone afterwards."""
+    matplotlib = require("matplotlib", "figures")
+    settings = {
+        "font.family": "serif",
+        "font.serif": ["STIXGeneral", "DejaVu Serif"],
+        "mathtext.fontset": "stix",
+        "font.size": 10,
+        "axes.titlesize": 10.5,
+        "axes.linewidth": 0.7,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "xtick.direction": "out",
+        "xtick.major.width": 0.7,
+        "ytick.major.width": 0.7,
+        "legend.frameon": False,
+        "svg.hashsalt": "paretomtl",
+        "svg.fonttype": "path",
+    }
+    with matplotlib.rc_context(settings):
+        yield
+
+
+def plain(name: str, most: int = 32) -> str:
+    r"""A name that users gave, as text of a figure: cut where it is long, and no formula, whatever its dollars hold.
+
+    What does not print is written as in Python: fonts have no glyph for it, and half of a surrogate pair is an error.
+
+    Example:
+        >>> plain("cost in $", 8)
+        'cost in…'
+        >>> plain("$x")
+        '\\$x'
+    """
+    name = escaped(name)
+    cut = name if len(name) <= most else f"{name[: most - 1]}…"
+    return cut.replace("$", r"\$")
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and as SVG; the same figure gives the same bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    figure.savefig(paths[0], dpi=200, bbox_inches="tight", metadata={"Software": None})
+    figure.savefig(paths[1], bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    return paths

@@ -1,0 +1,126 @@
+"""Three tasks at once: points in space, and parallel coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from paretomtl._support.optional import require
+from paretomtl.report.figures.planes import Layer, Limits, Point, Space, outside
+from paretomtl.report.figures.style import SMALL, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+IN_SPACE: dict[str, Any] = {"projection": "3d", "computed_zorder": False}
+"""What the panels of :func:`draw_space` are made with."""
+
+_ELEVATION, _AZIMUTH = 22, 38  # degrees
+_ZOOM = 1.08  # the usual size leaves much of a panel empty
+_CORNER = 0.08  # of an axis: the end near the eye, where the numbers of two axes would meet
+_NAME = 20  # letters of a name below an axis, which has neighbours
+_FLOOR: dict[str, Any] = {"color": "0.72", "zorder": 1}
+
+
+def draw_space(axis: Any, space: Space, layers: Sequence[Layer], limits: Limits) -> str:
+    """Draw the first row of each layer; returns words on what lies outside of the panel, empty if nothing does.
+
+    A point is the larger the nearer it is, hides those behind it, and has a line down to its place on the floor.
+    """
+    filled = [each for each in layers if each.rows]
+    found = [(each, point, _scaled(point, limits)) for each in filled for point in space.points(each.rows[0])]
+    inside = [(_nearness(at), each, point) for each, point, at in found if min(at) >= 0 and max(at) <= 1]
+    far, near = (end((depth for depth, _, _ in inside), default=0.0) for end in (min, max))
+    for depth, each, point in inside:
+        _draw_point(axis, each, point, (depth - far) / (near - far or 1), limits[2][0])
+    for each in filled:
+        axis.scatter([], [], [], s=34, label=each.label, **_style(each))
+    tasks = next((each.rows[0]["tasks"] for each in filled), ("", "", ""))
+    axis.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
+    axis.view_init(elev=_ELEVATION, azim=_AZIMUTH)
+    axis.set_box_aspect((1, 1, 0.85), zoom=_ZOOM)
+    ticks = require("matplotlib.ticker", "figures").MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+    for way, task, (low, high) in zip((axis.xaxis, axis.yaxis, axis.zaxis), tasks, limits, strict=True):
+        upright = way is axis.zaxis
+        end = high if upright else high - _CORNER * (high - low)
+        way.set_ticks([tick for tick in ticks.tick_values(low, high) if low <= tick <= end])
+        way.set_rotate_label(False)
+        way.set_label_text(plain(task.replace("-", " ")), rotation=90 if upright else 0)
+        way.labelpad = -2 if upright else 2
+        way.set_pane_color((0.97, 0.97, 0.97))
+        way._axinfo["grid"].update(color="0.86", linewidth=0.6)
+    axis.tick_params(labelsize=SMALL, pad=0)
+    return outside(space, filled, limits)
+
+
+def _draw_point(axis: Any, each: Layer, point: Point, near: float, floor: float) -> None:
+    x, y, z = point
+    axis.plot([x, x], [y, y], [floor, z], linewidth=0.6, **_FLOOR)
+    axis.scatter([x], [y], [floor], s=4, linewidths=0, depthshade=False, **_FLOOR)
+    axis.scatter([x], [y], [z], s=16 + 40 * near, zorder=2 + near, **_style(each))
+
+
+def _style(each: Layer) -> dict[str, Any]:
+    face, edge = ("white", each.colour) if each.hollow else (each.colour, "white")
+    return {"color": face, "edgecolor": edge, "marker": each.marker, "linewidths": 1.1 if each.hollow else 0.5,
+            "depthshade": False}  # fmt: skip
+
+
+def _nearness(scaled: Sequence[float]) -> float:
+    """From 0 for the farthest corner of the space to 1 for the nearest one."""
+    up, turn = math.radians(_ELEVATION), math.radians(_AZIMUTH)
+    toward = (math.cos(up) * math.cos(turn), math.cos(up) * math.sin(turn), math.sin(up))
+    return sum(a * b for a, b in zip(toward, scaled, strict=True)) / sum(toward)
+
+
+@dataclass(frozen=True)
+class Course:
+    """A line through parallel coordinates.
+
+    Attributes:
+        values: one for each axis; None for what is not finite.
+        style: of the line.
+    """
+
+    values: Sequence[float | None]
+    style: Mapping[str, Any] = field(default_factory=dict)
+
+
+def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, courses: Sequence[Course]) -> None:
+    """Draw courses through one upright axis for each name, with the numbers of its two ends.
+
+    Args:
+        axis: where to draw.
+        names: of the axes, from the left to the right.
+        limits: what each axis has at its lower and its upper end; the first may be the larger one.
+        courses: what to draw.
+    """
+    places = range(len(names))
+    for place, (low, high) in zip(places, limits, strict=True):
+        axis.plot([place, place], [0, 1], color="0.45", linewidth=0.8, zorder=1)
+        digits = _digits(low, high)
+        for value, height in ((low, 0), (high, 1)):
+            style: dict[str, Any] = {"ha": "center", "va": "bottom" if height else "top", "fontsize": SMALL}
+            offset = (0, 5 if height else -5)
+            axis.annotate(f"{value:.{digits}f}", (place, height), offset, textcoords="offset points", **style)
+    for each in courses:
+        axis.plot(places, _scaled(each.values, limits), **each.style)
+    axis.set(xlim=(-0.22, len(names) - 0.78), ylim=(-0.025, 1.025), yticks=[])
+    axis.set_xticks(places, [plain(name.replace("-", " "), _NAME) for name in names])
+    axis.tick_params(axis="x", length=0, pad=16)
+    axis.spines[:].set_visible(False)
+
+
+def _scaled(values: Sequence[float | None], limits: Limits) -> list[float]:
+    """From 0 at the first of the limits to 1 at the second; NaN for None."""
+    return [
+        math.nan if value is None else (value - low) / (high - low)
+        for value, (low, high) in zip(values, limits, strict=True)
+    ]
+
+
+def _digits(low: float, high: float) -> int:
+    """After the point: so many that the two ends are told apart to about a hundredth of the way."""
+    return max(0, 2 - round(math.log10(abs(high - low))))

@@ -1,0 +1,198 @@
+r"""What the page shows of a run: a *view*, made of plain numbers and words, ready for JSON.
+
+A page shows a *payload*::
+
+    title, made (a date), version
+    live        None for a page that stays as it is, or {"every": milliseconds, "news": one for each run}
+    runs        views, one for each run
+
+A view, with K solutions and m tasks; None stands for what is not known and for numbers that are not finite::
+
+    name, folder, problem, method, strategy
+    seed         None for models that were trained elsewhere
+    seconds      of training, or None
+    tasks        [m]
+    reading      what preferences mean: "direction", "importance" or "start"; "none" without any
+    state        "finished", "stopped", "training" or "broken"
+    note         a sentence about the run to be shown; may be left out
+    epoch        how many are done              epochs  how many were planned
+    subproblems  [K]                            kept    [K], the epoch that each solution is from, or None
+    names        [K], what the user calls the solutions, or None
+    exports      whether there are weights, which a command can export
+    preferences  [K][m], [K][0] without any     others  [...][m], the rows that were not trained
+    values       by split and name, [K]; "loss:TASK" is a loss, any other name a metric
+    better       by name, "lower" or "higher", also for losses
+    nondominated by split, [K]: finite, and no other solution dominates it
+    within       by split, [K]: one of these, and not beyond the run's own reference point
+    in_region    by split, [K]; None without regions
+    angles       by split, [K], degrees from the preference; None without directions
+    status       [K]
+    scale        [K][m], what losses were multiplied by before regions were decided, or None
+    ideal        [m], what they were counted from before that, or None
+    reference    [m], and hypervolume by split, at it
+    history      epochs [T], losses, weights [T][K][m], val the same or None
+
+A view may have no values yet (``values`` is empty): the page then says that nothing is there yet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from paretomtl.core import nondominated
+from paretomtl.front import Front
+from paretomtl.front.indicators import quick_hypervolume
+from paretomtl.front.selection import table_of
+from paretomtl.runs.log_tail import POINTS
+
+View: TypeAlias = dict[str, Any]
+"""What the page shows of a run."""
+
+DIGITS = 6
+"""So many significant digits have numbers on a page; those of curves have two less."""
+
+
+def view_of(
+    front: Front, name: str, folder: str, *, reference: Sequence[float] | None = None, points: int = POINTS
+) -> View:
+    """The view of a front.
+
+    Args:
+        front: what to show.
+        name: of the run.
+        folder: where it is stored, for the command that exports a solution.
+        reference: of the hypervolume, so that several runs compare; the front's own by default.
+        points: the most that a curve may have.
+
+    Example:
+        >>> import paretomtl as pm
+        >>> front = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, progress="quiet", device="cpu")
+        >>> view = view_of(front, "first", "runs/first")
+        >>> view["nondominated"]["train"]
+        [True, True, True, True, True]
+    """
+    rows, trained = list(front.subproblems), set(front.subproblems)
+    directions = front.reading == "direction"
+    reference = front.reference if reference is None else reference
+    done = len(front.history["losses"]) if "losses" in front.history else 0 if front.seed is not None else None
+    losses = [f"loss:{task}" for task in front.tasks]
+    return {
+        "name": name,
+        "folder": folder,
+        "problem": front.problem,
+        "method": front.method,
+        "seed": front.seed,
+        "strategy": front.strategy,
+        "seconds": None if front.seed is None else rounded(front.seconds),
+        "tasks": list(front.tasks),
+        "reading": front.reading,
+        "state": "finished" if front.complete else "stopped",
+        "epoch": done,
+        "epochs": done if front.complete else None,
+        "subproblems": rows,
+        "kept": list(front.epochs) or None,
+        "names": list(front.names) or None,
+        "exports": front.seed is not None or bool(front.parameters),
+        "preferences": rounded(front.preferences[rows]),
+        "others": rounded(front.preferences[[k for k in range(len(front.preferences)) if k not in trained]]),
+        "values": {split: _values(front, split) for split in front.losses},
+        "better": {**dict.fromkeys(losses, "lower"), **{name: _better(front, name) for name in _metric_names(front)}},
+        "nondominated": {split: best_of(table) for split, table in front.losses.items()},
+        "within": {split: _within(front, split) for split in front.losses},
+        "in_region": {split: front.in_region(split).tolist() for split in front.losses} if directions else None,
+        "angles": {split: rounded(front.angle(split)) for split in front.losses} if directions else None,
+        "status": list(front.status),
+        "scale": None if front.scale is None else rounded(front.scale),
+        "ideal": None if front.ideal is None else rounded(front.ideal),
+        "reference": None if reference is None else rounded(reference),
+        "hypervolume": {split: rounded(quick_hypervolume(front, reference, split)) for split in front.losses},
+        "history": history_of(front.history, points),
+    }
+
+
+def history_of(history: Mapping[str, Tensor], points: int = POINTS, epochs: Sequence[int] | None = None) -> View:
+    """Curves of at most so many points, first and last among them, with the numbers of their epochs from 1 on.
+
+    Args:
+        history: "losses" and "weights", and "val" where there is such a split, ``[T, K, m]``.
+        points: the most that are kept.
+        epochs: the numbers of the T epochs; 1 to T by default.
+    """
+    total = len(history["losses"]) if "losses" in history else 0
+    kept = thinned(total, points)
+    numbers = list(epochs or range(1, total + 1))
+    found: View = {"epochs": [numbers[i] for i in kept]}
+    for name in ("losses", "weights"):
+        found[name] = rounded(history[name][kept], DIGITS - 2) if total else []
+    has_val = "val" in history and len(history["val"]) == total > 0
+    found["val"] = rounded(history["val"][kept], DIGITS - 2) if has_val else None
+    return found
+
+
+def thinned(total: int, points: int) -> list[int]:
+    """At most so many of 0 to total - 1, evenly, first and last among them.
+
+    Example:
+        >>> thinned(10, 4)
+        [0, 3, 6, 9]
+    """
+    if total <= points:
+        return list(range(total))
+    return sorted({round(i * (total - 1) / (points - 1)) for i in range(points)}) if points > 1 else [total - 1]
+
+
+def rounded(numbers: Any, digits: int = DIGITS) -> Any:
+    """Numbers, a tensor, or nested lists of them, to so many significant digits; None for what is not finite.
+
+    Example:
+        >>> rounded([0.123456789, float("nan"), 2.0])
+        [0.123457, None, 2]
+    """
+    if isinstance(numbers, Tensor):
+        numbers = numbers.tolist()
+    if isinstance(numbers, (list, tuple)):
+        return [rounded(part, digits) for part in numbers]
+    if numbers is None or not math.isfinite(numbers):
+        return None
+    short = float(f"{numbers:.{digits}g}")
+    if math.isinf(short):  # the largest numbers round up to infinity
+        return numbers
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def best_of(losses: Tensor) -> list[bool]:
+    """Which rows of losses ``[K, m]`` are finite, and dominated by no other such row."""
+    finite = losses.isfinite().all(-1)
+    kept = nondominated(torch.where(finite[:, None], losses.double(), torch.inf)) & finite
+    found: list[bool] = kept.tolist()
+    return found
+
+
+def _values(front: Front, split: str) -> dict[str, Any]:
+    table = front.losses[split]
+    found = {f"loss:{task}": rounded(table[:, i]) for i, task in enumerate(front.tasks)}
+    return {**found, **{_metric(front, name): rounded(kept) for name, kept in front.metrics.get(split, {}).items()}}
+
+
+def _metric_names(front: Front) -> list[str]:
+    return [_metric(front, name) for name in {name: 0 for kept in front.metrics.values() for name in kept}]
+
+
+def _metric(front: Front, name: str) -> str:
+    """The name of a metric, told apart from that of a loss."""
+    return f"{name} (metric)" if name in {f"loss:{task}" for task in front.tasks} else name
+
+
+def _better(front: Front, name: str) -> str:
+    return front.better.get(name, front.better.get(name.removesuffix(" (metric)"), "higher"))
+
+
+def _within(front: Front, split: str) -> list[bool]:
+    """Of which solutions the balanced one is chosen."""
+    rows = set(table_of(front, split).within_reference())
+    return [row in rows for row in range(len(front))]

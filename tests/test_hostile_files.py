@@ -20,8 +20,8 @@ import paretomtl as pm
 from fronts import front_of
 from fuzzing.packing import bomb, greedy_xz
 from paretomtl._support.files import read_json, sweep, write_record, write_tensors
-from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import _parsed
+from paretomtl.cli._run_options import Asked
 from paretomtl.compare import load_rows
 from paretomtl.front.indicators import quick_hypervolume
 from paretomtl.problems import Faces, load_utkface

@@ -19,8 +19,8 @@ from fuzzing.format import Format, as_json, made
 from fuzzing.mutations import mutate
 from fuzzing.packing import tensor_file
 from paretomtl._support.files import read_tensors, write_record
-from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import _parsed, numbers_of
+from paretomtl.cli._run_options import Asked
 from paretomtl.cli._show import summary
 from paretomtl.compare import load_rows, save_rows
 from paretomtl.front.export import export_weights

@@ -12,8 +12,8 @@ import torch
 from paretomtl._support.files import read_record
 from paretomtl._support.safe_open import exists
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._asked import Asked
 from paretomtl.cli._common import find_problem, problem_in_python
+from paretomtl.cli._run_options import Asked
 from paretomtl.cli._trust import needs_trust, refusal
 from paretomtl.engine.data.batches import make_batches
 from paretomtl.front import Front

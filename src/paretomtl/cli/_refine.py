@@ -8,9 +8,9 @@ import typer
 
 from paretomtl._support.import_path import absolute_name
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._asked import Asked, print_result
 from paretomtl.cli._common import ProblemSettings, RunArgument, clean_errors, complete_problem
 from paretomtl.cli._places import load_front
+from paretomtl.cli._run_options import Asked, print_result
 from paretomtl.cli._trust import Trust, method_needs_trust, needs_trust, refusal
 
 

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from paretomtl._support.import_path import absolute_name
-from paretomtl.cli._asked import Asked, print_result
 from paretomtl.cli._common import (
     METHOD_HELP,
     Accumulate,
@@ -31,6 +30,7 @@ from paretomtl.cli._common import (
     preferences_of,
 )
 from paretomtl.cli._ray import Cpus, OnRay, ShardSize, check_methods_for, ray_executor
+from paretomtl.cli._run_options import Asked, print_result
 from paretomtl.front import Front
 
 

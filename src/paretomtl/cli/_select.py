@@ -10,7 +10,6 @@ from rich.console import Console
 
 from paretomtl._support.files import write_tensors
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._ask import ask, at_terminal
 from paretomtl.cli._common import (
     NOTHING_FITS,
     FrontArgument,
@@ -21,6 +20,7 @@ from paretomtl.cli._common import (
     print_json,
 )
 from paretomtl.cli._export import Source, export
+from paretomtl.cli._interview import ask, at_terminal
 from paretomtl.cli._places import check_target, load_front
 from paretomtl.cli._tables import Column, print_tables
 from paretomtl.cli._trust import Trust

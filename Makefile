@@ -7,9 +7,8 @@ READY_DEMO := .venv/ready-demo
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 QUICK := not study and not system
 # Where rounding decides: other instructions add in another order.
-NUMERICAL := tests/core tests/methods tests/problems tests/diagnosis tests/test_front.py tests/test_selection.py \
-	tests/experiments/test_synthetic.py $(addprefix tests/training/test_, agreement.py apart.py backward.py blocks.py data.py fit.py \
-	gradients.py layers.py numerics.py problems.py resume.py runners.py shards.py strategies.py trials.py workers.py)
+NUMERICAL := $(addprefix tests/, core methods problems diagnosis front engine paper/test_synthetic.py) \
+	$(addprefix tests/training/test_, backward.py fit.py numerics.py problems.py resume.py) tests/training/shards/test_run.py
 .DEFAULT_GOAL := help
 
 # The demo needs less than developers do; `make test` installs the rest into the same environment.

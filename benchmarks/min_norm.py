@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parents[1] / "tests")]
 
-from core.hulls import KINDS, SCALES, gap, gradient_certificate, gradients, hulls  # noqa: E402
+from _helpers.hulls import KINDS, SCALES, gap, gradient_certificate, gradients, hulls  # noqa: E402
 from paretomtl import core, preferences  # noqa: E402
 from paretomtl.compare import Row, environment, save_rows  # noqa: E402
 from paretomtl.core._min_norm import _factor  # noqa: E402

@@ -37,8 +37,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from playwright.sync_api import Browser, sync_playwright
 
-from browser import FLAGS, installed
-from pages import page_front
+from _helpers.browser import FLAGS, installed
+from _helpers.pages import page_front
 from paretomtl._support.optional import version_of
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.report import write_page

@@ -3,7 +3,7 @@
     PYTHONPATH=tests python stress/faults.py [COUNT]
 
 Faults are drawn from all kinds at all writes; "all" takes each once, which is an hour. What must hold is said in
-tests/training/faulty_run.py.
+tests/_helpers/faulty_run.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from _helpers.faulty_run import measure
 from paretomtl._support.files import write_text
 from paretomtl.compare.row_store import environment
-from training.faulty_run import measure
 
 RESULT = Path(__file__).parent / "results" / "faults.json"
 SEED, COUNT, CHAINS = 0, 400, 30

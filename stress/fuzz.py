@@ -38,10 +38,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from fuzzing.format import Files, Format
-from fuzzing.formats import formats
-from fuzzing.grammars import grammar
-from fuzzing.judge import Verdict, install, judge
+from _helpers.fuzzing.format import Files, Format
+from _helpers.fuzzing.formats import formats
+from _helpers.fuzzing.grammars import grammar
+from _helpers.fuzzing.judge import Verdict, install, judge
 from paretomtl._support.optional import version_of
 from paretomtl.compare import environment, load_rows, save_rows
 

@@ -28,12 +28,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
+from _helpers.networks import sgd
+from _helpers.workers import slow
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training import read_log
-from training.networks import sgd
-from training.test_shards import assert_same
-from training.workers import slow
+from training.shards.test_run import assert_same
 
 MODELS, SIZE, STEPS = 8, 2, 3  # of the run, of a shard, of an epoch
 SHARDS = MODELS // SIZE

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from skips import not_run
+from _helpers.skips import not_run
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for what it starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
-from fronts import front_of
+from _helpers.fronts import front_of
 from paretomtl.compare import compare
 
 X = torch.linspace(-1, 1, 8)[:, None]

@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
 import paretomtl as pm
-from fronts import front_of
+from _helpers.fronts import front_of
+from _helpers.places import DOCS
 from paretomtl._support.optional import require
 from paretomtl.cli._common import find_method, find_problem
 from paretomtl.cli._places import check_run
 
-PAGE = (Path(__file__).parents[1] / "docs" / "errors.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "errors.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(.+?)` \| (.+) \| (.+) \|$", PAGE, re.MULTILINE)
 X = torch.linspace(-1, 1, 8)[:, None]
 Y = torch.cat([X.sin(), X.cos()], 1)

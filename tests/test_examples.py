@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import runpy
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "examples"
+from _helpers.places import ROOT
+
+FOLDER = ROOT / "examples"
 PROMISED = {
     "own_model.py": ["Front of 5 solutions: sensors", "failures found", "chosen: Sensors of subproblem"],
     "own_loop.py": ["direction (1.00, 0.00)", "direction (0.71, 0.71)", "direction (0.00, 1.00)", "feasible"],

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from training.faults import Call, Disk, Fault, Watch
+from _helpers.faults import Call, Disk, Fault, Watch
+from _helpers.places import HELPERS, TESTS
 
 WRITE = [Call("open", "a"), Call("write", "a", data=b"new"), Call("fsync", "a"), Call("rename", "a", "b")]
 
@@ -19,8 +20,8 @@ WRITE = [Call("open", "a"), Call("write", "a", data=b"new"), Call("fsync", "a"),
 @pytest.mark.system
 @pytest.mark.skipif(not hasattr(os, "fork") or not Path("/proc/self/fd").exists(), reason="needs fork and /proc")
 def test_no_run_is_lost_and_none_resumes_to_another_result(tmp_path: Path) -> None:
-    script = Path(__file__).parent / "training" / "faulty_run.py"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    script = HELPERS / "faulty_run.py"
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     command = [sys.executable, str(script), str(tmp_path), "30", "7"]
     found = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert found.returncode == 0, found.stderr

@@ -13,14 +13,15 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from _helpers.places import ROOT
+
 pytest.importorskip("PIL", reason="Pillow is not installed: pip install 'paretomtl[images]'")
 
-from fuzzing.format import Files, Format
-from fuzzing.formats import formats
-from fuzzing.grammars import grammar
-from fuzzing.judge import install, judge
+from _helpers.fuzzing.format import Files, Format
+from _helpers.fuzzing.formats import formats
+from _helpers.fuzzing.grammars import grammar
+from _helpers.fuzzing.judge import install, judge
 
-ROOT = Path(__file__).parents[1]
 NAMES = sorted(formats())
 
 

@@ -17,8 +17,10 @@ import pytest
 import torch
 
 import paretomtl as pm
-from fronts import front_of
-from fuzzing.packing import bomb, greedy_xz
+from _helpers.census_files import text_of
+from _helpers.fronts import front_of
+from _helpers.fuzzing.packing import bomb, greedy_xz
+from _helpers.pictures import picture, write_picture, write_road
 from paretomtl._support.files import read_json, sweep, write_record, write_tensors
 from paretomtl.cli._common import _parsed
 from paretomtl.cli._run_options import Asked
@@ -36,8 +38,6 @@ from paretomtl.report.page._server import Watched
 from paretomtl.runs.folder import FORMAT, RunFolder, read_checkpoint
 from paretomtl.runs.log_tail import LogTail
 from paretomtl.training import read_log
-from problems.census_files import text_of
-from problems.pictures import picture, write_picture, write_road
 
 DEEP = "[" * 100_000
 

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from _helpers.places import DOCS, ROOT
 from paretomtl.cli._app import app
 from paretomtl.cli._data import NAMES
 from paretomtl.paper import STUDIES
 from paretomtl.problems import PROBLEMS
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -43,7 +43,7 @@ def test_the_first_example_prints_what_is_written() -> None:
 def test_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)  # it stores a model
-    page = (Path(__file__).parents[1] / "docs" / "loaders.md").read_text(encoding="utf-8")
+    page = (DOCS / "loaders.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(code, "loaders.md", "exec"), space)

@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import paretomtl as pm
+from _helpers.networks import fit, problem
+from _helpers.servers import serving
 from paretomtl._support.files import file_name, read_json, read_record, read_tensors, write_record
 from paretomtl.cli._app import app
 from paretomtl.problems._census import text as _census_text
@@ -32,8 +34,6 @@ from paretomtl.problems._data.array_file import read_arrays, write_arrays
 from paretomtl.problems._multi_mnist.idx import read_idx
 from paretomtl.runs.manifest import read_manifest
 from paretomtl.training import examine
-from problems.servers import serving
-from training.networks import fit, problem
 
 SOURCE = Path(pm.__file__).parent
 EVIL = ["../../x", "/etc/x", "..", ".", "", "a/b", "a\\b", "a\0b", "CON", "nul.txt", "x" * 5000, "~", "\ud800", "läuft"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fronts import front_of
+from _helpers.fronts import front_of
 from paretomtl.cli._app import app
 
 

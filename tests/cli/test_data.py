@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from _helpers.pictures import write_faces, write_road
+from _helpers.sources import REAL, real_folder, use_small_sources
 from paretomtl.cli._app import app
 from paretomtl.problems._multi_mnist import files as _prepared
-from problems.pictures import write_faces, write_road
-from problems.sources import REAL, real_folder, use_small_sources
 
 runner = CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"})
 

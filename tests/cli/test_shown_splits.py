@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pages import page_front
+from _helpers.pages import page_front
+from _support.test_splits import front
 from paretomtl.cli._app import app
-from test_splits import front
 
 
 def call(*arguments: object, columns: int = 60) -> str:

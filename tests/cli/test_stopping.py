@@ -177,7 +177,7 @@ def test_a_front_that_could_not_be_stored_has_its_code(here: Path, monkeypatch: 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("paretomtl.runs.folder.write_front", full)
-    monkeypatch.setattr("paretomtl.front.write_front", full)
+    monkeypatch.setattr("paretomtl.front._front.write_front", full)
     with pytest.warns(UserWarning, match="the front cannot be stored in 'full/front'.*Nor can it be stored elsewhere"):
         text = run("--out", "full", code=5)
     assert "Not stored in full: a warning above says why" in text

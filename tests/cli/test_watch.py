@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from _helpers.runs import training, wait_for
 from paretomtl.cli._app import app
-from report.runs import training, wait_for
 
 
 @contextmanager

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.hulls import KINDS, SCALES, certificate, gap, hulls
-from core.oracle import daqp_point
+from _helpers.hulls import KINDS, SCALES, certificate, gap, hulls
+from _helpers.oracle import daqp_point
 from paretomtl.core import MinNorm, Solve, _min_norm, min_norm
 from paretomtl.core._min_norm import _factor
 

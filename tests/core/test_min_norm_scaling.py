@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from core.hulls import certificate as hull_certificate
-from core.hulls import gradient_certificate, gradients, hulls
-from core.oracle import daqp_point, exact_weights
-from core.test_min_norm_kernel import by_kernel
-from emulate import needs_compiler
+from _helpers.emulate import needs_compiler
+from _helpers.hulls import certificate as hull_certificate
+from _helpers.hulls import gradient_certificate, gradients, hulls
+from _helpers.oracle import daqp_point, exact_weights
+from core.test_min_norm_cuda import by_kernel
 from paretomtl.core import MinNorm, Solve, _min_norm, min_norm
 
 ROUNDING = 2e-14

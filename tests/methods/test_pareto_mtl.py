@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.hulls import gradients
+from _helpers.hulls import gradients
 from paretomtl import core, preferences
 from paretomtl.methods import MGDA, ParetoMTL, State, Status, Step
 

@@ -6,7 +6,6 @@ import contextlib
 import math
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import paretomtl as pm
-from core.oracle import daqp_point
+from _helpers.oracle import daqp_point
+from _helpers.places import DOCS
 from paretomtl.methods import Method
 
 BY_GRAMIAN: list[Method] = [pm.ParetoMTL(initial_steps=0), pm.MGDA(), pm.GradNorm()]
@@ -327,7 +327,7 @@ def test_twenty_tasks(method: Method, strategy: str) -> None:
 
 
 def test_every_row_of_the_page_is_tested_here() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "numerics.md").read_text(encoding="utf-8")
+    page = (DOCS / "numerics.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\| `(test_\w+)` \|$", page, flags=re.MULTILINE))
     tests = {name for name in globals() if name.startswith("test_")} - {"test_every_row_of_the_page_is_tested_here"}
     assert named == tests

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import paretomtl as pm
+from _helpers.networks import MLP, accuracy, classes, fit, problem, sgd
 from paretomtl.engine.data.batches import count_samples
 from paretomtl.problems import cross_entropies
-from training.networks import MLP, accuracy, classes, fit, problem, sgd
 
 X, Y = classes()
 

@@ -17,10 +17,11 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
 
 import paretomtl as pm
+from _helpers.networks import MLP, Dropped, Normed, classes, fit, problem
+from _helpers.places import HELPERS, TESTS
 from paretomtl._support import files as _files
 from paretomtl.methods import METHODS
 from paretomtl.training import read_log
-from training.networks import MLP, Dropped, Normed, classes, fit, problem
 
 X, Y = classes()
 
@@ -168,8 +169,8 @@ def test_a_problem_without_data_resumes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kills", [20])
 def test_killed_again_and_again(kills: int, tmp_path: Path) -> None:
     """SIGKILL at 20 random moments, each time taken up again: the same front to the bit, and no file is unreadable."""
-    script = Path(__file__).with_name("killed_run.py")
-    environment = {**os.environ, "PYTHONPATH": str(script.parents[1])}
+    script = HELPERS / "killed_run.py"
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
 
     def run(name: str, count: int) -> list[str]:
         arguments = [sys.executable, str(script), str(tmp_path / name), str(count), "1"]

@@ -1,0 +1,80 @@
+"""Problems for workers in other processes, which find them by name."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import threading
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import paretomtl as pm
+from _helpers.networks import MLP, classes
+from paretomtl.problems import cross_entropies
+
+
+class Slow(MLP):
+    """Steps that take their time, and are counted in a file, a byte for each; at some counts the process is killed."""
+
+    def __init__(self, seconds: float, counted: Path | None, deadly: Collection[int]) -> None:
+        super().__init__()
+        self.seconds, self.counted, self.deadly = seconds, counted, deadly
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        if self.training and torch.is_grad_enabled():
+            time.sleep(self.seconds)
+            if self.counted is not None and count(self.counted) in self.deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().forward(x)
+
+
+def count(path: Path) -> int:
+    """Add a byte to a file; its length then."""
+    with path.open("ab") as file:
+        file.write(b".")
+        return file.tell()
+
+
+class Dying(MLP):
+    """Ends its process, unless that is the one it was made for."""
+
+    def __init__(self, home: int) -> None:
+        super().__init__()
+        self.home = home
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        if os.getpid() != self.home:
+            self.end()
+        return super().forward(x)
+
+    def end(self) -> None:
+        os._exit(1)
+
+
+class Failing(Dying):
+    """Fails there, as code of users may."""
+
+    def end(self) -> None:
+        raise LookupError("a bug of the user's")
+
+
+def slow(seconds: float = 0.0, counted: Path | None = None, deadly: Collection[int] = ()) -> pm.Problem:
+    make = functools.partial(Slow, seconds, counted, deadly)
+    return pm.Problem(make, cross_entropies, ["a", "b"], train=classes(), val=classes(50, seed=1))
+
+
+def unsendable(**fields: Any) -> pm.Problem:
+    """With a lock in it, which no process can give to another."""
+    lock = threading.Lock()
+
+    def losses(outputs: Any, targets: Tensor) -> Tensor:
+        with lock:
+            return cross_entropies(outputs, targets)
+
+    return pm.Problem(MLP, losses, ["a", "b"], train=classes(), **fields)

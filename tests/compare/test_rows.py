@@ -1,0 +1,146 @@
+"""Comparisons rank by validation, else by training; test is beside it, and rows of other splits are never mixed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+import torch
+
+import paretomtl as pm
+from _helpers.fronts import front_of
+from _support.test_splits import front
+from paretomtl.compare import common_reference, compare, load_rows, save_rows, summaries, verdict
+from paretomtl.compare.rows import read_row, row_of
+from paretomtl.report import draw_comparison
+
+mpl.use("Agg")
+
+
+def rows_of(*splits: str) -> list[dict[str, Any]]:
+    """Two methods: "linear" is better on validation, "mgda" on test and on training."""
+    one = dataclasses.replace(front(*splits), history={"losses": torch.zeros(1, 4, 2)}, method="linear")
+    swapped = {split: losses if split == "val" else losses / 2 for split, losses in one.losses.items()}
+    if "val" in swapped:
+        swapped["val"] = swapped["val"] * 1.05
+    other = dataclasses.replace(one, losses=swapped, method="mgda")
+    return [json.loads(json.dumps(row_of(each))) for each in (one, other)]
+
+
+def test_rows_have_the_numbers_of_all_splits_by_name() -> None:
+    row, _ = rows_of("val", "test")
+    found = front("val", "test")
+    assert row["split"] == "val"
+    for split in ("train", "val", "test"):
+        assert row["losses"][split] == found.losses[split].tolist()
+        assert row["metrics"][split]["score"] == pytest.approx(found.metrics[split]["score"].tolist())
+        assert row["spread"][split] == pytest.approx(found.spread(split), abs=1e-5)
+        assert row["nondominated"][split] == int(found.nondominated(split).sum())
+    assert row["in_region"] == found.region_hits("train")
+
+
+def test_methods_are_ranked_on_validation_and_test_is_beside() -> None:
+    rows = rows_of("val", "test")
+    first, second = summaries(rows)
+    assert (first.method, first.split, second.method) == ("linear", "val", "mgda")
+    assert first.hypervolume[0] == pytest.approx(front("val", "test").hypervolume())
+    assert first.test is not None
+    assert first.test.split == "test"
+    assert first.test.hypervolume[0] == pytest.approx(front("val", "test").hypervolume(split="test"))
+    assert first.best == [0.1, 0.1]
+    assert first.test.best == [0.2, 0.1], "the losses on test of the solutions that are best on validation, 0 and 2"
+    assert "linear has the largest hypervolume on val" in verdict([first, second])
+    first, second = summaries(rows_of("test"))
+    assert (first.method, first.split) == ("mgda", "train")
+
+
+def earlier(row: dict[str, Any], split: str) -> dict[str, Any]:
+    """As versions before stored it: one split, and losses on training."""
+    own = {name: row[name].get(split, {}) for name in ("losses", "metrics", "spread", "nondominated")}
+    return {**row, **own, "split": split, "train_losses": row["losses"]["train"]}
+
+
+@pytest.mark.parametrize("split", ["train", "val", "test"])
+def test_rows_of_earlier_versions_are_read_by_split(split: str) -> None:
+    row, _ = rows_of("val", "test")
+    found = read_row(earlier(row, split))
+    assert found["losses"] == {name: row["losses"][name] for name in {split, "train"}}
+    assert found["split"] == ("val" if split == "val" else "train")
+    for name in found["losses"]:
+        assert found["spread"][name] == pytest.approx(row["spread"][name], abs=1e-5)
+        assert found["nondominated"][name] == row["nondominated"][name]
+    assert read_row(row) == row
+
+
+def test_splits_are_never_mixed() -> None:
+    row, other = rows_of("val", "test")
+    with pytest.raises(ValueError, match=r"These rows have no validation losses: mgda with seed 0\. The others have"):
+        summaries([row, earlier(other, "test")])
+    with pytest.raises(ValueError, match="These rows have no validation losses: mgda with seed 0"):
+        common_reference([{**each, "reference": None} for each in (row, earlier(other, "test"))])
+
+
+def problem(**splits: Any) -> pm.Problem:
+    x = torch.linspace(-1, 1, 12)[:, None]
+    data = (x, torch.cat([x.sin(), x.cos()], 1))
+    model, losses = (lambda: torch.nn.Linear(1, 1)), (lambda outputs, targets: (outputs - targets).square().mean(0))
+    given = dict.fromkeys(splits, data)
+    return pm.Problem(model, losses, ["sine", "cosine"], train=data, **given)
+
+
+def test_stored_rows_without_validation_losses_are_refused(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"folder": tmp_path, "epochs": 1, "device": "cpu", "progress": "quiet"}
+    both = problem(val=True, test=True)
+    (row,), _ = compare(both, ["linear"], 1, **options)
+    assert set(row["losses"]) == {"train", "val", "test"}
+    save_rows(tmp_path / "compare.json", "compare", "", [earlier(row, "test")])
+    message = r"compare.json': these rows have no validation losses: linear with seed 0\. .*Delete that file"
+    with pytest.raises(ValueError, match=message):
+        compare(both, ["linear"], 1, **options)
+    assert load_rows(tmp_path / "compare.json") == [earlier(row, "test")], "what is refused is left as it is"
+
+
+def test_rows_of_a_problem_without_validation_are_read(tmp_path: Path) -> None:
+    """Training ranks them, whichever version stored them."""
+    options: dict[str, Any] = {"folder": tmp_path, "epochs": 1, "device": "cpu", "progress": "quiet"}
+    (row,), _ = compare(problem(test=True), ["linear"], 1, **options)
+    save_rows(tmp_path / "compare.json", "compare", "", [earlier(row, "test")])
+    rows, _ = compare(problem(test=True), ["linear", "mgda"], 1, **options)
+    assert [each["split"] for each in rows] == ["train", "train"]
+    assert rows[0]["losses"] == row["losses"]
+    assert {summary.split for summary in summaries(rows)} == {"train"}
+
+
+def test_the_figure_has_a_panel_for_each_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("paretomtl.report.figures.comparison.save_figure", lambda figure, *_: seen.append(figure) or [])
+    for splits in (("val", "test"), ("test",), ("val",)):
+        draw_comparison(rows_of(*splits), tmp_path)
+    labels = [[(axis.get_xlabel(), axis.get_title(loc="left")) for axis in figure.axes] for figure in seen]
+    assert labels == [
+        [(f"a loss on {split}", f"made up, losses on {split}, seed 0") for split in splits]
+        for splits in (("val", "test"), ("train", "test"), ("val",))
+    ]
+
+
+def test_tasks_of_different_units_have_an_axis_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three tasks, the second a thousandth of the others; a solution beyond the reference stretches no axis."""
+    seen: list[Any] = []
+    monkeypatch.setattr("paretomtl.report.figures.comparison.save_figure", lambda figure, *_: seen.append(figure) or [])
+    losses = [[0.2, 0.0005, 0.9], [0.5, 0.0001, 0.4], [0.3, 40.0, 0.1]]
+    made = dataclasses.replace(
+        front_of(losses, reference=(1.0, 0.01, 1.0)), history={"losses": torch.zeros(1, 3, 3)}, method="linear"
+    )
+    draw_comparison([json.loads(json.dumps(row_of(made)))], tmp_path)
+    (axis,) = seen[0].axes
+    heights = [line.get_ydata() for line in axis.get_lines() if len(line.get_xdata()) == 3]
+    assert len(heights) == 3
+    second = [float(height[1]) for height in heights]
+    assert second[0] - second[1] > 0.9, "the whole of its axis"
+    assert second[2] > 1, "out of the panel"
+    assert axis.get_xlabel() == "(1 solution lies beyond the reference)"
+    assert axis.get_ylabel() == "losses on train"

@@ -1,0 +1,282 @@
+"""Ordinary modules in one captured step, with streams that only pretend; tests/gpu has real ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import paretomtl as pm
+from _helpers.networks import fit, problem
+from _helpers.streams import (  # noqa: F401
+    CPU,
+    Net,
+    Stream,
+    Viewing,
+    adam,
+    batches,
+    images,
+    places,
+    planned,
+    pretended,
+    run,
+    values,
+)
+from paretomtl._support.files import read_json
+from paretomtl.engine import gradients as _gradients
+from paretomtl.engine import plan as _strategies
+from paretomtl.engine.autotune import streams as _apart
+from paretomtl.engine.autotune.streams import Apart, has_wide_convolutions
+from paretomtl.engine.autotune.trials import Captured
+from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.history import Trace
+from paretomtl.engine.models.models import Single
+from paretomtl.engine.plan import Choice, Plan
+from paretomtl.engine.runners.runners import Graphed, Launched
+
+
+@pytest.mark.usefixtures("pretended")
+@pytest.mark.parametrize("gathered", [False, True])
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_modules_side_by_side_step_as_one_after_another(
+    workers: int, channels_last: bool, gathered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_gradients, "launches_cost", lambda tensor: gathered)
+    plan, modules, state = planned()
+    groups = plan.apart(modules, state, channels_last=channels_last)
+    side = Graphed(groups, batches(), Trace(3, 2, CPU), 10, 1, workers)
+    number = run(side, 1)
+    before = [places(group) for group in groups]
+    run(side, 1, number)
+    assert [places(group) for group in groups] == before, "a replay finds everything where it was"
+    plan, modules, state = planned()
+    alone = plan.sequential(modules, state)
+    launched = Launched(alone, batches(), Trace(3, 2, CPU), 10, 1)
+    run(launched, 1)
+    run(launched, 1, number)
+    for name, tensor in values(alone).items():
+        torch.testing.assert_close(tensor, values(groups)[name], rtol=1e-4, atol=1e-6)
+    for trace in (side.trace, launched.trace):
+        trace.end_epoch()
+    torch.testing.assert_close(side.trace.last("losses"), launched.trace.last("losses"), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.usefixtures("pretended")
+def test_streams_are_forked_and_joined_in_all_but_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, modules, state = planned(5)
+    runner = Graphed(plan.apart(modules, state), batches(), Trace(5, 2, CPU), 10, 1, 2)
+    step = runner._workers.step
+
+    def noted(groups: Any, *args: Any, **options: Any) -> Any:
+        Stream.log.append(("work", Stream.current, [runner.groups.index(group) for group in groups]))
+        return step(groups, *args, **options)
+
+    monkeypatch.setattr(runner._workers, "step", noted)
+    items = runner.epoch(0, 0, 0, 0)
+    runner.step(next(items), 0)
+    main, (one, two) = runner._stream, runner._sides
+    assert Stream.log[1:-1] == [("work", main, [0, 1, 2, 3, 4])]  # what is made once is made here
+    Stream.log.clear()
+    runner.step(next(items), 1)
+    forks, works, joins = Stream.log[1:3], Stream.log[3:8], Stream.log[8:-1]
+    assert forks == [("wait", one, main), ("wait", two, main)]
+    assert works == [("work", side, [k]) for k, side in enumerate([one, two, one, two, one])]
+    assert joins == [("wait", main, one), ("wait", main, two)]
+
+
+@pytest.mark.parametrize(("model", "suits"), [(Net, True), (Viewing, False), (lambda: nn.Linear(6, 2), False)])
+def test_channels_come_last_where_the_model_allows_it(model: Any, suits: bool) -> None:
+    plan, (module,), state = planned(1, model)
+    layouts = [p.stride() for p in module.parameters()]
+    batch = next(batches().epoch(0, 0))
+    assert _apart._channels_last(plan, module, state, batch, 10) == suits
+    assert [p.stride() for p in module.parameters()] == layouts, "tried on copies"
+
+
+def test_wide_convolutions_are_seen() -> None:
+    assert has_wide_convolutions(pm.problems.ResNet18())
+    assert not has_wide_convolutions(pm.problems.LeNet())
+    assert not has_wide_convolutions(nn.Linear(100, 100))
+
+
+STACK = Choice("graphed", "the step can be captured")
+CUT = Choice("graphed", "cut", most=2)
+
+
+@pytest.mark.parametrize(
+    ("unstackable", "stack", "apart", "wide", "given", "reason"),
+    [
+        (None, Captured(None, 0.074), Apart(None, 0.013, 5, True), True, STACK,
+         "13 ms a step as ordinary modules side by side, 74 ms as a stack"),
+        (None, Captured(None, 3.0412), Apart(None, 1.334, 5, True), True, STACK,
+         "1,334 ms a step as ordinary modules side by side, 3,041 ms as a stack"),
+        (None, Captured(None, 0.01), Apart(None, 0.02, 5, True), True, STACK,
+         "10 ms a step as a stack, 20 ms as ordinary modules side by side"),
+        (None, Captured(None, 0.01), Apart(None, 0.02, 5, True), True, CUT,
+         "cut; 10 ms a step as a stack, 20 ms as ordinary modules side by side"),
+        (None, Captured(None, 0.074), Apart(None, 0.013), False, STACK, "the step can be captured"),
+        (None, Captured(None, 0.074), Apart("no room"), True, STACK, "the step can be captured"),
+        (None, Captured("it waits"), Apart(None, 0.013, 1), False, STACK,
+         "as ordinary modules one after another; not as a stack: it waits"),
+        ("no rule", Captured(), Apart(None, 0.013, 1, several=False), True, STACK,
+         "as an ordinary module; not as a stack: no rule"),
+    ],
+)  # fmt: skip
+def test_the_faster_way_to_capture_is_taken(
+    unstackable: str | None,
+    stack: Captured,
+    apart: Apart,
+    wide: bool,
+    given: Choice,
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_strategies, "try_capture", lambda *_, **__: stack)
+    monkeypatch.setattr(_strategies, "try_apart", lambda *_: apart)
+    monkeypatch.setattr(_strategies, "has_wide_convolutions", lambda module: wide)
+    plan, modules, state = planned()
+    choice, whys = _strategies._captured(plan, modules, state, batches(), None, 10, given, unstackable)
+    assert choice is not None
+    assert (choice.reason, whys) == (reason, [])
+    assert choice.apart == ("as ordinary modules" in reason.split(", ")[0] or "not as a stack" in reason)
+    if choice.apart:
+        assert (choice.workers, choice.channels_last, choice.most) == (apart.workers, apart.channels_last, None)
+    assert Choice(**json.loads(json.dumps(vars(choice)))) == choice, "as a run is taken up again"
+
+
+def test_what_cannot_be_captured_either_way_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, modules, state = planned()
+    for apart, expected in (("b", ["a", "as ordinary modules, b"]), ("a", ["a"])):
+        monkeypatch.setattr(_strategies, "try_apart", lambda *_, why=apart: Apart(why))
+        assert _strategies._captured(plan, modules, state, batches(), None, 10, STACK, "a") == (None, expected)
+
+
+@pytest.mark.usefixtures("pretended")
+def test_fewer_streams_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def trial(groups: Any, *args: Any, workers: int, **options: Any) -> Captured:
+        tried.append((len(groups()), workers))
+        return Captured("OutOfMemoryError: CUDA out of memory") if workers > room else Captured(None, 0.008)
+
+    monkeypatch.setattr(_apart, "try_capture", trial)
+    plan, modules, state = planned(10)
+    batch = next(batches().epoch(0, 0))
+    room = 2
+    found = _apart.try_apart(plan, modules, state, batches(), batch, 10)
+    assert tried == [(8, 8), (8, 4), (8, 2)]
+    assert (found.why, found.workers, found.channels_last) == (None, 2, True)
+    assert found.seconds == pytest.approx(0.01), "of all ten"
+    room = 0
+    assert str(_apart.try_apart(plan, modules, state, batches(), batch, 10).why).startswith("OutOfMemoryError")
+    room = 8
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1000, 1 << 40))
+    assert "all models would need about" in str(_apart.try_apart(plan, modules, state, batches(), batch, 10).why)
+
+
+class Recurrent(nn.Module):
+    """Cannot be stacked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = nn.LSTM(1, 5, batch_first=True)
+        self.head = nn.Linear(5, 6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple(self.head(self.cells(x[..., None])[0][:, -1]).split(3, -1))
+
+
+@pytest.mark.usefixtures("pretended")
+@pytest.mark.parametrize(
+    "options", [{}, {"keep": "best"}, {"weigh_every": 3}, {"method": "linear", "clip_norm": 0.1}], ids=str
+)
+@pytest.mark.parametrize("strategy", ["auto", "graphed"])
+def test_whole_runs_of_what_cannot_be_stacked(strategy: str, options: dict[str, Any]) -> None:
+    of = problem(Recurrent)
+    of = problem(Recurrent, val=of.train)
+    graphed = fit(of, strategy=strategy, **options)
+    assert graphed.strategy.startswith("graphed: as ordinary modules side by side; not as a stack: ")
+    alone = fit(of, strategy="sequential", **options)
+    assert graphed.epochs == alone.epochs
+    for name, tensor in alone.parameters.items():
+        torch.testing.assert_close(graphed.parameters[name], tensor, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.usefixtures("pretended")
+def test_a_run_that_is_taken_up_again_does_not_try_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(report: Any) -> None:
+        if report.epoch == 2:
+            raise InterruptedError
+
+    options: dict[str, Any] = {"strategy": "graphed", "optimizer": adam, "batch_size": 16}
+    monkeypatch.setattr(_strategies, "_stackable", lambda *_, **__: (3, "", "so it is said"))
+    with pytest.raises(InterruptedError):
+        fit(images(), out=tmp_path, callbacks=[stop], **options)
+    taken = read_json(tmp_path / "config.json")["taken"]
+    assert (taken["apart"], taken["channels_last"], taken["workers"]) == (True, True, 3)
+    whole = fit(images(), **options)
+    monkeypatch.setattr(_strategies, "try_apart", None)
+    resumed = fit(images(), out=tmp_path, resume=True, **options)
+    assert resumed.strategy == whole.strategy
+    for name, tensor in whole.parameters.items():
+        assert torch.equal(tensor, resumed.parameters[name]), name
+        assert tensor.is_contiguous()
+    loaded = pm.Front.load(tmp_path / "front", images())
+    x = images().train[0][:4]  # type: ignore[index]
+    for mine, theirs in zip(loaded.model(1).eval()(x), resumed.model(1).eval()(x), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+@pytest.mark.usefixtures("pretended")
+def test_models_that_replace_what_they_keep_are_not_captured() -> None:
+    class Averages(Recurrent):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(()))
+
+        def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+            self.mean = 0.9 * self.mean + 0.1 * x.mean()
+            return super().forward(x)
+
+    with pytest.raises(ValueError, match="as ordinary modules, the model replaces tensors that it keeps"):
+        fit(problem(Averages), strategy="graphed")
+    assert fit(problem(Averages)).strategy.startswith("sequential: ")
+
+
+@pytest.mark.usefixtures("pretended")
+def test_a_model_that_broke_is_taken_out_of_a_captured_step() -> None:
+    class Breaks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.tensor([1.0]))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.w
+
+    def losses(outputs: Tensor, targets: Tensor) -> Tensor:
+        mean = outputs.mean()
+        return torch.stack([mean * mean, torch.where(mean > 0.75, mean, torch.nan)])
+
+    made = pm.Problem(Breaks, losses, ["a", "b"], train=(torch.ones(8, 1), torch.zeros(8, 1)))
+    modules: list[nn.Module] = [Breaks(), Breaks()]
+    modules[1].w.data.fill_(100.0)  # type: ignore[operator, union-attr]
+    method = pm.Linear()
+    plan = Plan(made, method, lambda p: torch.optim.SGD(p, lr=0.03))
+    groups = plan.apart(modules, method.init(torch.full((2, 2), 0.5, dtype=torch.float64)))
+    assert all(isinstance(group.models, Single) for group in groups)
+    train = make_batches("train", made.train, batch_size=8, device=CPU, dtype=torch.float32)
+    assert isinstance(train, Resident)
+    runner = Graphed(groups, train, Trace(2, 2, CPU), 10, 1, 2)
+    path = []
+    for number in range(8):
+        path.append(float(groups[0].models.tensors()["w"][0, 0]))
+        run(runner, 1, number)
+    for group in groups:
+        group.settle()
+    assert torch.cat([group.alive for group in groups]).tolist() == [False, True]
+    assert float(groups[0].models.tensors()["w"][0, 0]) == min(w for w in path if w > 0.75), "where it last was finite"

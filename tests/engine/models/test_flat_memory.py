@@ -1,0 +1,130 @@
+"""Values of models in few pieces of memory, and gradients as they lie there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from _helpers.networks import sgd
+from _helpers.streams import CPU, Net, adam, batches, planned, pretended, run, values  # noqa: F401
+from paretomtl._support.files import pack, read_tensors, unpack, write_tensors
+from paretomtl.engine import gradients as _gradients
+from paretomtl.engine.autotune import trials as _trials
+from paretomtl.engine.history import Trace
+from paretomtl.engine.runners.runners import Graphed
+from paretomtl.engine.step import Group
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_blocks_hold_the_values_of_a_module(channels_last: bool) -> None:
+    plan, (module,), state = planned(1)
+    before = {name: tensor.detach().clone() for name, tensor in {**dict(module.named_parameters())}.items()}
+    identities = [id(p) for p in module.parameters()]
+    (group,) = plan.apart([module], state, channels_last=channels_last)
+    models = group.models
+    assert [id(p) for p in module.parameters()] == identities
+    assert {block.values.dtype for block in models.blocks()} == {torch.float32, torch.int64}
+    for name, tensor in before.items():
+        assert torch.equal(models.tensors()[name][0], tensor), name
+    weight = module.get_parameter("trunk.0.weight")
+    assert weight.is_contiguous(memory_format=torch.channels_last if channels_last else torch.contiguous_format)
+    kept = models.copy()
+    assert all(kept[name].stride() == tensor.stride() for name, tensor in models.tensors().items())
+    with torch.no_grad():
+        for tensor in [*module.parameters(), *module.buffers()]:
+            tensor.add_(1)
+    models.restore(torch.tensor([False]), kept)
+    assert torch.equal(weight.detach(), before["trunk.0.weight"] + 1)
+    assert int(module.get_buffer("trunk.1.num_batches_tracked")) == 1
+    models.restore(torch.tensor([True]), dict(kept))  # by name
+    assert torch.equal(weight.detach(), before["trunk.0.weight"])
+    weight.data.add_(2)
+    models.remember(kept)
+    assert torch.equal(kept["trunk.0.weight"][0], before["trunk.0.weight"] + 2)
+
+
+def test_a_buffer_that_is_replaced_is_not_overlooked() -> None:
+    class Replaces(Net):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+            self.calls = self.calls + 1
+            return super().forward(x)
+
+    plan, modules, state = planned(1, Replaces)
+    (group,) = plan.apart(modules, state)
+    held, kept = _trials._held([group]), group.models.copy()
+    group.models.losses(next(batches().epoch(0, 0)))
+    now = _trials._held([group])
+    assert [mine is theirs for mine, theirs in zip(held, now, strict=True)].count(False) == 1
+    assert float(group.models.copy()["calls"]) == 1
+    group.models.remember(kept)
+    assert float(kept["calls"]) == 1
+
+
+def test_tensors_that_share_memory_stay_where_they_are() -> None:
+    class Shares(Net):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("row", self.heads[0].weight.detach()[0])
+
+    plan, (module,), state = planned(1, Shares)
+    (group,) = plan.apart([module], state)
+    assert group.models.blocks() == []
+    module.heads[0].weight.data.fill_(3.0)  # type: ignore[operator, union-attr, index]
+    assert (module.row == 3.0).all()
+
+
+@pytest.mark.usefixtures("pretended")
+@pytest.mark.parametrize("optimizer", [sgd, adam])
+def test_a_checkpoint_of_modules_with_channels_last(optimizer: Any, tmp_path: Path) -> None:
+    def made() -> tuple[list[Group], Graphed]:
+        plan, modules, state = planned(2, optimizer=optimizer)
+        groups = plan.apart(modules, state, channels_last=True)
+        return groups, Graphed(groups, batches(), Trace(2, 2, CPU), 10, 1, 2)
+
+    groups, runner = made()
+    number = run(runner, 1)
+    tensors: dict[str, Tensor] = {}
+    packed = json.dumps(pack([group.stored() for group in groups], tensors))
+    write_tensors(tmp_path / "checkpoint", tensors, {})
+    run(runner, 1, number)
+    again, other = made()
+    stored = unpack(json.loads(packed), read_tensors(tmp_path / "checkpoint")[0])
+    for group, part in zip(again, stored, strict=True):
+        group.load(part)
+        for parameter, state in group.optimizer.state.items():
+            moments = [tensor for tensor in state.values() if tensor.shape == parameter.shape]
+            assert all(tensor.stride() == parameter.stride() for tensor in moments)
+        assert group.older is not None
+        assert all(tensor.stride() == group.previous[name].stride() for name, tensor in group.older.items())
+    run(other, 1, number)
+    for name, tensor in values(groups).items():
+        assert torch.equal(tensor, values(again)[name]), name
+
+
+def test_gathered_gradients_keep_channels_last() -> None:
+    g = torch.Generator().manual_seed(0)
+    shapes = [(5, 3, 2, 2), (4, 6)]
+    rows: list[Any] = [tuple(torch.randn(shape, generator=g) for shape in shapes) for _ in range(2)]
+    rows[0] = (rows[0][0].contiguous(memory_format=torch.channels_last), None)  # the other lies as usual
+    plain = [tuple(None if part is None else part.contiguous() for part in row) for row in rows]
+    weights = torch.tensor([[0.3, 0.7]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_gradients, "launches_cost", lambda tensor: True)
+        gathered = _gradients.Gathered.of(rows, 1)
+    assert gathered is not None
+    assert gathered.last == {0}
+    torch.testing.assert_close(gathered.gramian(), _gradients.gramian(plain, 1))
+    first, second = gathered.combine(weights)
+    expected = _gradients.combine(weights[0], plain)
+    torch.testing.assert_close([first, second], expected)
+    assert first is not None
+    assert first.stride() == rows[0][0].stride(), "as the optimizer wants it"

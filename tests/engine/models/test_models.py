@@ -1,0 +1,193 @@
+"""What users' models do with their own parameters, hooks and modes reaches the front, or is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import paretomtl as pm
+from _helpers.networks import MLP, Dropped, Normed, classes, fit, problem
+from paretomtl.problems import cross_entropies
+
+
+def measured(front: pm.Front) -> Tensor:
+    """The losses of the models that a front hands out, on all of the training data at once."""
+    x, y = classes()
+    return torch.stack([cross_entropies(front.model(k)(x), y) for k in front.subproblems]).detach()
+
+
+class Constrained(MLP):
+    """Puts another tensor under a parameter in each pass, as networks with a largest norm of weights do."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        weight = self.trunk[0].weight
+        assert isinstance(weight, Tensor)
+        weight.data = torch.renorm(weight.data, p=2, dim=0, maxnorm=0.5)
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("options", [{}, {"val": classes(seed=1), "keep": "best"}], ids=["last", "best"])
+def test_parameters_that_a_forward_pass_replaces_are_kept(options: dict[str, Any]) -> None:
+    keep = options.pop("keep", "last")
+    front = fit(problem(Constrained, **options), "linear", strategy="sequential", keep=keep)
+    torch.testing.assert_close(front.losses["train"], measured(front))
+
+
+def test_a_run_with_replaced_parameters_can_be_resumed(tmp_path: Any) -> None:
+    class Stopping:
+        def __call__(self, report: Any) -> None:
+            if report.epoch == 2:
+                raise KeyboardInterrupt
+
+    whole = fit(problem(Constrained), "linear", strategy="sequential")
+    with pytest.raises(KeyboardInterrupt):
+        fit(problem(Constrained), "linear", strategy="sequential", out=tmp_path / "run", callbacks=[Stopping()])
+    resumed = fit(problem(Constrained), "linear", strategy="sequential", out=tmp_path / "run", resume=True)
+    assert torch.equal(resumed.losses["train"], whole.losses["train"])
+
+
+def test_parameters_that_a_forward_pass_makes_are_refused() -> None:
+    class Replaced(MLP):
+        def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+            self.heads[0].bias = torch.nn.Parameter(self.heads[0].bias.detach().clamp(-1.0, 1.0))
+            return super().forward(x)
+
+    with pytest.raises(ValueError, match=r"'model' must keep its parameters.*heads.0.bias"):
+        fit(problem(Replaced), "linear")
+
+
+# Hooks.
+
+
+class Masked(MLP):
+    """Trains half of a weight, by a hook that takes the gradient of the other half away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk[0].weight.register_hook(lambda gradient: gradient * self.mask())
+
+    @staticmethod
+    def mask() -> Tensor:
+        return torch.arange(12)[:, None] < 6
+
+
+def test_hooks_of_parameters_run_under_every_strategy() -> None:
+    start = fit(problem(Masked), "linear", optimizer=lambda p: torch.optim.SGD(p, lr=0.0), epochs=1)
+    front = fit(problem(Masked), "linear")
+    assert front.strategy.startswith("sequential")
+    assert "hooks" in front.strategy
+    moved = front.parameters["trunk.0.weight"] != start.parameters["trunk.0.weight"]
+    assert torch.equal(moved, Masked.mask().expand_as(moved))
+    with pytest.raises(ValueError, match="hooks"):
+        fit(problem(Masked), "linear", strategy="batched")
+
+
+class Clamping(MLP):
+    """Clamps what flows back, which the first step need not show: by a hook of an activation, or of a module."""
+
+    of_module = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        if self.of_module:
+            self.heads[0].register_full_backward_hook(lambda part, to_inputs, to_outputs: (to_inputs[0].clamp(-1, 1),))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        hidden = self.trunk(x)
+        if hidden.requires_grad and not self.of_module:
+            hidden.register_hook(lambda gradient: gradient.clamp(-1.0, 1.0))
+        return tuple(head(hidden) for head in self.heads)
+
+
+class ClampingModule(Clamping):
+    of_module = True
+
+
+@pytest.mark.parametrize("model", [Clamping, ClampingModule])
+def test_hooks_of_activations_and_modules_are_no_part_of_a_stack(model: type[Clamping]) -> None:
+    front = fit(problem(model), "linear", epochs=1)
+    assert front.strategy.startswith("sequential")
+    assert "hooks" in front.strategy
+
+
+class After(MLP):
+    """A hook that waits for a gradient to be accumulated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk[0].weight.register_post_accumulate_grad_hook(lambda parameter: None)
+
+
+def test_hooks_that_would_never_run_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"post_accumulate_grad_hook.*'trunk.0.weight'"):
+        fit(problem(After), "linear")
+    model = After()
+    weigher = pm.ParetoMTL().bind(pm.preferences.even(3, tasks=2), index=1)
+    x, y = classes()
+    with pytest.raises(ValueError, match="post_accumulate_grad_hook"):
+        pm.backward(cross_entropies(model(x), y), weigher, model.parameters())
+
+
+# Optimizers.
+
+
+def test_parameters_that_the_optimizer_leaves_out_do_not_count() -> None:
+    """They are as good as frozen: no method may weigh tasks by gradients that nothing follows."""
+
+    class Frozen(MLP):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk.requires_grad_(False)
+
+    def heads(pairs: Any) -> torch.optim.Optimizer:
+        return torch.optim.SGD([p for name, p in pairs if name.startswith("heads")], lr=0.1)
+
+    for strategy in ("sequential", "batched"):
+        for method in ("mgda", "linear", "pareto-mtl"):
+            left_out = fit(problem(), method, optimizer=heads, strategy=strategy)
+            frozen = fit(problem(Frozen), method, optimizer=heads, strategy=strategy)
+            assert torch.equal(left_out.losses["train"], frozen.losses["train"])
+
+
+def test_an_optimizer_of_other_parameters_is_refused() -> None:
+    stranger = MLP()
+    with pytest.raises(ValueError, match="'optimizer' must make an optimizer of the parameters that it is given"):
+        fit(problem(), "linear", optimizer=lambda pairs: torch.optim.SGD(stranger.parameters(), lr=0.1))
+
+
+# Modes.
+
+
+class Overriding(Normed):
+    """Keeps its normalisation in eval mode, in the way that is usual: whenever somebody calls train()."""
+
+    def train(self, mode: bool = True) -> Overriding:
+        super().train(mode)
+        self.trunk[1].eval()
+        return self
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+def test_models_that_override_train_are_asked(strategy: Any) -> None:
+    front = fit(problem(Overriding, val=classes(seed=1)), "linear", strategy=strategy)
+    assert not front.parameters["trunk.1.running_mean"].any()
+    assert not front.parameters["trunk.1.num_batches_tracked"].any()
+
+
+def test_a_model_in_eval_mode_is_refused() -> None:
+    """Functions that load pretrained networks hand them out so; dropout would be off without a word."""
+    with pytest.raises(ValueError, match=r"'model' must make a module in train mode.*call train\(\)"):
+        fit(problem(lambda: Dropped().eval()), "linear")
+
+
+def test_dropout_in_eval_mode_is_said_to_be() -> None:
+    class Wrapped(Dropped):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk.eval()  # as a pretrained network inside of a model would be
+
+    with pytest.warns(UserWarning, match="dropout of 'trunk' is off"):
+        fit(problem(Wrapped), "linear", epochs=1)

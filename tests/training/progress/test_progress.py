@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import paretomtl as pm
+from _helpers.networks import accuracy, classes, fit, problem
+from paretomtl.training import Report
+from paretomtl.training.progress import progress as _progress
+
+
+def report(**fields: Any) -> Report:
+    values: dict[str, Any] = {
+        "epoch": 3,
+        "epochs": 10,
+        "step": 90,
+        "seconds": 6.0,
+        "tasks": ["a", "b"],
+        "subproblems": [0, 1],
+        "losses": torch.tensor([[1.0, 2.0], [3.0, math.nan]]),
+        "weights": torch.ones(2, 2),
+        "val_losses": None,
+        "val_metrics": {},
+        "hypervolume": 1.25,
+        "reference": [4.0, 4.0],
+        "frozen": [1],
+    }
+    return Report(**{**values, **fields})
+
+
+def test_one_line_says_all() -> None:
+    line = _progress.describe(report())
+    assert line == (
+        "epoch 3/10, 0:06 gone, 0:14 left, hypervolume on train 1.25; losses on train 0: 1 2  1: 3 nan; frozen: 1"
+    )
+    val = _progress.describe(report(val_losses=torch.ones(2, 2)))
+    assert "hypervolume on val 1.25; losses on val 0: 1 1" in val
+    assert _progress.clock(3725) == "1:02:05"
+
+
+def test_a_line_on_many_models_says_how_far_their_losses_go() -> None:
+    losses = torch.rand(25, 2, dtype=torch.float64) + torch.tensor([0.0, 50.0])
+    losses[3], losses[4], losses[5, 0] = torch.tensor([9.0, 99.0]), torch.tensor([-1.0, 5.0]), math.nan
+    line = _progress.describe(report(losses=losses, subproblems=list(range(25)), frozen=[5]))
+    assert line.endswith("; losses on train of 25 models: a -1 to 9, b 5 to 99; frozen: 5")
+
+
+def test_numbers_are_json() -> None:
+    assert report().numbers()["split"] == "train"
+    found = report(val_losses=torch.ones(2, 2), val_metrics={"m": torch.tensor([1.0, math.nan])}).numbers()
+    assert found["split"] == "val"
+    assert found["losses"] == [[1.0, 2.0], [3.0, None]]
+    assert found["val_metrics"] == {"m": [1.0, None]}
+
+
+def test_reports_of_a_run() -> None:
+    seen: list[Report] = []
+    of = problem(val=classes(30, seed=1), metrics={"accuracy": pm.Metric(accuracy)})
+    front = fit(of, callbacks=[seen.append])
+    assert [r.epoch for r in seen] == [1, 2, 3, 4]
+    assert [r.step for r in seen] == [3, 6, 9, 12]
+    for i, each in enumerate(seen):
+        torch.testing.assert_close(each.losses.float(), front.history["losses"][i])
+        torch.testing.assert_close(each.val_losses, front.history["val"][i])
+        assert each.hypervolume is not None
+        assert each.reference == pytest.approx(front.reference)
+    assert torch.equal(seen[-1].val_metrics["accuracy"], front.metrics["val"]["accuracy"])
+
+
+def test_plain_lines_come_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fit(progress="plain")
+    assert capsys.readouterr().err == "", "short runs say nothing"
+    monkeypatch.setattr(_progress, "PLAIN_SECONDS", 0.0)
+    fit(progress="plain")
+    assert len(capsys.readouterr().err.splitlines()) == 4
+    fit(progress="auto")
+    assert len(capsys.readouterr().err.splitlines()) == 4, "not a terminal: plain lines"
+    fit(progress="quiet")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console
+
+    page = io.StringIO()
+    console = Console(file=page, force_terminal=True, width=60, color_system=None)
+    monkeypatch.setattr(_progress, "text_console", lambda **_: console)
+    fit(progress="rich")
+    text = page.getvalue()
+    assert "epoch 4/4" in text
+    assert "left" in text
+    panel = Console(file=(still := io.StringIO()), width=50)
+    many = report(subproblems=list(range(20)), losses=torch.ones(20, 2), frozen=[3])
+    panel.print(_progress.report_panel(many, 0.3, 6.0))
+    assert "and 8 more" in still.getvalue()
+    assert "3 frozen" in still.getvalue()
+    assert "hypervolume on train 1.25" in still.getvalue()
+    assert all(len(line) <= 50 for line in still.getvalue().splitlines())
+
+
+def test_tensorboard_files_can_be_read(tmp_path: Path) -> None:
+    loading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    fit(problem(val=classes(30, seed=1)), callbacks=[pm.TensorBoard(tmp_path)])
+    events = loading.EventAccumulator(str(tmp_path))
+    events.Reload()
+    names = events.Tags()["scalars"]
+    assert {"train/a/0", "weight/b/2", "val/a/1", "val/hypervolume"} <= set(names)
+    assert [event.step for event in events.Scalars("train/a/0")] == [1, 2, 3, 4]
+
+
+def test_a_callback_that_is_none_is_named() -> None:
+    with pytest.raises(TypeError, match=r"'callbacks' must be functions of a report. Got str"):
+        fit(callbacks=["tensorboard"])
+
+
+def test_signs_of_life_inside_an_epoch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Watch:
+        def __init__(self) -> None:
+            self.shares: list[float] = []
+            self.closed = 0
+
+        def __call__(self, report: Report) -> None:
+            pass
+
+        def tick(self, share: float, seconds: float) -> None:
+            self.shares.append(share)
+
+        def close(self) -> None:
+            self.closed += 1
+
+    monkeypatch.setattr("paretomtl.training._run._TICK_SECONDS", 0.0)
+    watch = Watch()
+    fit(callbacks=[watch])
+    assert watch.shares == pytest.approx([n / 12 for n in range(1, 13)])
+    assert watch.closed == 1
+    monkeypatch.setattr(_progress, "PLAIN_SECONDS", 0.0)
+    plain = _progress.PlainProgress()
+    plain.tick(0.25, 30.0)
+    assert capsys.readouterr().err == "25.0% done, 0:30 gone, 1:30 left\n"
+
+
+def test_reports_of_several_seeds_have_a_row_for_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the first seed first; each is what a run of that seed alone reports."""
+    monkeypatch.setattr("paretomtl.training._run._REPORT_SECONDS", 0.0)
+    options: dict[str, Any] = {"epochs": 2, "device": "cpu", "strategy": "sequential", "progress": "quiet"}
+    seen: list[Report] = []
+    quadratic = pm.problems.quadratic()
+    pm.fit_seeds(quadratic, "random-search", 2, seeds=[4, 7], callbacks=[seen.append], **options)
+    alone: list[list[Report]] = [[], []]
+    for seed, reports in zip((4, 7), alone, strict=True):
+        pm.fit(quadratic, "random-search", 2, seed=seed, callbacks=[reports.append], **options)
+    assert [each.epoch for each in seen] == [1, 2]
+    for both, first, second in zip(seen, *alone, strict=True):
+        assert (list(both.subproblems), list(both.seeds)) == ([0, 1, 0, 1], [4, 4, 7, 7])
+        torch.testing.assert_close(both.losses, torch.cat([first.losses, second.losses]))
+        torch.testing.assert_close(both.weights, torch.cat([first.weights, second.weights]))
+        assert not first.seeds
+        means = (first.losses + second.losses) / 2
+        assert _progress._mean_rows(both) == [(k, pytest.approx(row)) for k, row in enumerate(means.tolist())]
+    assert "losses on train (means of 2 seeds) 0: " in _progress.describe(seen[0])
+    assert seen[0].numbers()["seeds"] == [4, 4, 7, 7]
+    assert "seeds" not in alone[0][0].numbers()
+
+
+def test_tensorboard_tells_seeds_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    names: list[str] = []
+    board = pm.TensorBoard(tmp_path)
+    monkeypatch.setattr(board, "_add", lambda name, value, epoch: names.append(name))
+    board(report(subproblems=[0, 0], seeds=[4, 7]))
+    board.close()
+    assert {"train/a/0/seed-4", "weight/b/0/seed-7"} <= set(names)

@@ -1,0 +1,157 @@
+"""What a run says about its result: each line where it is due, and none where it is not."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+import paretomtl as pm
+from _helpers.networks import classes, fit, problem
+from paretomtl.training.results.findings import Result, find, in_one
+
+ROWS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=torch.float64)
+GOOD = Result(
+    [0, 1, 2],
+    ["left", "right"],
+    "val",
+    torch.tensor([[0.9, 0.3], [0.5, 0.5], [0.3, 0.9]], dtype=torch.float64),
+    torch.full((3, 2), 2.3, dtype=torch.float64),
+    ROWS,
+    "direction",
+    ["feasible", "infeasible", "critical"],
+)
+
+
+def with_losses(*rows: list[float], **more: Any) -> Result:
+    return replace(GOOD, losses=torch.tensor(rows, dtype=torch.float64), **more)
+
+
+def test_a_sound_front_gets_no_line() -> None:
+    assert find(GOOD) == []
+    assert find(replace(GOOD, untrained=None)) == []
+    assert in_one([]) == []
+
+
+OFF = {
+    "worse than untrained on val, for nothing: model 0 in left (2.9, was 2.3). Try": with_losses(
+        [2.9, 0.3], [0.5, 0.4], [0.3, 0.9]
+    ),
+    "worse than untrained on val, for nothing: model 1 in left (2.9, was 2.3), model 1 in right (2.6,": with_losses(
+        [0.9, 0.3], [2.9, 2.6], [0.3, 0.9]
+    ),
+    "losses moved by less than 5% since before training, in all tasks on val (models 0, 1, 2): the": with_losses(
+        [2.3, 2.25], [2.25, 2.3], [2.2, 2.29]
+    ),
+    "model 1 stayed at the start: losses on val": with_losses([0.9, 0.3], [2.3, 2.3001], [0.3, 0.9]),
+    "no model learnt right (at best 2.295, was 2.3): losses on val moved by less than 1%. Targets": with_losses(
+        [0.5, 2.3], [0.4, 2.295], [0.3, 2.31]
+    ),
+    "the same losses in all tasks on val: models 0, 2. Their": with_losses([0.3, 0.9], [0.5, 0.5], [0.3, 0.9]),
+    "model 1 is better than models 0, 2 in every task on val": with_losses([0.9, 0.6], [0.5, 0.5], [0.6, 0.9]),
+    "models 0, 1, 2 all lie outside of the regions of their preferences on train": replace(
+        GOOD, status=["infeasible"] * 3
+    ),
+}
+
+
+@pytest.mark.parametrize("line", OFF)
+def test_what_is_off_is_said_in_one_line(line: str) -> None:
+    (said,) = find(OFF[line])
+    assert said.startswith(line)
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        with_losses([2.9, 0.3], [0.3, 2.9], [0.31, 0.31], reading="importance", preferences=torch.eye(3)[:, [1, 0]]),
+        with_losses([2.9, 0.3], [0.5, 0.4], [2.3, 0.9], has_data=False),  # a start is a point as good as any
+        with_losses([2.9, 0.3], [0.9, 0.9], [0.3, 1.2]),  # what is given up of one task is gained in the other
+        with_losses([0.3, 0.9], [0.3, 0.9], [0.3, 0.9], reading="start"),  # nothing asks for different ones
+        with_losses([0.9, 0.6], [0.5, 0.5], [0.6, 0.9], reading="start"),
+        with_losses([0.501, 0.501], [0.5, 0.5], [0.502, 0.502]),  # better by chance
+        with_losses([0.3, 0.9], [0.3, 0.9], [0.5, 0.5], preferences=ROWS[[0, 0, 2]]),  # the same was asked for
+        with_losses([0.5, 2.2], [0.4, 2.29], [0.3, 2.3]),  # one model did learn it
+        with_losses([0.5, 2.3], [0.4, 2.3], [0.3, 2.3], reading="importance", preferences=torch.eye(3)[[0, 0, 0], :2]),
+        with_losses([torch.nan, torch.nan], [0.5, 0.5], [0.3, 0.9]),  # said elsewhere
+    ],
+)
+def test_what_a_method_or_the_user_asked_for_is_not_off(result: Result) -> None:
+    assert find(result) == []
+
+
+def test_what_was_done_already_is_not_advised() -> None:
+    off = with_losses([2.9, 0.3], [0.5, 0.4], [0.3, 0.9])
+    assert "fewer epochs or keep='best'" in find(off)[0]
+    assert find(replace(off, keep="best"))[0].endswith(
+        "Try a smaller learning rate, or preferences away from the axes."
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations([0, 1, 2]), st.permutations([0, 1]), st.sampled_from(list(OFF.values())))
+def test_lines_follow_models_and_tasks_wherever_they_stand(order: list[int], tasks: list[int], result: Result) -> None:
+    """Another order of both changes the order in a line, and nothing else."""
+
+    def shuffled(table: Tensor | None) -> Tensor | None:
+        return None if table is None else table[order][:, tasks]
+
+    moved = replace(
+        result,
+        numbers=[result.numbers[k] for k in order],
+        tasks=[result.tasks[i] for i in tasks],
+        losses=shuffled(result.losses),
+        untrained=shuffled(result.untrained),
+        preferences=shuffled(result.preferences),
+        status=[result.status[k] for k in order],
+    )
+    assert [sorted(line) for line in find(moved)] == [sorted(line) for line in find(result)]
+
+
+def test_a_run_says_it_once_and_its_front_keeps_it(tmp_path: Path) -> None:
+    """With a learning rate of nothing; also where the run was interrupted in between."""
+    still = lambda parameters: torch.optim.SGD(parameters, lr=1e-9)  # noqa: E731
+    of, options = problem(val=classes(40, seed=1)), {"optimizer": still, "epochs": 17, "strategy": "sequential"}
+
+    def stop(report: pm.training.Report) -> None:
+        if report.epoch == 4:
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fit(of, out=tmp_path, callbacks=[stop], **options)
+    with pytest.warns(UserWarning, match="losses moved by less than 5%") as said:
+        front = fit(of, out=tmp_path, resume=True, **options)
+    assert len(said) == 1
+    assert front.remarks == (str(said[0].message),)
+    loaded = pm.Front.load(tmp_path)
+    assert loaded.remarks == front.remarks
+    assert repr(loaded).endswith(f"\n  remark: {front.remarks[0]}")
+
+
+def test_several_lines_are_one_warning() -> None:
+    assert in_one(["a.", "b."]) == ["something is off in this front:\n- a.\n- b."]
+
+
+def test_a_stopped_or_short_run_is_left_alone() -> None:
+    still = lambda parameters: torch.optim.SGD(parameters, lr=1e-9)  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fit(optimizer=still, epochs=16, strategy="sequential").remarks == ()  # 48 steps
+
+
+def test_warnings_that_are_errors_do_not_cost_the_front() -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "worse than untrained|losses moved|model|the same losses")
+        with pytest.raises(UserWarning) as caught:
+            fit(problem(), "linear", epochs=25, optimizer=lambda p: torch.optim.SGD(p, lr=1e-9))
+    front = caught.value.front  # type: ignore[attr-defined]
+    assert front.complete
+    assert front.remarks

@@ -27,10 +27,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
 from paretomtl.compare import Row, environment, save_rows
-from paretomtl.engine.data.batches import Cut, Shares
+from paretomtl.engine.data.batches import BatchPartition, MicroBatches
 from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.processes import Ranks
+from paretomtl.engine.processes import ProcessGroup
 from paretomtl.engine.step import Group, train_step
 from timing import take_turns
 
@@ -59,7 +59,7 @@ def data(tasks: int) -> tuple[Tensor, Tensor]:
     return x, (x @ torch.randn(8, tasks, generator=g)).tanh()
 
 
-def group_of(tasks: int, method: Any, representation: str | None, ranks: Ranks) -> Group:
+def group_of(tasks: int, method: Any, representation: str | None, ranks: ProcessGroup) -> Group:
     problem = pm.Problem(
         lambda: Network(tasks),
         losses,
@@ -68,7 +68,7 @@ def group_of(tasks: int, method: Any, representation: str | None, ranks: Ranks) 
         representation=representation,
     )
     modules = make_modules(problem, [0], torch.device("cpu"), torch.float32)
-    plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=1e-3), shares=Shares(ranks))
+    plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=1e-3), shares=BatchPartition(ranks))
     return plan.sequential(modules, method.init(method.spread(1, tasks)))[0]
 
 
@@ -101,17 +101,17 @@ def by_ddp(tasks: int, part: tuple[Tensor, Tensor]) -> Any:
 
 
 def measure(tasks: int, name: str, counted: Counted) -> Row:
-    ranks = Ranks(dist.group.WORLD)
+    ranks = ProcessGroup(dist.group.WORLD)
     whole = data(tasks)
     part = tuple(tensor.tensor_split(ranks.size)[ranks.rank] for tensor in whole)
     size = sum(p.numel() * p.element_size() for p in Network(tasks).parameters())
     method = pm.Linear() if name in ("linear", "ddp") else pm.MGDA()
     representation = "trunk" if name == "representation" else None
-    alone, shared = (group_of(tasks, method, representation, r) for r in (Ranks(), ranks))
+    alone, shared = (group_of(tasks, method, representation, r) for r in (ProcessGroup(), ranks))
     ddp = by_ddp(tasks, part) if name == "ddp" else None
 
     def by_one(threads: int) -> None:
-        if ranks.leads:
+        if ranks.is_main:
             torch.set_num_threads(threads)
             train_step(alone, whole, number=100, total=1000)
         dist.barrier()
@@ -121,7 +121,7 @@ def measure(tasks: int, name: str, counted: Counted) -> Row:
         if ddp is not None:
             ddp()
         else:
-            train_step(shared, Cut((part,), (len(part[0]),)), number=100, total=1000)
+            train_step(shared, MicroBatches((part,), (len(part[0]),)), number=100, total=1000)
 
     before = counted.bytes
     by_all()

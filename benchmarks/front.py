@@ -39,11 +39,11 @@ import paretomtl as pm
 from models import Case, cases
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.data.batches import Resident, make_batches
-from paretomtl.engine.history import Trace
+from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.runners.runners import Graphed, Launched, Runner
-from paretomtl.training.settings import own_modes
+from paretomtl.engine.runners.runners import EagerRunner, GraphRunner, Runner
+from paretomtl.training.settings import library_modes
 from timing import take_turns
 
 STEPS = 10  # of a graphed runner in a round
@@ -60,11 +60,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    with own_modes("float32"):
+    with library_modes("float32"):
         rates = ceilings(device)
         rows = []
         for case, models, tasks, precision in grid(device, quick=arguments.quick):
-            with own_modes(precision):
+            with library_modes(precision):
                 found = measure(case, models, tasks, precision, device, rates, rounds=5 if arguments.quick else 15)
             common = {"device": device.type, "threads": torch.get_num_threads(), **rates, **environment()}
             rows += [{**row, **common} for row in found]
@@ -166,8 +166,8 @@ def runner(
     assert isinstance(train, Resident)
     autocast = torch.bfloat16 if precision == "bfloat16" else None
     groups = getattr(Plan(problem, method, sgd, autocast=autocast), strategy)(modules, state)
-    kind: type[Runner] = Graphed if strategy == "graphed" else Launched
-    made = kind(groups, train, Trace(models, tasks, device), 10**6, 1)
+    kind: type[Runner] = GraphRunner if strategy == "graphed" else EagerRunner
+    made = kind(groups, train, EpochHistory(models, tasks, device), 10**6, 1)
     number = 0
 
     def steps() -> None:

@@ -28,7 +28,7 @@ from paretomtl.compare import Row, environment, save_rows
 from paretomtl.problems import MLP, MixtureOfExperts, ResNet18
 from paretomtl.problems._losses import binary_cross_entropies
 from paretomtl.problems._utkface.problem import face_losses
-from paretomtl.training.settings import own_modes
+from paretomtl.training.settings import library_modes
 from timing import take_turns
 
 MODELS, SAMPLES, STEPS, ROUNDS = 25, 2048, 4, 5
@@ -85,7 +85,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("this benchmark needs a GPU")
     rows = []
-    with own_modes("float32"):
+    with library_modes("float32"):
         for name, problem in problems().items():
             rows += [{**row, **environment()} for row in measure(name, problem, torch.device("cuda"))]
             save_rows(out / "stack-cuda.json", "stack", "python benchmarks/stack.py", rows)

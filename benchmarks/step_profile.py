@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 from front import runner
 from models import cases
 from paretomtl.compare import Row, environment, save_rows
-from paretomtl.training.settings import own_modes
+from paretomtl.training.settings import library_modes
 
 STEPS, ROUNDS = 50, 9
 GROUPS = {
@@ -46,7 +46,7 @@ def main() -> None:
     out = parser.parse_args().out
     if not torch.cuda.is_available():
         sys.exit("this benchmark needs a GPU")
-    with own_modes("float32"):
+    with library_modes("float32"):
         rows = [measure(models, kernels=kernels) for kernels in (True, False) for models in (1, 5, 25)]
     common = environment()
     save_rows(

@@ -32,7 +32,7 @@ nitpick_ignore_regex = [
         r"(torch\.|numpy\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC|Protocol).*",
     ),
     (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback|Work)$"),
-    (r"py:.*", r".*(Processes|ProcessGroup)$"),
+    (r"py:.*", r".*(Distributed|ProcessGroup)$"),
 ]
 
 (HERE / "_generated").mkdir(exist_ok=True)

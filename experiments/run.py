@@ -44,7 +44,7 @@ def main() -> None:
             data=arguments.data,
             beside=arguments.beside,
             command=f"python experiments/run.py {name}",
-            tell=lambda text: print(f"{time.monotonic() - began:6.0f} s  {text}", flush=True),
+            log=lambda text: print(f"{time.monotonic() - began:6.0f} s  {text}", flush=True),
         )
         print(f"{name}: {len(found.rows)} rows; missing {len(found.missing)} cells: {', '.join(found.missing)}")
 

@@ -31,8 +31,8 @@ import paretomtl as pm
 from _helpers.networks import sgd
 from _helpers.workers import slow
 from paretomtl.compare import Row, environment, save_rows
+from paretomtl.runs import read_log
 from paretomtl.runs.folder import RunFolder
-from paretomtl.training import read_log
 from training.shards.test_run import assert_same
 
 MODELS, SIZE, STEPS = 8, 2, 3  # of the run, of a shard, of an epoch

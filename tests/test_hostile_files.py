@@ -23,7 +23,7 @@ from _helpers.fuzzing.packing import bomb, greedy_xz
 from _helpers.pictures import picture, write_picture, write_road
 from paretomtl._support.files import read_json, sweep, write_record, write_tensors
 from paretomtl.cli._common import _parsed
-from paretomtl.cli._run_options import Asked
+from paretomtl.cli._run_options import RunOptions
 from paretomtl.compare import load_rows
 from paretomtl.front.indicators import quick_hypervolume
 from paretomtl.problems import Faces, load_utkface
@@ -35,9 +35,9 @@ from paretomtl.problems._localization.apolloscape import read_apolloscape
 from paretomtl.problems._localization.rotations import check_rotation
 from paretomtl.problems._multi_mnist.idx import read_idx
 from paretomtl.report.page._server import Watched
+from paretomtl.runs import read_log
 from paretomtl.runs.folder import FORMAT, RunFolder, read_checkpoint
 from paretomtl.runs.log_tail import LogTail
-from paretomtl.training import read_log
 
 DEEP = "[" * 100_000
 
@@ -246,10 +246,10 @@ def test_options_of_another_kind_are_named(tmp_path: Path, field: str, value: An
     options |= dict.fromkeys(("problem", "method", "strategy", "precision", "keep"), "x")
     options |= {"with_": [], "set_": [], "seed": 0, "weigh_every": 1, "compile": False, "clip_norm": 1}
     (tmp_path / "asked.json").write_text(json.dumps(options))
-    assert Asked.of(tmp_path).clip_norm == 1
+    assert RunOptions.of(tmp_path).clip_norm == 1
     (tmp_path / "asked.json").write_text(json.dumps({**options, field: value}))
     with pytest.raises(ValueError, match=rf"asked.json' must hold the options of a run. Got .* for '{field}'"):
-        Asked.of(tmp_path)
+        RunOptions.of(tmp_path)
 
 
 def test_rows_must_be_objects(tmp_path: Path) -> None:

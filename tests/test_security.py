@@ -32,8 +32,8 @@ from paretomtl.problems._data import download as _download
 from paretomtl.problems._data import published as _published
 from paretomtl.problems._data.array_file import read_arrays, write_arrays
 from paretomtl.problems._multi_mnist.idx import read_idx
+from paretomtl.runs import inspect_run
 from paretomtl.runs.manifest import read_manifest
-from paretomtl.training import examine
 
 SOURCE = Path(pm.__file__).parent
 EVIL = ["../../x", "/etc/x", "..", ".", "", "a/b", "a\\b", "a\0b", "CON", "nul.txt", "x" * 5000, "~", "\ud800", "läuft"]
@@ -80,7 +80,7 @@ def test_a_pickle_in_the_place_of_a_file_is_never_opened(name: str, tmp_path: Pa
         path.write_bytes(data)
         with pytest.raises(ValueError, match="damaged"):
             (read_tensors if path.suffix == ".safetensors" else read_json)(path)
-        examine(tmp_path / "run")
+        inspect_run(tmp_path / "run")
     assert not (tmp_path / "made").exists()
 
 

@@ -30,7 +30,7 @@ import torch
 import paretomtl as pm
 from _helpers.faults import ERRORS, Disk, Fault, Watch
 from _helpers.networks import Dropped, classes, problem
-from paretomtl.training import examine
+from paretomtl.runs import inspect_run
 
 CUTS = ("nothing", "names", "some")
 FINE, REFUSED, WRONG = 0, 10, 11  # how a child process ends: with its front, with an error that is documented
@@ -152,7 +152,7 @@ class Bench:
 
 def sound(there: Path) -> bool:
     """Whether a folder says that it is, when the run has ended."""
-    return all(finding.state in ("sound", "note") for finding in examine(there))
+    return all(finding.state in ("sound", "note") for finding in inspect_run(there))
 
 
 def in_child(work: Callable[[], int]) -> int:
@@ -173,7 +173,7 @@ def judge(bench: Bench, case: Case, seed: int) -> str:
     killed = case.fault is None or case.fault.kind in ("kill", "tear")
     if code not in ((-signal.SIGKILL,) if killed else (FINE, REFUSED)):
         return f"the run ended with {code}"
-    if (there / "config.json").exists() and any(finding.state == "lost" for finding in examine(there)):
+    if (there / "config.json").exists() and any(finding.state == "lost" for finding in inspect_run(there)):
         return "called lost"
     ended = in_child(lambda: bench.end(there))
     return "" if ended == FINE else f"the resumed run ended with {ended}"

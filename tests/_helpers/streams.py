@@ -135,9 +135,9 @@ def values(groups: list[Group]) -> dict[str, Tensor]:
 
 def places(group: Group) -> list[int]:
     """Where everything lies that a captured step reads and writes."""
-    assert group.older is not None
+    assert group.before_previous is not None
     assert group.weights is not None
     optimizer = [t for state in group.optimizer.state.values() for t in state.values() if isinstance(t, Tensor)]
-    kept = [group.models.tensors(), group.previous, group.older, group.state]
-    tensors = [group.alive, group.weights, *optimizer, *(t for part in kept for t in part.values())]
+    kept = [group.models.tensors(), group.previous, group.before_previous, group.state]
+    tensors = [group.active, group.weights, *optimizer, *(t for part in kept for t in part.values())]
     return [tensor.data_ptr() for tensor in tensors]

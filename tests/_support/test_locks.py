@@ -14,9 +14,9 @@ import pytest
 
 import paretomtl as pm
 from _helpers.networks import fit, problem
-from paretomtl._support.locks import Holder, Lock, is_held, locked, read_holder
+from paretomtl._support.locks import Lock, Owner, is_held, locked, read_owner
 from paretomtl.compare.row_store import load_rows, update_rows
-from paretomtl.training import examine, mend, read_log
+from paretomtl.runs import inspect_run, read_log, repair_run
 
 HOLD = """
 import os, sys, time
@@ -40,7 +40,7 @@ def held_elsewhere(path: Path, how: str = "alone") -> tuple[subprocess.Popen[str
 def test_one_at_a_time_among_threads(tmp_path: Path) -> None:
     one, other = Lock(tmp_path / "lock"), Lock(tmp_path / "lock")
     assert one.take() is None
-    found: list[Holder | None] = []
+    found: list[Owner | None] = []
     thread = threading.Thread(target=lambda: found.append(other.take()))
     thread.start()
     thread.join()
@@ -69,7 +69,7 @@ def test_a_lock_dies_with_its_process(how: str, tmp_path: Path) -> None:
         process.wait()
         assert path.exists()
         assert not is_held(path)
-        assert read_holder(path).pid == process.pid
+        assert read_owner(path).pid == process.pid
         lock = Lock(path)
         assert lock.take() is None
         lock.release()
@@ -84,7 +84,7 @@ def test_a_lock_dies_with_its_process(how: str, tmp_path: Path) -> None:
 
 def test_a_file_of_nonsense_is_no_lock(tmp_path: Path) -> None:
     (tmp_path / "lock").write_bytes(b"\xff{")
-    assert read_holder(tmp_path / "lock") == Holder()
+    assert read_owner(tmp_path / "lock") == Owner()
     lock = Lock(tmp_path / "lock")
     assert lock.take() is None
     lock.release()
@@ -138,8 +138,8 @@ def test_two_runs_cannot_share_a_folder(tmp_path: Path) -> None:
                 fit(problem(), out=tmp_path, resume=resume)
             said.append(str(error.value))
         with pytest.raises(BlockingIOError, match="'RUN' must be a folder that no process writes"):
-            mend(tmp_path)
-        assert examine(tmp_path)[0].text.startswith(f"held by process {os.getpid()} on")
+            repair_run(tmp_path)
+        assert inspect_run(tmp_path)[0].text.startswith(f"held by process {os.getpid()} on")
         assert read_log(tmp_path)
         with pytest.raises(FileNotFoundError, match="an unfinished run"):
             pm.Front.load(tmp_path)

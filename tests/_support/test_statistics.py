@@ -6,32 +6,34 @@ import math
 
 import pytest
 
-from paretomtl._support.statistics import difference, reach, reach_of
+from paretomtl._support.statistics import difference, half_width, half_width_of
 
 
 @pytest.mark.parametrize(("seeds", "quantile"), [(2, 12.706), (3, 4.303), (5, 2.776), (10, 2.262)])
 def test_one_set_has_the_interval_of_student(seeds: int, quantile: float) -> None:
     values = [float(i) for i in range(seeds)]
     variance = seeds * (seeds + 1) / 12
-    assert reach(values) == pytest.approx(quantile * math.sqrt(variance / seeds), rel=1e-3)
+    assert half_width(values) == pytest.approx(quantile * math.sqrt(variance / seeds), rel=1e-3)
 
 
 def test_two_sets_of_equal_spread_have_the_degrees_of_freedom_of_both() -> None:
-    assert reach_of([1.0, 1.0], [3, 3]) == pytest.approx(2.776 * math.sqrt(2 / 3))
-    assert reach_of([1.0, 0.0], [3, 3]) == pytest.approx(4.303 * math.sqrt(1 / 3)), "one that never varies adds none"
+    assert half_width_of([1.0, 1.0], [3, 3]) == pytest.approx(2.776 * math.sqrt(2 / 3))
+    assert half_width_of([1.0, 0.0], [3, 3]) == pytest.approx(4.303 * math.sqrt(1 / 3)), (
+        "one that never varies adds none"
+    )
 
 
 def test_a_difference_is_clear_beyond_the_reach() -> None:
     ours, theirs = [1.0, 1.1, 1.2], [2.0, 2.1, 2.2]
     assert difference(ours, theirs) == (pytest.approx(-1.0), True)
-    assert reach(ours, theirs) < 1.0
+    assert half_width(ours, theirs) < 1.0
     assert difference([1.0, 2.0], [1.6, 2.6])[1] is False
     assert difference([1.0, 1.0], [1.0, 1.0]) == (0.0, False)
     assert difference([1.0, 1.0], [2.0, 2.0]) == (-1.0, True)
 
 
 def test_one_seed_reaches_everywhere() -> None:
-    assert reach([1.0]) == reach([1.0, 2.0], [1.0]) == reach_of([0.0, 0.0], [1, 5]) == math.inf
+    assert half_width([1.0]) == half_width([1.0, 2.0], [1.0]) == half_width_of([0.0, 0.0], [1, 5]) == math.inf
     assert difference([1.0], [9.0, 9.0])[1] is False
 
 

@@ -14,7 +14,7 @@ import paretomtl as pm
 from paretomtl._support.files import read_record, write_record
 from paretomtl.cli._app import app
 from paretomtl.compare import compare
-from paretomtl.methods import METHODS, in_words, resolve_method
+from paretomtl.methods import METHODS, describe, resolve_method
 from paretomtl.methods.definition import describe_definition
 from paretomtl.methods.registry import option_names, set_options
 from paretomtl.problems import NamedProblem
@@ -172,7 +172,7 @@ def test_own_methods_train_by_name(here: Path) -> None:
     assert json.loads(call(*run, "--method", "own:Mine"))["folder"] == "runs/quadratic-Mine-0"
     assert json.loads(call(*run, "--method", "./own.py:Called"))["folder"] == "runs/quadratic-called-0"
     call(*run, "--method", "own.py:tuned", "--set", "epsilon=0.4", "--out", "a")
-    assert json.loads(Path("a/config.json").read_text())["method"] == in_words(pm.ParetoMTL(epsilon=0.4))
+    assert json.loads(Path("a/config.json").read_text())["method"] == describe(pm.ParetoMTL(epsilon=0.4))
     call(*run, "--method", "own.py:make", "--set", "factor=3.0", "--out", "b")
     assert "factor=3.0" in json.loads(Path("b/config.json").read_text())["method"]
     call(*run, "--method", "own:Bare", "--out", "c")

@@ -128,7 +128,7 @@ def test_an_error_in_the_users_code_keeps_the_command_that_goes_on(
 def test_the_command_of_several_processes_names_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paretomtl.cli._again._asked", ["run", "a b", "--resume"])
     assert resuming() == "paretomtl run 'a b' --resume"
-    monkeypatch.setattr("paretomtl.cli._again.started_beside_others", lambda: True)
+    monkeypatch.setattr("paretomtl.cli._again.is_torchrun", lambda: True)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     for world, options in (("2", "--nproc-per-node 2"), ("4", "...")):
         monkeypatch.setenv("WORLD_SIZE", world)

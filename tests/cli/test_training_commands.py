@@ -18,7 +18,7 @@ from paretomtl.cli._app import app
 from paretomtl.cli._common import find_method, find_problem
 from paretomtl.cli._ray import with_place
 from paretomtl.compare import load_rows
-from paretomtl.methods import METHODS, in_words
+from paretomtl.methods import METHODS, describe
 
 PROBLEM = """
 import torch
@@ -154,7 +154,7 @@ def test_every_option_reaches_the_library(here: Path) -> None:
         "--out", "x", "--tensorboard", "tb",
     )  # fmt: skip
     config = json.loads((here / "x" / "config.json").read_text())
-    assert config["method"] == in_words(pm.ParetoMTL(epsilon=0.3, rescale=True))
+    assert config["method"] == describe(pm.ParetoMTL(epsilon=0.3, rescale=True))
     assert config["optimizer"].startswith("SGD")
     assert "'weight_decay': 0.1" in config["optimizer"]
     assert "learning rates [0.02]" in config["optimizer"]

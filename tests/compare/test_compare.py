@@ -286,7 +286,7 @@ def test_a_scale_is_that_of_all_methods_and_of_their_rows(tmp_path: Path) -> Non
     options: dict[str, Any] = {"preferences": 2, "folder": tmp_path, "epochs": 2, "device": "cpu", "progress": "quiet"}
     names, told = ["pareto-mtl", "linear"], list[str]()
     rows, fronts = compare(
-        problem, names, 1, scale="auto", method_settings={"epsilon": 0.2}, tell=told.append, **options
+        problem, names, 1, scale="auto", method_settings={"epsilon": 0.2}, log=told.append, **options
     )
     assert all(front.scale is not None and front.scale[0, 0] < 0.1 for front in fronts.values())
     assert [row["method_settings"] for row in rows] == [["epsilon=0.2", "scale='auto'"]] * 2

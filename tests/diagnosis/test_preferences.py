@@ -96,7 +96,7 @@ def test_no_conflict_no_preferences() -> None:
     x = torch.randn(64, 4, generator=torch.Generator().manual_seed(0))
     problem = pm.Problem(lambda: nn.Linear(4, 1), same, ["a", "b"], train=(x, x.sum(-1, keepdim=True)))
     said: list[str] = []
-    found = pm.diagnose(problem, epochs=100, tell=said.append, **FAST)
+    found = pm.diagnose(problem, epochs=100, log=said.append, **FAST)
     assert found.verdict.word == "one-model"
     assert found.verdict.preferences is None
     assert found.verdict.directions == ()

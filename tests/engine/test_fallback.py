@@ -19,7 +19,7 @@ from paretomtl.engine.fallback import Fallback, take_apart
 from paretomtl.engine.models.models import Stack
 from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import Group, train_step
-from paretomtl.training import read_log
+from paretomtl.runs import read_log
 
 PHASE = {"asks": False, "evaluates": False, "breaks": False}
 
@@ -203,10 +203,10 @@ def test_models_are_taken_apart_exactly(most: int | None, scope: dict[str, Any])
     for each in (groups, twins):
         for number in range(3):
             step(each, number)
-        each[0].take_out(torch.tensor([k != 1 for k in range(each[0].models.count)]), last_step=False)
+        each[0].freeze(torch.tensor([k != 1 for k in range(each[0].models.count)]), last_step=False)
     singles = take_apart(plan, twins)
     for number in range(3, 6):
-        for get in (lambda g: g.models.tensors(), lambda g: g.state, lambda g: {"alive": g.alive, "w": g.weights}):
+        for get in (lambda g: g.models.tensors(), lambda g: g.state, lambda g: {"alive": g.active, "w": g.weights}):
             for name in get(groups[0]):
                 both = [torch.cat([get(g)[name].double() for g in each]) for each in (groups, singles)]
                 torch.testing.assert_close(*both, rtol=0, atol=0.0 if number == 3 else 1e-9, msg=name)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.random_state import host_randomness, isolated_randomness
+from paretomtl._support.random_state import host_random_state, isolated_randomness
 from paretomtl.engine.global_state import global_numbers, numbers_outside
 
 RATE = 0.5
@@ -64,7 +64,7 @@ def test_every_place_of_a_number_shows_its_change() -> None:
 def test_draws_of_the_host_show() -> None:
     with isolated_randomness():
         for draw in (lambda: torch.rand(1), lambda: np.random.rand(), random.random):  # noqa: NPY002
-            before = host_randomness()
-            assert host_randomness() == before
+            before = host_random_state()
+            assert host_random_state() == before
             draw()
-            assert host_randomness() != before
+            assert host_random_state() != before

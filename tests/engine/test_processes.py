@@ -23,8 +23,8 @@ from _helpers.networks import MLP, fit, problem
 from _helpers.places import HELPERS, TESTS
 from _helpers.two_processes import CHECKS
 from paretomtl.cli._app import app
-from paretomtl.engine.data.batches import Shares
-from paretomtl.engine.processes import Ranks, _decoded, _encoded
+from paretomtl.engine.data.batches import BatchPartition
+from paretomtl.engine.processes import ProcessGroup, _decoded, _encoded
 
 CLOSE = 1e-12
 EXPECTED: dict[str, Any] = {
@@ -101,7 +101,7 @@ def test_other_commands_are_for_one_process() -> None:
     assert "'list' must be started without torchrun" in done.stderr
 
 
-class _Rank(Ranks):
+class _Rank(ProcessGroup):
     def __init__(self, rank: int, size: int) -> None:
         super().__init__()
         self.rank, self.size = rank, size
@@ -114,7 +114,7 @@ def test_shares_are_the_whole_batch(count: int, size: int, accumulate: int, batc
     numbers = torch.randperm(count, generator=torch.Generator().manual_seed(0))
     seen, least = [], max(1, min(2, batch_size // size))
     for rank in range(size):
-        parts, counts = Shares(_Rank(rank, size), accumulate).of(numbers, batch_size)
+        parts, counts = BatchPartition(_Rank(rank, size), accumulate).of(numbers, batch_size)
         assert 1 <= len(parts) <= accumulate
         assert all(len(part) >= min(least, count) for part in parts)
         if counts:

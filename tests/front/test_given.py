@@ -19,9 +19,9 @@ from _helpers.pages import page_front
 from _helpers.places import DOCS
 from paretomtl.cli._app import app
 from paretomtl.front.questions import begin
-from paretomtl.front.selection import table_of
+from paretomtl.front.selection import build_table
 from paretomtl.report.page import page_text, payload_of, view_of
-from paretomtl.training import examine
+from paretomtl.runs import inspect_run
 
 ROWS = [[0.1, 0.9], [0.3, 0.4], [0.8, 0.2], [0.9, 0.9]]  # the last one is dominated
 NAMES = ["alpha=0", "alpha=0.1", "alpha=1", "diverged"]
@@ -65,7 +65,7 @@ def test_the_losses_are_all_that_choices_and_indicators_need(tasks: int) -> None
         assert again.spread(split) == front.spread(split)
         points = front.losses["test"]
         assert again.igd_plus(points, split) == front.igd_plus(points, split)
-    assert begin(table_of(again, "val")).rows == begin(table_of(front, "val")).rows
+    assert begin(build_table(again, "val")).rows == begin(build_table(front, "val")).rows
 
 
 def test_preferences_that_are_given_have_angles_and_regions() -> None:
@@ -107,7 +107,7 @@ def test_a_front_of_one_split_without_preferences_works_everywhere(tmp_path: Pat
     assert str(again) == str(front)
     assert torch.equal(again.losses[split], front.losses[split])
     assert (again.names, again.seed, again.reading) == (tuple(names), None, "none")
-    assert [finding.state for finding in examine(run)] == ["sound"]
+    assert [finding.state for finding in inspect_run(run)] == ["sound"]
     assert "5 solutions, without weights" in call("doctor", run, "--fix")
     shown = call("show", run, "--plot", tmp_path / "shown.svg")
     assert f"losses on {split}" in shown

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import paretomtl as pm
 from _helpers.fronts import front_of
 from paretomtl.front.questions import begin, difference
-from paretomtl.front.selection import Table, table_of
+from paretomtl.front.selection import Table, build_table
 
 CONCAVE = [[0.0, 1.0], [0.6, 0.7], [1.0, 0.0]]
 
@@ -32,7 +32,7 @@ def asked(table: Table, utility: Callable[[int], float]) -> tuple[int, int]:
 def quadratic(count: int) -> Table:
     truth = pm.problems.quadratic().truth
     assert truth is not None
-    return table_of(front_of(truth.front(count).tolist()), None)
+    return build_table(front_of(truth.front(count).tolist()), None)
 
 
 @pytest.mark.parametrize(("count", "most"), [(2, 1), (3, 2), (5, 3), (8, 3), (25, 6), (33, 6), (125, 9)])
@@ -52,7 +52,7 @@ def fronts(tasks: int) -> st.SearchStrategy[list[list[float]]]:
 
 @given(fronts(2), st.floats(0.0, 1.0))
 def test_whoever_weighs_two_losses_ends_at_the_best_of_any_front(rows: list[list[float]], share: float) -> None:
-    table = table_of(front_of(rows), None)
+    table = build_table(front_of(rows), None)
     sums = table.losses @ torch.tensor([share, 1 - share], dtype=torch.float64)
     row, _ = asked(table, lambda row: -float(sums[row]))
     assert float(sums[row]) == pytest.approx(float(sums.min()), rel=1e-9, abs=1e-12)
@@ -61,7 +61,7 @@ def test_whoever_weighs_two_losses_ends_at_the_best_of_any_front(rows: list[list
 @given(st.integers(2, 5).flatmap(fronts), st.data())
 def test_any_solution_can_be_chosen(rows: list[list[float]], data: st.DataObject) -> None:
     """By whoever goes by the largest of the losses, each divided by that of the solution."""
-    table = table_of(front_of(rows), None)
+    table = build_table(front_of(rows), None)
     wanted = data.draw(st.sampled_from(begin(table).rows))
     points = table.losses[table.candidates()]
     low, high = points.min(0).values, points.max(0).values
@@ -75,7 +75,7 @@ def test_few_questions_about_many_solutions(tasks: int, most: int, hits: int) ->
     """25 solutions of a convex front of several tasks, and 40 users who weigh the losses."""
     g = torch.Generator().manual_seed(0)
     points = torch.nn.functional.normalize(torch.rand(25, tasks, generator=g, dtype=torch.float64), dim=-1)
-    table = table_of(front_of((1 - points).tolist()), None)
+    table = build_table(front_of((1 - points).tolist()), None)
     assert len(begin(table).rows) == 25
     found = 0
     for _ in range(40):
@@ -91,7 +91,7 @@ def test_few_questions_about_many_solutions(tasks: int, most: int, hits: int) ->
 def test_what_is_chosen_was_preferred_whenever_it_was_shown(order: list[int]) -> None:
     truth = pm.problems.synthetic().truth
     assert truth is not None
-    table = table_of(front_of(truth.front(9).tolist()), None)
+    table = build_table(front_of(truth.front(9).tolist()), None)
     beaten: set[int] = set()
     search = begin(table)
     while search.pair is not None:
@@ -104,18 +104,18 @@ def test_what_is_chosen_was_preferred_whenever_it_was_shown(order: list[int]) ->
 
 def test_what_is_asked_for() -> None:
     """Neither what another one dominates, nor what is not finite, nor copies."""
-    table = table_of(front_of([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [torch.nan, 0.1], [1.0, 0.0]]), None)
+    table = build_table(front_of([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [torch.nan, 0.1], [1.0, 0.0]]), None)
     search = begin(table)
     assert search.rows == (0, 1)
     assert search.pair == (0, 1)
     assert search.after(first=False).rows == (1,)
-    assert begin(table_of(front_of([[torch.nan, 1.0]]), None)).pair is None
-    assert begin(table_of(front_of([[1.0, 1.0]]), None)).most == 0
+    assert begin(build_table(front_of([[torch.nan, 1.0]]), None)).pair is None
+    assert begin(build_table(front_of([[1.0, 1.0]]), None)).most == 0
 
 
 def test_a_difference_in_words() -> None:
     metrics = {"train": {"a accuracy": torch.tensor([0.9, 0.8, 0.7]), "x": torch.full((3,), torch.nan)}}
-    table = table_of(front_of(CONCAVE, metrics=metrics, better={"a accuracy": "higher"}), None)
+    table = build_table(front_of(CONCAVE, metrics=metrics, better={"a accuracy": "higher"}), None)
     said = difference(table, 1, 2)
     assert said == "gains 0.7 in b (-100 %); gives up 0.4 in a (+67 %), 0.1 in a accuracy (-13 %)"
     assert difference(table, 0, 1) == "gains 0.3 in b (-30 %); gives up 0.6 in a, 0.1 in a accuracy (-11 %)"
@@ -125,7 +125,7 @@ def test_a_difference_in_words() -> None:
 def test_many_solutions_take_little_memory_and_too_many_are_refused() -> None:
     def front(count: int) -> Table:
         first = torch.linspace(0.0, 1.0, count, dtype=torch.float64)
-        return table_of(front_of(torch.stack([first, (1 - first).square()], -1).tolist()), None)
+        return build_table(front_of(torch.stack([first, (1 - first).square()], -1).tolist()), None)
 
     assert begin(front(200)).scores.numel() <= 2 * 16_200 * 200
     with pytest.raises(ValueError, match=r"questions must be about at most 1,000 solutions .* Got 1,001 on 'train'"):

@@ -14,11 +14,11 @@ import paretomtl as pm
 from paretomtl._support import cuda as _cuda
 from paretomtl.engine import plan as _strategies
 from paretomtl.engine.data.batches import Resident, make_batches
-from paretomtl.engine.history import Trace
+from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.kernels import stacked_layers as _layers
 from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.runners.runners import Graphed
+from paretomtl.engine.runners.runners import GraphRunner
 from paretomtl.problems import LeNet, cross_entropies
 from paretomtl.training import _execution
 
@@ -150,11 +150,11 @@ def test_replays_on_streams_do_not_wait(name: str) -> None:
     method = pm.methods.resolve_method(name)
     modules = make_modules(problem, range(3), torch.device("cuda"), torch.float32)
     state = {name: tensor.cuda() for name, tensor in method.init(method.spread(3, 2)).items()}
-    groups = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05)).apart(modules, state, channels_last=True)
+    groups = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05)).on_streams(modules, state, channels_last=True)
     train = make_batches("train", problem.train, batch_size=32, device=torch.device("cuda"), dtype=torch.float32)
     assert isinstance(train, Resident)
-    trace = Trace(3, 2, torch.device("cuda"))
-    runner = Graphed(groups, train, trace, 100, workers=3)
+    trace = EpochHistory(3, 2, torch.device("cuda"))
+    runner = GraphRunner(groups, train, trace, 100, workers=3)
     number = 0
     for epoch in range(4):
         for item in runner.epoch(0, epoch, 0, number):

@@ -15,12 +15,12 @@ from paretomtl._support import cuda as _cuda
 from paretomtl.engine.autotune import trials as _trials
 from paretomtl.engine.data.batches import Resident, make_batches
 from paretomtl.engine.gradients import task_gradients
-from paretomtl.engine.history import Trace
+from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.models.models import Stack, make_modules
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.runners.runners import Graphed
+from paretomtl.engine.runners.runners import GraphRunner
 from paretomtl.engine.step import Group
-from paretomtl.training.settings import own_modes
+from paretomtl.training.settings import library_modes
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -131,8 +131,8 @@ def test_replays_do_not_wait_and_are_as_many_as_steps() -> None:
     modules = make_modules(problem, range(3), torch.device("cuda"), torch.float32)
     state = {name: tensor.cuda() for name, tensor in method.init(method.spread(3, 2)).items()}
     plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9))
-    trace = Trace(3, 2, torch.device("cuda"))
-    runner = Graphed(plan.graphed(modules, state), batches_of(problem), trace, 100)
+    trace = EpochHistory(3, 2, torch.device("cuda"))
+    runner = GraphRunner(plan.graphed(modules, state), batches_of(problem), trace, 100)
     number = 0
     for epoch in range(4):
         for item in runner.epoch(0, epoch, 0, number):
@@ -176,7 +176,7 @@ def test_one_capture_serves_all_learning_rates() -> None:
     modules = make_modules(problem, range(3), torch.device("cuda"), torch.float32)
     state = {name: tensor.cuda() for name, tensor in method.init(method.spread(3, 2)).items()}
     groups = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05)).graphed(modules, state)
-    runner = Graphed(groups, batches_of(problem), Trace(3, 2, torch.device("cuda")), 100)
+    runner = GraphRunner(groups, batches_of(problem), EpochHistory(3, 2, torch.device("cuda")), 100)
     captured = set()
     for number in range(12):
         item = next(runner.epoch(0, 0, 0, number))
@@ -337,7 +337,7 @@ def test_kernels_of_stacked_layers_equal_torch(padding: int, monkeypatch: pytest
     found = []
     for switch in ("1", "0"):
         monkeypatch.setenv("PARETOMTL_KERNELS", switch)
-        with own_modes("float32"):
+        with library_modes("float32"):
             losses = stack.losses(batch)
             rows = task_gradients(losses, list(stack.trained.values()))
         found.append([losses, *(g for row in rows for g in row if g is not None)])

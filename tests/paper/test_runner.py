@@ -83,7 +83,7 @@ def test_no_cell_begins_that_would_end_too_late(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr("paretomtl.paper.runner.time.monotonic", clock)
     four = study(*[Counted(name, log) for name in "abcd"])
-    found = run_study("s", four, tmp_path, seconds=15.0, tell=said.append)
+    found = run_study("s", four, tmp_path, seconds=15.0, log=said.append)
     assert log == ["a"]
     assert found.missing == ["b", "c", "d"]
     assert said[-1].startswith("Stopping after")
@@ -183,7 +183,7 @@ def test_rows_of_the_same_settings_are_taken_over_from_another_study(tmp_path: P
         Counted("a", log), Counted("other", log, settings="rate=2"), Counted("more", log, seeds=4), shares=("whole",)
     )
     rewrite(tmp_path / "whole.json", lambda rows: rows + [{**row, "cell": "same settings"} for row in rows])
-    found = run_study("part", part, tmp_path, tell=said.append)
+    found = run_study("part", part, tmp_path, log=said.append)
     assert log == ["long name", "other", "more"]  # one of other settings, and one with more seeds than are there
     assert [row["value"] for row in found.rows if row["cell"] == "a"] == [
         "long name 0 of [0, 1, 2]",
@@ -200,7 +200,7 @@ def test_rows_of_another_version_are_kept_and_named(tmp_path: Path) -> None:
         tmp_path / "s.json", lambda rows: [{**r, "versions": {**r["versions"], "paretomtl": "0.0.1"}} for r in rows]
     )
     said: list[str] = []
-    run_study("s", one, tmp_path, tell=said.append)
+    run_study("s", one, tmp_path, log=said.append)
     assert said == ["Rows of version 0.0.1 are kept: their settings are the same."]
     assert log == ["a"]
 

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from _helpers.networks import fit, problem
 from paretomtl.cli._app import app
+from paretomtl.runs import inspect_run, repair_run
 from paretomtl.runs.doctor import worst
 from paretomtl.runs.manifest import sha256_of
-from paretomtl.training import examine, mend
 from training.test_resume import assert_equal
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}
@@ -71,13 +71,13 @@ def remove(path: Path) -> None:
 
 
 def states(folder: Path) -> dict[str, str]:
-    return {finding.file: finding.state for finding in examine(folder)}
+    return {finding.file: finding.state for finding in inspect_run(folder)}
 
 
 def test_a_finished_run_is_sound(tmp_path: Path) -> None:
     finished(tmp_path)
     assert set(states(tmp_path).values()) == {"sound"}
-    assert mend(tmp_path) == []
+    assert repair_run(tmp_path) == []
     listed = json.loads((tmp_path / "manifest.json").read_text())["files"]
     files = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*") if path.is_file()}
     assert set(listed) == set(files) - {"manifest.json"}
@@ -93,12 +93,12 @@ def test_a_finished_run_is_sound(tmp_path: Path) -> None:
 def test_one_damaged_checkpoint_is_mended(name: str, harm: Callable[[Path], None], tmp_path: Path) -> None:
     unfinished(tmp_path)
     harm(tmp_path / name)
-    assert worst(examine(tmp_path)) == "mendable"
-    said = mend(tmp_path)
+    assert worst(inspect_run(tmp_path)) == "mendable"
+    said = repair_run(tmp_path)
     if name == CHECKPOINT:
         assert said[0].startswith(f"{CHECKPOINT}: the previous one, of epoch ")
     assert said[-1].startswith("manifest.json: written anew")
-    assert worst(examine(tmp_path)) == "note", "there is no front yet"
+    assert worst(inspect_run(tmp_path)) == "note", "there is no front yet"
     assert_equal(fit(problem(), out=tmp_path, resume=True, **OPTIONS), fit(problem(), **OPTIONS))
 
 
@@ -109,7 +109,7 @@ def test_two_damaged_checkpoints_are_lost_unless_nothing_needs_them(tmp_path: Pa
             flip(tmp_path / name / file)
         assert states(tmp_path / name)[CHECKPOINT] == state
         before = {path: path.read_bytes() for path in (tmp_path / name).iterdir() if path.is_file()}
-        assert mend(tmp_path / name) == [], "nothing is safe to do"
+        assert repair_run(tmp_path / name) == [], "nothing is safe to do"
         assert {path: path.read_bytes() for path in (tmp_path / name).iterdir() if path.is_file()} == before
 
 
@@ -118,7 +118,7 @@ def test_two_damaged_checkpoints_are_lost_unless_nothing_needs_them(tmp_path: Pa
 def test_a_damaged_front_is_made_again_by_resuming(name: str, harm: Callable[[Path], None], tmp_path: Path) -> None:
     finished(tmp_path)
     harm(next((tmp_path / "front").glob(name)))
-    found = next(finding for finding in examine(tmp_path) if finding.file == "front/front.json")
+    found = next(finding for finding in inspect_run(tmp_path) if finding.file == "front/front.json")
     assert found.state == "mendable"
     assert "resume (--resume) makes the front again" in found.text
     for checkpoint in (CHECKPOINT, PREVIOUS):
@@ -130,7 +130,7 @@ def test_a_damaged_front_is_made_again_by_resuming(name: str, harm: Callable[[Pa
 def test_a_lost_configuration_is_said_to_be(harm: Callable[[Path], None], tmp_path: Path) -> None:
     finished(tmp_path)
     harm(tmp_path / "config.json")
-    found = examine(tmp_path)[0]
+    found = inspect_run(tmp_path)[0]
     assert (found.file, found.state) == ("config.json", "lost")
     assert found.text.endswith("The run cannot be resumed; the front is whole: show reads it.")
 
@@ -146,11 +146,11 @@ def test_leftovers_are_swept_and_others_left_alone(tmp_path: Path) -> None:
     found = states(tmp_path)
     assert found[".config.json.unfinished-1-2"] == found["front/models-0123456789abcdef.safetensors"] == "mendable"
     assert found[".lock"] == found["notes.txt"] == found["log.jsonl"] == "note"
-    assert len(mend(tmp_path)) == 3
+    assert len(repair_run(tmp_path)) == 3
     assert set(states(tmp_path)) >= {"notes.txt", "log.jsonl"}
-    assert worst(examine(tmp_path)) == "note"
+    assert worst(inspect_run(tmp_path)) == "note"
     (tmp_path / "log.jsonl").write_text("")
-    text = next(finding.text for finding in examine(tmp_path) if finding.file == "log.jsonl")
+    text = next(finding.text for finding in inspect_run(tmp_path) if finding.file == "log.jsonl")
     assert "bytes shorter than it was" in text
 
 
@@ -160,7 +160,7 @@ def test_a_manifest_is_written_anew(harm: Callable[[Path], None], tmp_path: Path
     before = (tmp_path / "manifest.json").read_text()
     harm(tmp_path / "manifest.json")
     assert states(tmp_path)["manifest.json"] == ("note" if harm is remove else "mendable")
-    assert mend(tmp_path) == ["manifest.json: written anew; the checksums inside of all files were verified."]
+    assert repair_run(tmp_path) == ["manifest.json: written anew; the checksums inside of all files were verified."]
     assert set(json.loads((tmp_path / "manifest.json").read_text())["files"]) == set(json.loads(before)["files"])
     assert set(states(tmp_path).values()) == {"sound"}
 
@@ -170,7 +170,7 @@ def test_a_manifest_is_not_written_over_damage(tmp_path: Path) -> None:
     finished(tmp_path)
     flip(tmp_path / "config.json")
     before = (tmp_path / "manifest.json").read_bytes()
-    assert mend(tmp_path) == []
+    assert repair_run(tmp_path) == []
     assert (tmp_path / "manifest.json").read_bytes() == before
 
 
@@ -203,6 +203,6 @@ def test_a_folder_that_cannot_be_written_is_examined(tmp_path: Path) -> None:
     finished(tmp_path / "run")
     (tmp_path / "run").chmod(0o500)
     try:
-        assert worst(examine(tmp_path / "run")) == "sound"
+        assert worst(inspect_run(tmp_path / "run")) == "sound"
     finally:
         (tmp_path / "run").chmod(0o700)

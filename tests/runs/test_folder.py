@@ -11,7 +11,7 @@ import torch
 import paretomtl as pm
 from _helpers.networks import Normed, classes, fit, problem
 from paretomtl._support.files import read_record, write_record
-from paretomtl.training import read_log
+from paretomtl.runs import read_log
 
 X, Y = classes()
 

@@ -18,9 +18,9 @@ from _helpers.networks import fit, problem
 from paretomtl._support.files import read_record, write_record
 from paretomtl.cli._app import app
 from paretomtl.report.page._live import LiveRun
+from paretomtl.runs import inspect_run, read_log, repair_run
 from paretomtl.runs.doctor import worst
 from paretomtl.runs.folder import FORMAT, RunFolder
-from paretomtl.training import examine, mend, read_log
 from paretomtl.training.shards.task import put_files, take_files
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}
@@ -97,11 +97,11 @@ def test_what_is_no_regular_file_is_named_and_not_opened(name: str, harm: Callab
     kind = {link: "a link", pipe: "a pipe", device: "a link to '/dev/zero'", folder: "a folder"}[harm]
     with pytest.raises(ValueError, match=rf"{path.name}' must be a regular file. It is {kind}"):
         RunFolder(run).open(resume=True)
-    found = [finding for finding in examine(run) if kind.partition(" to ")[0] in finding.text]
+    found = [finding for finding in inspect_run(run) if kind.partition(" to ")[0] in finding.text]
     assert found, "the doctor says it"
     assert worst(found) in ("mendable", "lost")
     try:
-        mend(run)
+        repair_run(run)
     except ValueError as error:
         assert name == ".lock", error  # noqa: PT017 (all others are told as findings)
     assert all(path.read_bytes() == before[path] for path in before if "outside" in path.parts)
@@ -116,7 +116,7 @@ def test_readers_end_where_a_front_or_a_log_never_would(harm: Callable[[Path], N
         assert found.exit_code in (1, 2), found.output
         assert "front.json' must be a regular file" in found.output.replace("\n", "")
     live = LiveRun(run, "run")
-    assert live.look()
+    assert live.poll()
     with pytest.raises(ValueError, match=r"log.jsonl' must be a regular file"):
         read_log(run)
 
@@ -130,8 +130,8 @@ def test_a_link_to_a_folder_is_not_followed(name: str, run: Path) -> None:
     shutil.rmtree(run / name, ignore_errors=True)
     (run / name).symlink_to(outside)
     before = contents(outside)
-    assert "a link" in " ".join(finding.text for finding in examine(run))
-    mend(run)
+    assert "a link" in " ".join(finding.text for finding in inspect_run(run))
+    repair_run(run)
     with pytest.raises(ValueError, match=rf"{name}' must be a folder. It is a link to '{outside}', which is not follo"):
         fit(problem(), out=run, resume=True, **OPTIONS)
     if name == "front":
@@ -154,7 +154,7 @@ def test_the_folder_itself_may_be_reached_through_a_link(run: Path, tmp_path: Pa
     (run / ".lock").unlink()
     (tmp_path / "link").symlink_to(run)
     (tmp_path / "front").symlink_to(run / "front")
-    assert worst(examine(tmp_path / "link")) == "sound"
+    assert worst(inspect_run(tmp_path / "link")) == "sound"
     assert len(pm.Front.load(tmp_path / "link")) == len(pm.Front.load(tmp_path / "front")) == 3
     assert len(fit(problem(), out=tmp_path / "link", resume=True, **OPTIONS)) == 3
 
@@ -185,7 +185,7 @@ def test_a_second_name_of_a_file_is_not_written(run: Path, recwarn: pytest.Warni
     folder.log("resume")
     folder.close()
     assert "must have one name to be written. It has 2 (hard links)" in str(recwarn.list[0].message)
-    mend(run)
+    repair_run(run)
     assert (run.parent / ".lock").read_text() == (run.parent / "log.jsonl").read_text() == "mine\n"
 
 
@@ -208,7 +208,7 @@ def test_a_file_of_no_sane_size_is_refused(run: Path) -> None:
         os.truncate(named(run, name), size)
     with pytest.raises(ValueError, match=r"front.json' must have at most 67,108,864 bytes. Got 1,073,741,824 instead"):
         pm.Front.load(run)
-    text = " ".join(finding.text for finding in examine(run))
+    text = " ".join(finding.text for finding in inspect_run(run))
     assert "manifest.json' must have at most 4,194,304 bytes" in text
 
 
@@ -218,8 +218,8 @@ def test_a_link_among_shards_is_named_and_not_followed(run: Path) -> None:
     (run / "shards").mkdir()
     (run / "shards" / "000").symlink_to(run.parent / "outside")
     before = contents(run.parent / "outside")
-    assert {finding.file: finding.state for finding in examine(run)}["shards/000"] == "mendable"
-    mend(run)
+    assert {finding.file: finding.state for finding in inspect_run(run)}["shards/000"] == "mendable"
+    repair_run(run)
     assert contents(run.parent / "outside") == before
 
 
@@ -233,9 +233,9 @@ def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run
     models.write_bytes(theirs.read_bytes())
     with pytest.raises(ValueError, match=r"must hold the tensors with the checksum .* Got those of another file"):
         pm.Front.load(run)
-    states = {finding.file: finding.state for finding in examine(run)}
+    states = {finding.file: finding.state for finding in inspect_run(run)}
     assert states["front/front.json"] == "mendable", "the checkpoint makes it again"
-    mend(run)
+    repair_run(run)
     assert (run / "manifest.json").read_bytes() == manifest, "what does not fit is not called sound"
     # The same with the name of the other file in the front.
     models.unlink()
@@ -264,11 +264,11 @@ def test_a_checkpoint_of_another_run_is_not_taken_up(run: Path, other: Path) -> 
     (run / ".lock").unlink()
     for name in ("checkpoint.safetensors", "checkpoint-previous.safetensors"):
         shutil.copy(other / name, run)
-    found = {finding.file: finding for finding in examine(run)}
+    found = {finding.file: finding for finding in inspect_run(run)}
     assert found["checkpoint.safetensors"].state == "lost"
     assert "must be a checkpoint of this run. It is whole, and of another run" in found["checkpoint.safetensors"].text
-    mend(run)
-    assert "manifest.json: written anew" not in " ".join(mend(run))
+    repair_run(run)
+    assert "manifest.json: written anew" not in " ".join(repair_run(run))
     with pytest.raises(ValueError, match="must be a checkpoint of this run"):
         fit(problem(), out=run, resume=True, **OPTIONS)
 

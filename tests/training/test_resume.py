@@ -21,7 +21,7 @@ from _helpers.networks import MLP, Dropped, Normed, classes, fit, problem
 from _helpers.places import HELPERS, TESTS
 from paretomtl._support import files as _files
 from paretomtl.methods import METHODS
-from paretomtl.training import read_log
+from paretomtl.runs import read_log
 
 X, Y = classes()
 
@@ -337,7 +337,7 @@ def test_an_error_while_the_front_is_made_spoils_no_checkpoint(tmp_path: Path, m
     def fail(*arguments: Any) -> Any:
         raise Crash
 
-    monkeypatch.setattr("paretomtl.training._run.Stage.of", fail)
+    monkeypatch.setattr("paretomtl.training._run.Snapshot.of", fail)
     with pytest.raises(Crash):
         fit(problem(train=Samples(265, lambda: os.kill(os.getpid(), signal.SIGINT)), val=val), **options)
     monkeypatch.undo()

@@ -15,9 +15,10 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
 import paretomtl as pm
 from _helpers import networks
 from _helpers.networks import Normed, classes, problem
+from paretomtl.runs import inspect_run, read_log
 from paretomtl.runs.doctor import worst
-from paretomtl.training import SerialExecutor, examine, read_log
-from paretomtl.training._run import Course
+from paretomtl.training import SerialExecutor
+from paretomtl.training._run import TrainingRun
 from training.test_resume import assert_equal
 
 STEPS = 2
@@ -186,7 +187,7 @@ def test_an_error_of_the_run_is_not_hidden_by_one_of_closing() -> None:
 # More epochs.
 
 
-def without_plan(course: Any, state: Any = Course._state) -> dict[str, Any]:
+def without_plan(course: Any, state: Any = TrainingRun._state) -> dict[str, Any]:
     """A checkpoint of a version that did not say for how many epochs it was planned."""
     return {name: value for name, value in state(course).items() if name != "epochs"}
 
@@ -209,7 +210,7 @@ def test_a_run_that_is_trained_longer_is_that_of_so_many_epochs(
     front = fit(epochs=5, out=tmp_path, resume=True, **options)
     assert_equal(front, fit(epochs=5, **options))
     assert front.ended == "after 5 epochs"
-    assert worst(examine(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "sound"
     assert [event["epochs"] for event in read_log(tmp_path) if event["event"] == "resume"] == [4, 5]
 
 
@@ -223,7 +224,7 @@ def test_a_kill_before_the_configuration_is_written_loses_nothing(
     monkeypatch.undo()
     assert not pm.Front.load(tmp_path).complete
     assert_equal(fit(epochs=2, out=tmp_path, resume=True), whole)
-    assert worst(examine(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "sound"
 
 
 def test_schedules_of_runs_that_are_trained_longer(tmp_path: Path) -> None:
@@ -252,12 +253,12 @@ def test_a_planned_schedule_is_moved_to_the_present_step_of_its_new_plan(
     recipe = pm.Recipe(optimizer=noted, scheduler=CosineAnnealingLR, schedule=schedule)
     of, options = small(recipe=recipe), {"preferences": 1, "optimizer": None, "out": tmp_path}
     if not saved:
-        monkeypatch.setattr("paretomtl.training._run.Course._state", without_plan)
+        monkeypatch.setattr("paretomtl.training._run.TrainingRun._state", without_plan)
     fit(of, epochs=2, **options)
     monkeypatch.undo()
     planned = "the schedule was planned for 2 epochs, and goes on as planned for 4"
     if not saved:
-        monkeypatch.setattr("paretomtl.training._run.Course._save", lambda self: None)
+        monkeypatch.setattr("paretomtl.training._run.TrainingRun._save", lambda self: None)
     with pytest.warns(UserWarning, match=planned):
         left(3, of=of, epochs=4, resume=True, **options)
     monkeypatch.undo()
@@ -304,7 +305,7 @@ def test_a_run_that_patience_ended_goes_on_with_more_of_it_or_more_epochs(tmp_pa
         fit(epochs=10, patience=1, **options)
     longer = fit(epochs=12, patience=2, **options)
     assert len(longer.history["val"]) >= len(more.history["val"]) + 2
-    assert worst(examine(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "sound"
     assert_equal(fit(epochs=12, **options), fit(epochs=12))
 
 
@@ -374,7 +375,7 @@ def test_a_run_in_shards_is_trained_longer(tmp_path: Path) -> None:
     fit(epochs=1, **parts)
     front = fit(epochs=3, resume=True, **parts)
     assert_equal(front, fit(method=pm.ParetoMTL(initial_steps=STEPS // 5), epochs=3))
-    assert worst(examine(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "sound"
     assert front.ended == "after 3 epochs"
 
 

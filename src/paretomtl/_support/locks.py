@@ -23,7 +23,7 @@ _held: set[int] = set()
 
 
 @dataclass(frozen=True)
-class Holder:
+class Owner:
     """Who holds a lock, as far as the file says."""
 
     pid: int | None = None
@@ -50,7 +50,7 @@ class Lock:
         self.path = path
         self._handle: int | None = None
 
-    def take(self, seconds: float = 0.0) -> Holder | None:
+    def take(self, seconds: float = 0.0) -> Owner | None:
         """Take the lock, or wait for it so long; who has it where it is taken."""
         end = time.monotonic() + seconds
         while True:
@@ -65,7 +65,7 @@ class Lock:
                 break
             os.close(handle)
             if not taken and time.monotonic() >= end:
-                return read_holder(self.path)
+                return read_owner(self.path)
             time.sleep(0.0 if taken else _PAUSE)
         self._handle = handle
         _held.add(handle)
@@ -116,13 +116,13 @@ def is_held(path: Path) -> bool:
         os.close(handle)
 
 
-def read_holder(path: Path) -> Holder:
+def read_owner(path: Path) -> Owner:
     """Who wrote a lock's file last."""
     try:
         said = json.loads(read_file(path, limit=WORD).decode())
-        return Holder(int(said["pid"]), str(said["host"]), str(said["since"]))
+        return Owner(int(said["pid"]), str(said["host"]), str(said["since"]))
     except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
-        return Holder()
+        return Owner()
 
 
 def _is_at(handle: int, path: Path) -> bool:

@@ -67,7 +67,7 @@ def seed_everything(seed: int) -> None:
     random.seed(seed)
 
 
-def host_randomness() -> tuple[bytes, ...]:
+def host_random_state() -> tuple[bytes, ...]:
     """Where the generators of torch, NumPy and Python on the host stand, to be compared."""
     _, keys, position, *_ = np.random.get_state(legacy=True)
     numbers = np.asarray(keys).tobytes() + str(position).encode()

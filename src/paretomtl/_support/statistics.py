@@ -25,24 +25,24 @@ def difference(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, b
     Rarely is once in twenty, by Welch's t-test.
     """
     gap = mean(ours) - mean(theirs)
-    return gap, abs(gap) > reach(ours, theirs)
+    return gap, abs(gap) > half_width(ours, theirs)
 
 
-def reach(*sets: Sequence[float]) -> float:
+def half_width(*sets: Sequence[float]) -> float:
     """How far seeds alone move a mean, or a difference of two, to either side: more than that only once in twenty.
 
     Half of the confidence interval, by Student's t or Welch's; infinite with fewer than two numbers in a set.
 
     Example:
-        >>> round(reach([1.0, 2.0, 3.0]), 3), reach([1.0])
+        >>> round(half_width([1.0, 2.0, 3.0]), 3), half_width([1.0])
         (2.484, inf)
     """
     if any(len(values) < 2 for values in sets):
         return math.inf
-    return reach_of([statistics.variance(values) for values in sets], [len(values) for values in sets])
+    return half_width_of([statistics.variance(values) for values in sets], [len(values) for values in sets])
 
 
-def reach_of(variances: Sequence[float], counts: Sequence[int]) -> float:
+def half_width_of(variances: Sequence[float], counts: Sequence[int]) -> float:
     """The same from variances and numbers of seeds, also of seeds that are still to be trained."""
     if min(counts) < 2:
         return math.inf

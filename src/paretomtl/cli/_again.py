@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import typer
 from typer.core import TyperCommand
 
-from paretomtl.engine.processes import started_beside_others
+from paretomtl.engine.processes import is_torchrun
 from paretomtl.training.stop_notes import Way, way_on
 
 _asked: list[str] = []
@@ -54,7 +54,7 @@ def offering_to_go_on() -> Iterator[None]:
 
 
 def _program() -> str:
-    if not started_beside_others():
+    if not is_torchrun():
         return "paretomtl"
     local, world = os.environ.get("LOCAL_WORLD_SIZE"), os.environ.get("WORLD_SIZE")
     options = f"--nproc-per-node {local}" if local is not None and local == world else "..."

@@ -23,7 +23,7 @@ from paretomtl.cli._run import run
 from paretomtl.cli._select import select
 from paretomtl.cli._show import show
 from paretomtl.cli._watch import watch
-from paretomtl.engine.processes import started_beside_others
+from paretomtl.engine.processes import is_torchrun
 
 app = typer.Typer(
     name="paretomtl",
@@ -63,6 +63,6 @@ def options(
     ] = False,
 ) -> None:
     """Options of the command itself."""
-    if started_beside_others() and context.invoked_subcommand not in _SHARED:
+    if is_torchrun() and context.invoked_subcommand not in _SHARED:
         print(f"paretomtl: '{context.invoked_subcommand}' must be started without torchrun.", file=sys.stderr)
         raise typer.Exit(BAD_INPUT)

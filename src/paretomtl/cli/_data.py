@@ -84,16 +84,16 @@ def prepare(
         raise ValueError(f"'NAME' must be one of {', '.join(NAMES)}. Got {name!r} instead.{nearest(name, NAMES)}")
     errors, began = text_console(stderr=True), time.perf_counter()
 
-    def tell(text: str) -> None:
+    def log(text: str) -> None:
         errors.print(text, highlight=False, soft_wrap=True)
 
     drawn = None
     if name in MIXES:
-        canvases = prepare_canvases(name, source=source, cache=cache, seed=seed, tell=tell)
+        canvases = prepare_canvases(name, source=source, cache=cache, seed=seed, log=log)
         found = _canvases(canvases, cache)
         drawn = None if no_sheet else _draw(canvases, sheet or found.path.with_suffix(".png"), errors)
     else:
-        found = _others(source, cache, side, _size(size), skip_broken, tell)[name]()
+        found = _others(source, cache, side, _size(size), skip_broken, log)[name]()
     facts = {
         "name": name,
         "file": str(found.path),
@@ -140,12 +140,12 @@ def _others(
     side: int,
     size: tuple[int, int],
     skip_broken: bool,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> dict[str, Callable[[], _Prepared]]:
     """What prepares the sets that are no canvases, by name."""
 
     def census() -> _Prepared:
-        made = prepare_census(source, cache, tell)
+        made = prepare_census(source, cache, log)
         counts = {"train": len(made.train_labels), "test": len(made.test_labels)}
         summary = (
             f"{counts['train']:,} training and {counts['test']:,} test records, {len(made.feature_names)} features"
@@ -154,13 +154,13 @@ def _others(
         return _Prepared(*files, made.checksum(), PUBLISHED_CENSUS, summary, counts)
 
     def utkface() -> _Prepared:
-        made = prepare_utkface(source, cache, side, skip_broken, tell)
+        made = prepare_utkface(source, cache, side, skip_broken, log)
         files = (utkface_file(cache, side), utkface_file(None, side))
         summary, arguments = f"{len(made):,} faces, {side} by {side}", "" if side == SIDE else f" --with side={side}"
         return _Prepared(*files, made.checksum(), None, summary, {"faces": len(made)}, arguments)
 
     def localization() -> _Prepared:
-        made = prepare_localization(source, cache, size, tell, skip_broken)
+        made = prepare_localization(source, cache, size, log, skip_broken)
         files = (localization_file(cache, size), localization_file(None, size))
         count = len(made.images)
         summary = f"{count:,} frames, {size[0]} by {size[1]}"

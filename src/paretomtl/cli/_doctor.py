@@ -7,7 +7,7 @@ from rich.text import Text
 
 from paretomtl._support.terminal import escaped, text_console
 from paretomtl.cli._common import LOST, MENDABLE, RunArgument, clean_errors, print_json
-from paretomtl.runs.doctor import examine, mend, worst
+from paretomtl.runs.doctor import inspect_run, repair_run, worst
 
 _STYLES = {"sound": "green", "note": "dim", "mendable": "yellow", "lost": "red"}
 _CODES = {"sound": 0, "note": 0, "mendable": MENDABLE, "lost": LOST}
@@ -35,8 +35,8 @@ def doctor(
 
     Exit codes: 0 sound, 1 something is wrong and can be mended, 2 bad input, 4 something is lost.
     """
-    done = mend(run) if fix else []
-    found = examine(run)
+    done = repair_run(run) if fix else []
+    found = inspect_run(run)
     state = worst(found)
     if as_json:
         listed = [{"file": each.file, "state": each.state, "text": each.text} for each in found]

@@ -13,7 +13,7 @@ from paretomtl._support.files import read_record
 from paretomtl._support.safe_open import exists
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import find_problem, problem_in_python
-from paretomtl.cli._run_options import Asked
+from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._trust import needs_trust, refusal
 from paretomtl.engine.data.batches import make_batches
 from paretomtl.front import Front
@@ -48,7 +48,7 @@ class Source:
             if settings and name is None:
                 raise ValueError("'--with' must go with '--problem': the run does not say what it was asked for.")
             return cls(folder, name, settings or [])
-        asked = Asked.of(folder)
+        asked = RunOptions.of(folder)
         trusted = trust or not needs_trust(asked.problem, [] if settings else asked.with_)
         return cls(folder, asked.problem, settings or asked.with_, trusted)
 
@@ -66,14 +66,14 @@ class Source:
         if self.name is not None and not self.trusted:
             raise refusal(self.run / "asked.json", self.name, self.settings, ["paretomtl", "select", str(self.run)])
 
-    def facts(self, tell: Callable[[str], None]) -> dict[str, Any]:
+    def facts(self, log: Callable[[str], None]) -> dict[str, Any]:
         """What the run knows beyond its front; of a damaged configuration it is told that nothing is."""
         path = self.run / "config.json"
         try:
             config = read_record(path, [FORMAT]) if exists(path) else {}
         except (ValueError, OSError) as error:
             config = {}
-            tell(f"The card leaves out how the run was configured: {error} See it with: paretomtl doctor {self.run}")
+            log(f"The card leaves out how the run was configured: {error} See it with: paretomtl doctor {self.run}")
         return {
             "problem_argument": self.name,
             "problem_settings": list(self.settings),

@@ -10,7 +10,7 @@ from paretomtl._support.import_path import absolute_name
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import ProblemSettings, RunArgument, clean_errors, complete_problem
 from paretomtl.cli._places import load_front
-from paretomtl.cli._run_options import Asked, print_result
+from paretomtl.cli._run_options import RunOptions, print_result
 from paretomtl.cli._trust import Trust, method_needs_trust, needs_trust, refusal
 
 
@@ -51,7 +51,7 @@ def refine(
         console.print("  " + "  ".join(f"{value:.4f}" for value in row), highlight=False)
     if propose:
         return
-    asked = Asked.of(run)
+    asked = RunOptions.of(run)
     command = ["paretomtl", "refine", str(run), "--around", str(around)]
     if problem is not None:
         asked = dataclasses.replace(asked, problem=absolute_name(problem), with_=with_ or [])

@@ -81,7 +81,7 @@ def reproduce(
                 stored = run_study(
                     each, STUDIES[each], folder, size=size, seeds=seeds, seconds=seconds, only=only, data=data,
                     again=again, command=command, executor=executor, progress=progress,  # type: ignore[arg-type]
-                    tell=print_above,
+                    log=print_above,
                 )  # fmt: skip
             found[each] = _told(each, STUDIES[each], stored, folder, quiet=as_json, began=began, size=size, draw=draw)
     if as_json:

@@ -30,7 +30,7 @@ from paretomtl.cli._common import (
     preferences_of,
 )
 from paretomtl.cli._ray import Cpus, OnRay, ShardSize, check_methods_for, ray_executor
-from paretomtl.cli._run_options import Asked, print_result
+from paretomtl.cli._run_options import RunOptions, print_result
 from paretomtl.front import Front
 
 
@@ -93,7 +93,7 @@ def run(
     front of what there is are stored).
     """
     check_methods_for(ray, [method])
-    asked = Asked(
+    asked = RunOptions(
         problem=absolute_name(problem),
         with_=with_ or [],
         method=absolute_name(method),

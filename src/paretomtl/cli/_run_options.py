@@ -30,7 +30,7 @@ from paretomtl.cli._common import (
 )
 from paretomtl.cli._show import quality_lines, ranked_words, summary
 from paretomtl.cli._tables import print_front
-from paretomtl.engine.processes import leads
+from paretomtl.engine.processes import is_main_process
 from paretomtl.front import Front
 from paretomtl.front.storage import is_stored
 from paretomtl.methods import Method
@@ -46,7 +46,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunOptions:
     """The options of ``paretomtl run`` that decide how a problem is trained; all but the preferences."""
 
     problem: str
@@ -71,7 +71,7 @@ class Asked:
     patience: int | None = None
 
     @classmethod
-    def of(cls, run: Path) -> Asked:
+    def of(cls, run: Path) -> RunOptions:
         """What a run was asked for.
 
         A FileNotFoundError for one that was not started on the command line, a ValueError that names a damaged file.
@@ -111,7 +111,7 @@ class Asked:
         found = find_problem(self.problem, self.with_)
         method = find_method(self.method, self.set_, found)
         folder = out or Path("runs") / self._folder_name(found, method)
-        callbacks: list[Any] = [TensorBoard(tensorboard)] if tensorboard is not None and leads() else []
+        callbacks: list[Any] = [TensorBoard(tensorboard)] if tensorboard is not None and is_main_process() else []
         callbacks.append(lambda report: self._keep(folder))  # at the end of an epoch: a run may be killed
         front = fit(
             found,
@@ -140,7 +140,7 @@ class Asked:
             progress=progress,  # type: ignore[arg-type]
             callbacks=callbacks,
         )
-        if leads() and not exists(folder / _FILE):
+        if is_main_process() and not exists(folder / _FILE):
             self._keep(folder)
         return front, folder
 
@@ -178,7 +178,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
     """Show what was trained; leave with a code of its own where it was stopped, or could not be stored."""
-    if not leads():  # the first process shows, and knows whether it could store
+    if not is_main_process():  # the first process shows, and knows whether it could store
         return
     stored = is_stored(front, folder / "front")
     facts = {**summary(front, folder), "stored": stored}

@@ -25,7 +25,7 @@ from paretomtl.cli._places import check_target, load_front
 from paretomtl.cli._tables import Column, print_tables
 from paretomtl.cli._trust import Trust
 from paretomtl.front import Front
-from paretomtl.front.selection import Choice, table_of
+from paretomtl.front.selection import Choice, build_table
 
 
 @clean_errors
@@ -105,7 +105,7 @@ def select(
     if k is not None:
         choice = _numbered(front, k, split, alone=nothing)
     elif nothing and at_terminal():
-        choice = ask(table_of(front, split))
+        choice = ask(build_table(front, split))
     elif nothing:
         raise ValueError(
             "one of --direction, --importance, --knee, --max-regret, --best and --k must be given where no terminal "
@@ -150,7 +150,7 @@ def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice
         raise ValueError(f"'--k' must be the only way of choosing. Got {k} with another one.")
     if k not in front.subproblems:
         raise ValueError(f"'--k' must be one of the subproblems trained, {list(front.subproblems)}. Got {k} instead.")
-    table = table_of(front, split)
+    table = build_table(front, split)
     return table.choose(front.subproblems.index(k), f"asked for by its number; values on {table.split}.")
 
 
@@ -160,7 +160,7 @@ def _by_split(front: Front, choice: Choice) -> dict[str, dict[str, dict[str, flo
         return {}
     found = {}
     for split in dict.fromkeys([choice.split, *front.shown_splits[1:]]):
-        table, row = table_of(front, split), front.subproblems.index(choice.k)
+        table, row = build_table(front, split), front.subproblems.index(choice.k)
         values = table.choose(row, "")
         found[split] = {"losses": _finite(values.losses), "metrics": _finite(values.metrics)}
     return found

@@ -21,7 +21,7 @@ def choose_methods(
     methods: Sequence[str | Method],
     problem: Problem,
     settings: Mapping[str, Any] | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Method]:
     """The methods as the problem's recipe configures them, by the names that their rows have.
 
@@ -29,7 +29,7 @@ def choose_methods(
         methods: their names, or themselves.
         problem: what they train.
         settings: options by name, for every method that has them; an error for one that none has.
-        tell: called with a line for each method that has not.
+        log: called with a line for each method that has not.
     """
     chosen: dict[str, Method] = {}
     unused = dict(settings or {})
@@ -43,7 +43,7 @@ def choose_methods(
             if option in known:
                 unused.pop(option, None)
             else:
-                tell(f"{name} has no option {option!r}, and is trained without")
+                log(f"{name} has no option {option!r}, and is trained without")
         method = set_options(method, own) if own else method
         if name in chosen and describe_definition(chosen[name]) != describe_definition(method):
             raise ValueError(f"'methods' must have distinct names. Got two that are called {name!r}.")

@@ -16,7 +16,7 @@ from paretomtl._support.files import check_writable, file_name
 from paretomtl._support.optional import require
 from paretomtl._support.paths import as_path
 from paretomtl._support.splits import ranking_split
-from paretomtl._support.statistics import reach_of
+from paretomtl._support.statistics import half_width_of
 from paretomtl.compare._choices import FIT_OPTIONS, choose_methods, option_text, other_than_default
 from paretomtl.compare._runs import Runs
 from paretomtl.compare.failed_runs import FailedRun, noting_kept, warn_of_failure
@@ -49,7 +49,7 @@ def compare(
     problem_settings: Sequence[str] = (),
     folder: Path | None = None,
     command: str = "",
-    tell: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
     keep_fronts: bool = False,
     executor: Executor | None = None,
     progress: ProgressStyle = "auto",
@@ -65,13 +65,13 @@ def compare(
         preferences: how many models each, by default 5 for two tasks, 15 for three and 25 for more; those of
             "single-task" are one per task.
         scale: that of every method, such as "auto", in place of the recipe's; see :class:`~paretomtl.ParetoMTL`.
-        method_settings: further options by name, for every method that has them; ``tell`` says which have not.
+        method_settings: further options by name, for every method that has them; ``log`` says which have not.
         problem_settings: what the problem was made with, so that results of another one are told apart.
         folder: where rows are kept; a method and seed that is there already is not trained again. Rows of another
             problem are refused, though it has the same name: data, model, metrics and first losses are compared. So are
             rows of a method of the same name that is configured or defined otherwise, and of other options.
         command: what to write down as the command that made the results.
-        tell: called with a line before each run.
+        log: called with a line before each run.
         keep_fronts: whether fronts are stored, too, in ``folder/fronts/METHOD-SEED``.
         executor: where to train, each method and seed as a whole; None for one after another, here.
         progress: "rich", "plain" or "quiet", of all runs together, with the time left; "auto" as in
@@ -91,7 +91,7 @@ def compare(
     if isinstance(methods, str) or not isinstance(methods, Iterable) or not methods:
         raise TypeError(f"'methods' must be a list of names. Got {methods!r} instead.")
     settings = {**({} if scale is None else {"scale": scale}), **(method_settings or {})}
-    chosen = choose_methods(methods, problem, settings, tell)
+    chosen = choose_methods(methods, problem, settings, log)
     names, descriptions = list(chosen), {name: describe_definition(method) for name, method in chosen.items()}
     strangers = [name for name in options if name not in FIT_OPTIONS]
     if strangers:
@@ -138,7 +138,7 @@ def compare(
     errors: list[FailedRun] = []
     done = len(wanted) - len(runs)
     with executor or SerialExecutor() as place:
-        jobs = Runs(problem, chosen, runs, preferences, options, place, tell)
+        jobs = Runs(problem, chosen, runs, preferences, options, place, log)
         known = seconds_here(rows, lambda row: str(row["method"]))
         tally = Tally(jobs.names, [method for method, _ in runs], stored=done, known=known, slots=jobs.slots)
         with noting_kept(lambda: done, len(wanted), "run", path), StudyProgress(tally, progress) as jobs.display:
@@ -322,7 +322,7 @@ def verdict(found: Sequence[Summary]) -> str:
 
 def _differ(one: Summary, other: Summary) -> bool:
     found = (one, other)
-    far = reach_of([summary.hypervolume[1] ** 2 for summary in found], [summary.seeds for summary in found])
+    far = half_width_of([summary.hypervolume[1] ** 2 for summary in found], [summary.seeds for summary in found])
     return abs(one.hypervolume[0] - other.hypervolume[0]) > far
 
 

@@ -11,14 +11,14 @@ from paretomtl.compare.row_store import Row, environment
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import NamedProblem, Problem
-from paretomtl.training import Executor, Jobs, Link, Room, fit
+from paretomtl.training import Capacity, Channel, Executor, JobBatch, fit
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
 from paretomtl.training.progress.progress import is_part_of_study, quiet_elsewhere
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.shards.ray.worker import Failure, failure
 
 
-class Runs(Jobs):
+class Runs(JobBatch):
     """Runs of several methods and seeds, each as a whole."""
 
     def __init__(
@@ -29,9 +29,9 @@ class Runs(Jobs):
         preferences: int | None,
         options: Mapping[str, Any],
         place: Executor,
-        tell: Callable[[str], None],
+        log: Callable[[str], None],
     ) -> None:
-        room = place.room(options.get("device")) if runs else Room(1, "cpu")
+        room = place.capacity(options.get("device")) if runs else Capacity(1, "cpu")
         device, self.slots = room.device, room.slots
         self.display: StudyProgress | None = None
         names = [f"{method}, seed {seed}" for method, seed in runs]
@@ -43,7 +43,7 @@ class Runs(Jobs):
         self._waiting, self._begun = orders, set[int]()
         common = place.problem or problem, methods, {**options, "device": device}
         super().__init__(train_whole, names, orders, common, device, {"problem": problem, **options})
-        self._tell = tell
+        self._log = log
 
     def leave_out(self, method: str) -> int:
         """Do not train the runs of a method that have not begun; how many these are."""
@@ -52,23 +52,23 @@ class Runs(Jobs):
             self._waiting[i] = None
         return len(late)
 
-    def began(self, i: int, where: Mapping[str, Any]) -> None:
+    def on_start(self, i: int, where: Mapping[str, Any]) -> None:
         if self._waiting[i] is None:
             return
         self._begun.add(i)
         if self.display is not None:
             self.display.begin(i)
-        self._tell(self.names[i])
+        self._log(self.names[i])
 
-    def rest(self) -> None:
+    def poll(self) -> None:
         if self.display is not None:
-            self.display.rest()
+            self.display.poll()
 
 
 def train_whole(
     common: tuple[Problem | NamedProblem, Mapping[str, Method], Mapping[str, Any]],
     order: tuple[str, int | None, int, bool] | None,
-    link: Link,
+    link: Channel,
 ) -> tuple[Front | Exception | Failure | None, Row]:
     """One method with one seed, and where it was trained; its error if it fails, None for one that is left out.
 

@@ -45,7 +45,7 @@ def diagnose(
     device: torch.device | str | None = None,
     precision: str = "float32",
     scale: Any = None,
-    tell: Callable[[str], None] | None = None,
+    log: Callable[[str], None] | None = None,
     progress: ProgressStyle = "auto",
 ) -> Diagnosis:
     """Measure in a short run whether a front is worth it, which preferences to try, and whether losses need scaling.
@@ -70,7 +70,7 @@ def diagnose(
         scale: what losses are multiplied by in all runs: "auto", "first", one factor per task, or an ideal and a worst
             point. Gradients, weights and proposed directions are then those of scaled losses; losses are shown as they
             are.
-        tell: called with a line before each run.
+        log: called with a line before each run.
         progress: "rich", "plain" or "quiet", of all runs together, with the time left; "auto" as in
             :func:`paretomtl.fit`. The time left includes models near the ends of a front, which may not be needed.
 
@@ -114,7 +114,7 @@ def diagnose(
     tally = Tally(names, ["joint", "separate", "separate"])
     try:
         with StudyProgress(tally, progress) as display:
-            return _diagnose(problem, split, scale, options, tell or (lambda text: None), display)
+            return _diagnose(problem, split, scale, options, log or (lambda text: None), display)
     except KeyboardInterrupt as error:
         note_kept(error, "A diagnosis stores nothing: it begins again. Fewer epochs or seeds make it shorter.", "none")
         raise
@@ -125,13 +125,13 @@ def _diagnose(
     split: str,
     scale: Any,
     options: dict[str, Any],
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
     display: StudyProgress,
 ) -> Diagnosis:
     """The short runs, and what they say."""
 
     def train(i: int, method: Method, preferences: int | Tensor) -> list[Front]:
-        tell(display.tally.names[i])
+        log(display.tally.names[i])
         display.begin(i)
         fronts = fit_seeds_whole(problem, method, preferences, **options)
         display.end(i)

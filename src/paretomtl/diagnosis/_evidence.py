@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from torch import Tensor
 
-from paretomtl._support.statistics import difference, mean, reach, reach_of
+from paretomtl._support.statistics import difference, half_width, half_width_of, mean
 
 if TYPE_CHECKING:
     from paretomtl.diagnosis._result import Diagnosis
@@ -72,7 +72,7 @@ def task_gaps(found: Diagnosis) -> list[Gap]:
     gaps = []
     for i in range(len(found.tasks)):
         joint, alone = found.joint[:, i].tolist(), found.alone[:, i].tolist()
-        value, far = mean(joint) - mean(alone), reach(joint, alone)
+        value, far = mean(joint) - mean(alone), half_width(joint, alone)
         margin = max(GAP * abs(mean(alone)), NOTICEABLE * abs(float(found.first[i])))
         tight = min(margin, GAINED * max(float(found.learnt[i] * found.first[i].abs()), 0.0))
         word: Word = "open"
@@ -121,7 +121,7 @@ def conflicts(found: Diagnosis) -> list[Conflict]:
         cosine, values = float(late[i, j]), [v for v in each[:, i, j].tolist() if not math.isnan(v)]
         if math.isnan(cosine):
             continue
-        far = reach(values)
+        far = half_width(values)
         there: bool | None = None
         if cosine <= CONFLICT and cosine + far < 0:
             there = True
@@ -140,7 +140,7 @@ def _seeds_needed(value: float, sets: Sequence[Sequence[float]], margin: float =
     variances = [statistics.variance(values) for values in sets]
     room = abs(value) if abs(value) > margin else tight - abs(value)
     for count in range(seeds + 1, MOST_SEEDS + 1):
-        if reach_of(variances, [count] * len(sets)) < room:
+        if half_width_of(variances, [count] * len(sets)) < room:
             return count
     return None
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from paretomtl._support.random_state import model_seed
 from paretomtl.engine.device import find_device
 from paretomtl.engine.models.models import make_modules
-from paretomtl.engine.processes import Ranks
+from paretomtl.engine.processes import ProcessGroup
 from paretomtl.front import Front
 from paretomtl.problems import Problem
 
@@ -31,7 +31,7 @@ def untrained_losses(
     if not all(isinstance(part, Tensor) for part in parts):
         return None
     bare = replace(problem, val=None, test=None, metrics={})
-    place = find_device(device, Ranks())
+    place = find_device(device, ProcessGroup())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # training says the same

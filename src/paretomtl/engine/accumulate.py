@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.engine.gradients import TaskGradients
-from paretomtl.engine.processes import Ranks
+from paretomtl.engine.processes import ProcessGroup
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Sums:
         ]
         return Sums(self.losses + other.losses, self.counts + other.counts, self.broken + other.broken, rows)
 
-    def over(self, ranks: Ranks) -> Sums:
+    def over(self, ranks: ProcessGroup) -> Sums:
         """Losses, counts and what broke of all processes; gradients stay those of this one."""
-        if not ranks.several:
+        if not ranks.is_distributed:
             return self
         numbers = [self.losses, self.counts, self.broken]
-        total = ranks.total(torch.cat([part.reshape(-1) for part in numbers]))
+        total = ranks.all_reduce_tensor(torch.cat([part.reshape(-1) for part in numbers]))
         parts = torch.split(total, [part.numel() for part in numbers])
         losses, counts, broken = (new.reshape(old.shape) for new, old in zip(parts, numbers, strict=True))
         return replace(self, losses=losses, counts=counts, broken=broken)
@@ -70,11 +70,11 @@ def scale_rows(gradients: TaskGradients, factors: Tensor) -> TaskGradients:
     return rows
 
 
-def sum_rows(ranks: Ranks, gradients: TaskGradients, parameters: Sequence[Tensor]) -> TaskGradients:
+def sum_rows(ranks: ProcessGroup, gradients: TaskGradients, parameters: Sequence[Tensor]) -> TaskGradients:
     """Task gradients added up over all processes."""
-    if not ranks.several:
+    if not ranks.is_distributed:
         return gradients
-    found = iter(ranks.sums([part for row in gradients for part in row], [*parameters] * len(gradients)))
+    found = iter(ranks.all_reduce([part for row in gradients for part in row], [*parameters] * len(gradients)))
     return [tuple(next(found) for _ in row) for row in gradients]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from paretomtl.engine.processes import Ranks, local_device
+from paretomtl.engine.processes import ProcessGroup, local_device
 
 
-def find_device(device: torch.device | str | None, ranks: Ranks) -> torch.device:
+def find_device(device: torch.device | str | None, ranks: ProcessGroup) -> torch.device:
     """The device of this name, or the GPU if there is one; an error where it is not there."""
     try:
         found = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
-        if ranks.several and found.type == "cuda" and found.index is None:
+        if ranks.is_distributed and found.type == "cuda" and found.index is None:
             found = local_device()
         torch.zeros((), device=found)
         if found.type == "meta":

@@ -24,7 +24,7 @@ from paretomtl.engine.data.batches import (
 from paretomtl.engine.error_hints import came_from
 from paretomtl.engine.models.models import Models, Single
 from paretomtl.engine.models.module_checks import copy_template
-from paretomtl.engine.processes import Ranks
+from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
 from paretomtl.problems.per_task import TaskBatch, measure
 
@@ -44,7 +44,7 @@ class Evaluated(Protocol):
     def models(self) -> Models: ...
 
     @property
-    def alive(self) -> Tensor:
+    def active(self) -> Tensor:
         """``[K]``, on the device of the models."""
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
@@ -58,7 +58,7 @@ def evaluate(
     batches: Batches,
     *,
     at_once: bool = True,
-    ranks: Ranks | None = None,
+    ranks: ProcessGroup | None = None,
     split: str = "a split",
 ) -> Scores:
     """Every model in eval mode on every sample once.
@@ -68,7 +68,7 @@ def evaluate(
     time than training does, where data lie on a GPU. Several processes take a share of the samples each, and have the
     scores of all.
     """
-    ranks = ranks or Ranks()
+    ranks = ranks or ProcessGroup()
     tallies = [_Tally(problem, group) for group in groups]
     targets: list[Any] = []
     with contextlib.ExitStack() as modes:
@@ -85,7 +85,7 @@ def evaluate(
                 targets.append(problem.split_batch(batch)[1])
         rest = _all_of(batches) if problem.metrics and problem.takes_model else targets
         if tallies[0].collects:
-            rest = _gathered(ranks, rest, groups[0].alive.device)
+            rest = _gathered(ranks, rest, groups[0].active.device)
         for tally in tallies:
             tally.put_together(ranks)
         metrics = [tally.metrics(rest, lambda: _all_of(batches)) for tally in tallies]
@@ -104,7 +104,7 @@ class _Tally:
         self._group = group
         self._models = group.models
         shape = (group.models.count, len(problem.tasks))
-        self._sums = torch.zeros(shape, dtype=torch.float64, device=group.alive.device)
+        self._sums = torch.zeros(shape, dtype=torch.float64, device=group.active.device)
         self._counts = self._sums.clone()
         self._outputs: list[Any] = []
 
@@ -121,11 +121,11 @@ class _Tally:
         self._sums = self._sums + torch.where(labels > 0, losses * labels, 0.0)
         self._counts = self._counts + labels
 
-    def put_together(self, ranks: Ranks) -> None:
+    def put_together(self, ranks: ProcessGroup) -> None:
         """Add up what all processes have."""
-        if not ranks.several:
+        if not ranks.is_distributed:
             return
-        self._sums, self._counts = ranks.total(torch.stack([self._sums, self._counts]))
+        self._sums, self._counts = ranks.all_reduce_tensor(torch.stack([self._sums, self._counts]))
         if self.collects:
             self._outputs = _gathered(ranks, self._outputs, self._sums.device)
 
@@ -164,7 +164,7 @@ class _Tally:
             yield
         finally:
             if [tensor._version for tensor in tensors] != before:
-                self._models.restore(torch.ones_like(self._group.alive), kept)
+                self._models.restore(torch.ones_like(self._group.active), kept)
             for module, mode in modes.items():
                 module.training = mode
 
@@ -190,9 +190,9 @@ def _all_of(batches: Batches) -> list[Any]:
     return [batch.without_stand_ins() if isinstance(batch, TaskBatch) else batch for batch in batches.in_order()]
 
 
-def _gathered(ranks: Ranks, parts: list[Any], device: torch.device) -> list[Any]:
+def _gathered(ranks: ProcessGroup, parts: list[Any], device: torch.device) -> list[Any]:
     """The parts of all processes, in their order."""
-    if not ranks.several:
+    if not ranks.is_distributed:
         return parts
     found = [part for theirs in ranks.gather(parts) for part in theirs]
     return [map_tensors(lambda tensor: tensor.to(device), part) for part in found]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from paretomtl.engine.autotune.trials import first_line
 from paretomtl.engine.evaluate import model_of
-from paretomtl.engine.plan import Choice, Plan
+from paretomtl.engine.plan import ExecutionPlan, Plan
 from paretomtl.engine.step import Group
 from paretomtl.methods import slice_state
 
@@ -46,14 +46,14 @@ class Fallback:
         return found
 
     @classmethod
-    def after(cls, step: int, choice: Choice, error: Exception) -> Fallback:
+    def after(cls, step: int, choice: ExecutionPlan, error: Exception) -> Fallback:
         """Of stacks that failed with an error when so many steps were done."""
         return cls(step, choice.strategy, first_line(error))
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> ExecutionPlan:
         """How the models are trained since."""
-        return Choice("sequential", self.reason)
+        return ExecutionPlan("sequential", self.reason)
 
     def __str__(self) -> str:
         return f"{self.before} until step {self.step}, then sequential: {self.reason}"
@@ -76,7 +76,7 @@ def attempt(work: Callable[[], T], groups: Sequence[Group]) -> tuple[T | None, E
     try:
         return work(), None
     except Exception as error:
-        alone = not groups[0].ranks.several  # others may not fail, and would wait for this process
+        alone = not groups[0].ranks.is_distributed  # others may not fail, and would wait for this process
         if alone and any(group.failed is error for group in groups):
             return None, error
         raise
@@ -104,11 +104,11 @@ def take_apart(plan: Plan, groups: Sequence[Group]) -> list[Group]:
                 {
                     "tensors": _rows(stored["tensors"], rows),
                     "previous": _rows(stored["previous"], rows),
-                    "older": None if single.older is None else _rows(older, rows),
+                    "older": None if single.before_previous is None else _rows(older, rows),
                     "alive": stored["alive"][rows].clone(),
                     "weights": None if stored["weights"] is None else stored["weights"][rows].clone(),
                     "state": _rows(stored["state"], rows),
-                    "optimizer": _optimizer_of(stored["optimizer"], shapes, k, single, captured=group.fixed),
+                    "optimizer": _optimizer_of(stored["optimizer"], shapes, k, single, captured=group.static_memory),
                     "scheduler": copy.deepcopy(stored["scheduler"]),
                 }
             )

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from paretomtl.engine.gradients import zero
-from paretomtl.engine.step import Taken
+from paretomtl.engine.step import StepRecord
 from paretomtl.problems import Problem
 
 _ROOM = 16  # rows of a new table
 
 
-class Table:
+class GrowingTensor:
     """Tensors of one shape, added one by one to one piece of memory, which doubles when it is full.
 
     A tensor of its own for each epoch would take a hundred times the memory of its numbers.
@@ -46,7 +46,7 @@ class Table:
         return self._memory[: self._count]
 
 
-class Trace:
+class EpochHistory:
     """Means of losses and weights over the steps of each epoch, for all K models.
 
     Args:
@@ -61,12 +61,12 @@ class Trace:
         zeros = torch.zeros(rows, tasks, dtype=torch.float64, device=device)
         self._losses, self._weights, self._present = zeros, zeros.clone(), zeros.clone()
         self._steps = 0
-        self._history = {name: Table() for name in ("losses", "weights", "val")}
+        self._history = {name: GrowingTensor() for name in ("losses", "weights", "val")}
         self._first: Tensor | None = None
         self._complete = torch.ones((), dtype=torch.bool, device=device)
         self._ever = torch.zeros(tasks, dtype=torch.bool, device=device)
 
-    def add(self, taken: Sequence[Taken]) -> None:
+    def add(self, taken: Sequence[StepRecord]) -> None:
         """Add a step of all groups, in place."""
         losses, present, weights = (
             parts[0] if len(parts) == 1 else torch.cat(parts)
@@ -154,4 +154,4 @@ class Trace:
         self._steps = state["steps"]
         self._first = None if state["first"] is None else state["first"].to(device)
         for name, table in state["history"].items():  # those of evaluations are on the CPU
-            self._history[name] = Table(table if name == "val" else table.to(device))
+            self._history[name] = GrowingTensor(table if name == "val" else table.to(device))

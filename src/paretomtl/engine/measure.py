@@ -11,7 +11,7 @@ from torch import Tensor
 
 from paretomtl._support.checks import known_finite
 from paretomtl.engine.accumulate import Sums, sum_rows
-from paretomtl.engine.data.batches import Cut, samples_by_task
+from paretomtl.engine.data.batches import MicroBatches, samples_by_task
 from paretomtl.engine.gradients import (
     Gathered,
     TaskGradients,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Found:
+class BatchResult:
     """What a batch says about the models.
 
     Attributes:
@@ -52,7 +52,9 @@ class Found:
     known: bool
 
 
-def look(group: Group, batch: Any, *, number: int | Tensor, total: int, weigh: bool, labelled: bool | None) -> Found:
+def measure_batch(
+    group: Group, batch: Any, *, number: int | Tensor, total: int, weigh: bool, labelled: bool | None
+) -> BatchResult:
     """The weights and updates of a batch that is seen as a whole, here alone."""
     models, method = group.models, group.method
     with group.precision():
@@ -79,10 +81,12 @@ def look(group: Group, batch: Any, *, number: int | Tensor, total: int, weigh: b
         if trusting:
             whole, nothing = present.all(), zero(present.device)
             updates = [None if u is None else torch.where(whole, u, nothing) for u in updates]
-    return Found(seen, present, present, weights, updates, sizes, known)
+    return BatchResult(seen, present, present, weights, updates, sizes, known)
 
 
-def look_at_parts(group: Group, cut: Cut, *, number: int | Tensor, total: int, weigh: bool) -> Found:
+def measure_micro_batches(
+    group: Group, cut: MicroBatches, *, number: int | Tensor, total: int, weigh: bool
+) -> BatchResult:
     """The weights and updates of a batch that is seen in micro-batches, and by several processes.
 
     Losses and task gradients are averaged over all of them before the Gramian is taken, each counted by its samples, so
@@ -120,13 +124,13 @@ def look_at_parts(group: Group, cut: Cut, *, number: int | Tensor, total: int, w
         rows = summed.mean_rows()
         rows = rows if at_representation else sum_rows(ranks, rows, parameters)
         c = gramian(wanted.trunk(rows), models.count)
-        c = ranks.total(c).to(c.dtype) if at_representation else c
+        c = ranks.all_reduce_tensor(c).to(c.dtype) if at_representation else c
         weights, group.state = weigh_step(group, replace(step, gramian=c), weigh=weigh)
         updates = weigh_rows(weights.reshape(losses.shape), present.reshape(losses.shape), rows, wanted.in_trunk)
         if at_representation:
-            updates = ranks.sums(wanted.through_encoder(models, updates), parameters)
+            updates = ranks.all_reduce(wanted.through_encoder(models, updates), parameters)
         sizes = seen.abs() + c.diagonal(dim1=-2, dim2=-1)
-        return Found(seen, present, numbers, weights, updates, sizes, known_finite(seen, c))
+        return BatchResult(seen, present, numbers, weights, updates, sizes, known_finite(seen, c))
     weights, group.state = weigh_step(group, step, weigh=weigh)
     alpha = weights.reshape(losses.shape).to(losses.dtype)
     if one_pass:
@@ -134,7 +138,9 @@ def look_at_parts(group: Group, cut: Cut, *, number: int | Tensor, total: int, w
         updates = one_backward(losses, alpha, parameters, in_trunk, share)
     else:
         updates = weigh_rows(alpha, present.reshape(losses.shape), summed.mean_rows(), in_trunk)
-    return Found(seen, present, numbers, weights, ranks.sums(updates, parameters), seen.abs(), known_finite(seen))
+    return BatchResult(
+        seen, present, numbers, weights, ranks.all_reduce(updates, parameters), seen.abs(), known_finite(seen)
+    )
 
 
 def count_samples_of(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[Tensor, Tensor]:
@@ -154,7 +160,7 @@ def count_samples_of(models: Models, losses: Tensor, part: Any, samples: int) ->
     return torch.where(present, labels, 0.0), (~present & (labels > 0)).any(-1)
 
 
-def alike(counts: Tensor, alive: Tensor) -> Tensor:
+def matches_majority(counts: Tensor, alive: Tensor) -> Tensor:
     """The models that have losses wherever another living one has, ``[K]`` bool; the others broke.
 
     Without labels a task is NaN for all models alike.
@@ -228,7 +234,7 @@ def _by_gradients(
     """Weights, updates and Gramian by the gradients of each task."""
     models, wanted = group.models, _Wanted.of(group.models)
     gradients = task_gradients(losses, wanted.parameters)
-    together = all(wanted.in_trunk) and (group.fixed or isinstance(models, Stack))
+    together = all(wanted.in_trunk) and (group.static_memory or isinstance(models, Stack))
     gathered = Gathered.of(gradients, models.count) if together else None
     c = gramian(wanted.trunk(gradients), models.count) if gathered is None else gathered.gramian()
     step = replace(step, gramian=c if group.method.needs_gramian else None)

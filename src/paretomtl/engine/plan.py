@@ -15,15 +15,15 @@ import torch
 from torch import nn
 
 from paretomtl._support.random_state import isolated_randomness
-from paretomtl.engine.autotune.stack_matches import COMPARED, copies, disagreement
-from paretomtl.engine.autotune.streams import has_wide_convolutions, try_apart
-from paretomtl.engine.autotune.trials import Captured, first_line, fitting, try_capture
-from paretomtl.engine.data.batches import Batches, Shares, first_part
+from paretomtl.engine.autotune.stack_matches import COMPARED, copies, find_difference
+from paretomtl.engine.autotune.streams import has_wide_convolutions, try_streams
+from paretomtl.engine.autotune.trials import CaptureTrial, count_fitting, first_line, try_capture
+from paretomtl.engine.data.batches import Batches, BatchPartition, first_part
 from paretomtl.engine.models.models import Models, Single, Stack
 from paretomtl.engine.models.module_checks import has_hooks
 from paretomtl.engine.parameters import name_parameters
 from paretomtl.engine.runners.runners import CAPTURABLE, make_capturable
-from paretomtl.engine.runners.threads import Side, try_side_by_side
+from paretomtl.engine.runners.threads import ThreadTrial, try_threads
 from paretomtl.engine.step import Group, train_step
 from paretomtl.methods import Method, State, slice_state
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
@@ -60,7 +60,7 @@ class Plan:
     autocast: torch.dtype | None = None
     compiler: Mapping[str, Any] | None = None
     schedule: str = "epoch"
-    shares: Shares = field(default_factory=Shares)
+    shares: BatchPartition = field(default_factory=BatchPartition)
 
     def sequential(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
         """One group for each model."""
@@ -83,14 +83,14 @@ class Plan:
             groups.append(group)
         if len(groups) > 1 and self.problem.train is not None:
             for group in groups:  # their losses are compared after the step, as those of models alone are
-                group.older = group.models.copy()
+                group.before_previous = group.models.copy()
         return groups
 
     def graphed(self, modules: Sequence[nn.Module], state: State, most: int | None = None) -> list[Group]:
         """The same, for steps that are captured."""
         return _fixed(self.batched(modules, state, most))
 
-    def apart(self, modules: Sequence[nn.Module], state: State, *, channels_last: bool = False) -> list[Group]:
+    def on_streams(self, modules: Sequence[nn.Module], state: State, *, channels_last: bool = False) -> list[Group]:
         """One group for each model, for steps that are captured; convolutions may have their channels last."""
         groups = []
         for k, module in enumerate(modules):
@@ -148,7 +148,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ExecutionPlan:
     """What was taken.
 
     Attributes:
@@ -168,7 +168,7 @@ class Choice:
     channels_last: bool = False
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Choice:
+    def of(cls, stored: Mapping[str, Any]) -> ExecutionPlan:
         """What a run's configuration says; an error for what is no choice."""
         choice = cls(**stored)
         counts = [choice.workers, 1 if choice.most is None else choice.most]
@@ -181,7 +181,7 @@ class Choice:
         if self.strategy == "sequential":
             return plan.sequential(modules, state)
         if self.apart:
-            return plan.apart(modules, state, channels_last=self.channels_last)
+            return plan.on_streams(modules, state, channels_last=self.channels_last)
         return (plan.graphed if self.strategy == "graphed" else plan.batched)(modules, state, self.most)
 
 
@@ -193,7 +193,7 @@ def choose(
     train: Batches,
     batch: Any,
     total: int,
-) -> Choice:
+) -> ExecutionPlan:
     """How to train these models, by a strategy and a number of workers, or what is best for "auto" and None.
 
     A stack is taken only after one of its steps agreed with the models alone: what vmap gets wrong, it may get wrong
@@ -203,11 +203,11 @@ def choose(
 
     Trials are of this process alone. Where several share the run, the first one's choice is everybody's.
     """
-    ranks, plan, batch = plan.shares.ranks, replace(plan, shares=Shares()), first_part(batch)
-    if ranks.several:
+    ranks, plan, batch = plan.shares.ranks, replace(plan, shares=BatchPartition()), first_part(batch)
+    if ranks.is_distributed:
         wanted = wanted[0], 1  # threads would come to what processes tell each other in any order
     mine = _choose(plan, wanted, modules, state, train, batch, total)
-    return Choice(**ranks.from_first(lambda: vars(mine)))
+    return ExecutionPlan(**ranks.broadcast(lambda: vars(mine)))
 
 
 def _choose(
@@ -218,21 +218,21 @@ def _choose(
     train: Batches,
     batch: Any,
     total: int,
-) -> Choice:
+) -> ExecutionPlan:
     strategy, workers = wanted
     on_cpu = next(iter(state.values())).device.type == "cpu"
     if strategy == "auto" and len(modules) == 1 and on_cpu:
-        return Choice("sequential", "there is one model")
+        return ExecutionPlan("sequential", "there is one model")
     with isolated_randomness():
         if strategy == "sequential":
-            side = try_side_by_side(plan, modules, state, batch, total, workers or 1, timed=False)
-            return Choice("sequential", f"asked for{_remark(side)}", workers=side.count)
+            side = try_threads(plan, modules, state, batch, total, workers or 1, timed=False)
+            return ExecutionPlan("sequential", f"asked for{_remark(side)}", workers=side.count)
         most, why, reason = _stackable(plan, modules, state, batch, total, on_cpu=on_cpu)
         limit = most if most < len(modules) else None
         told = ""
         if strategy != "batched":
             said = "asked for" if strategy == "graphed" else "the step can be captured"
-            stack = Choice("graphed", why or said, limit)
+            stack = ExecutionPlan("graphed", why or said, limit)
             taken, whys = _captured(plan, modules, state, train, batch, total, stack, reason)
             if taken is not None:
                 if why and not taken.apart:
@@ -251,10 +251,10 @@ def _choose(
                 raise ValueError(
                     f"'strategy' must be \"sequential\" or \"auto\" for these models: {reason}. Got 'batched' instead."
                 )
-            return Choice("batched", why or "asked for", limit)
+            return ExecutionPlan("batched", why or "asked for", limit)
         if len(modules) == 1:
-            return Choice("sequential", f"there is one model{told}")
-        side = try_side_by_side(plan, modules, state, batch, total, workers, timed=True) if on_cpu else Side()
+            return ExecutionPlan("sequential", f"there is one model{told}")
+        side = try_threads(plan, modules, state, batch, total, workers, timed=True) if on_cpu else ThreadTrial()
         alone = together = math.inf
         if reason is None:
             try:
@@ -264,8 +264,8 @@ def _choose(
                 reason = first_line(error)
     reason += _remark(side) + told
     if side.beats(together):
-        return Choice("sequential", reason, workers=side.count)
-    return Choice("batched", reason, limit) if together < alone else Choice("sequential", reason)
+        return ExecutionPlan("sequential", reason, workers=side.count)
+    return ExecutionPlan("batched", reason, limit) if together < alone else ExecutionPlan("sequential", reason)
 
 
 def _in_ms(seconds: float) -> str:
@@ -279,22 +279,22 @@ def _captured(
     train: Batches,
     batch: Any,
     total: int,
-    stack: Choice,
+    stack: ExecutionPlan,
     unstackable: str | None,
-) -> tuple[Choice | None, list[str]]:
+) -> tuple[ExecutionPlan | None, list[str]]:
     """The faster of a captured stack and of captured ordinary modules; where there is neither, why not either.
 
     Modules are not tried where a stack surely is faster: with few channels, its convolutions have kernels of their own,
     and without convolutions it has fewer launches.
     """
-    tried = Captured(unstackable)
+    tried = CaptureTrial(unstackable)
     if unstackable is None:
         tried = try_capture(
             lambda: plan.graphed(copies(modules), state, stack.most), train, total, schedule=plan.schedule
         )
         if tried.why is None and not has_wide_convolutions(modules[0]):
             return stack, []
-    apart = try_apart(plan, modules, state, train, batch, total)
+    apart = try_streams(plan, modules, state, train, batch, total)
     if apart.why is not None:
         if tried.why is None:
             return stack, []
@@ -306,7 +306,7 @@ def _captured(
         reason = f"{_in_ms(first)} a step {here}, {_in_ms(second)} {there}"
         if tried.seconds < apart.seconds:
             return replace(stack, reason=f"{stack.reason}; {reason}" if stack.most else reason), []
-    return Choice("graphed", reason, workers=apart.workers, apart=True, channels_last=apart.channels_last), []
+    return ExecutionPlan("graphed", reason, workers=apart.workers, apart=True, channels_last=apart.channels_last), []
 
 
 def _stackable(
@@ -322,18 +322,18 @@ def _stackable(
         return most, why, "gradients go through hooks, which a stack would not run"
     try:
         if not on_cpu:
-            most, why = fitting(stack_of, most, batch, total)
-        reason = disagreement(plan, modules[:most], _first(state, most), batch)
+            most, why = count_fitting(stack_of, most, batch, total)
+        reason = find_difference(plan, modules[:most], _first(state, most), batch)
         while most > 1 and reason is not None and reason.startswith("OutOfMemoryError"):
             most = -(-most // 2)
             why = why or f"{reason}: stacks of {most} one after another"
-            reason = disagreement(plan, modules[:most], _first(state, most), batch)
+            reason = find_difference(plan, modules[:most], _first(state, most), batch)
     except Exception as error:
         reason = first_line(error)
     return most, why, reason
 
 
-def _remark(side: Side) -> str:
+def _remark(side: ThreadTrial) -> str:
     """What to say of models side by side, if there is something."""
     if side.why:
         return f"; not side by side, for {side.why}"
@@ -364,7 +364,7 @@ def _seconds(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any,
 def _fixed(groups: list[Group]) -> list[Group]:
     """For steps that are captured: all that they write stays where it is, optimizers included."""
     for group in groups:
-        group.fixed = True
+        group.static_memory = True
         group.state = {name: tensor.clone() for name, tensor in group.state.items()}  # replays write to it
         if type(group.optimizer) in CAPTURABLE:
             make_capturable(group.optimizer)

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from paretomtl._support.files import pack, unpack
 
 T = TypeVar("T")
-Processes: TypeAlias = "bool | dist.ProcessGroup"
+Distributed: TypeAlias = "bool | dist.ProcessGroup"
 """True for all processes of torch.distributed, a process group for some of them, False for none but this one."""
 
 _BUCKET = 25 << 20  # bytes that are summed up at once, as in DDP
 
 
-class Ranks:
+class ProcessGroup:
     """The processes of a run, of which this is number ``rank`` of ``size``. All is local where there is only one.
 
     Every process must come to the same calls in the same order. They hand over tensors and JSON, never a pickle.
@@ -40,32 +40,32 @@ class Ranks:
             self._device = torch.device("cuda", torch.cuda.current_device())
 
     @property
-    def several(self) -> bool:
+    def is_distributed(self) -> bool:
         """Whether there are others."""
         return self.size > 1
 
     @property
-    def leads(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this is the process that writes and prints."""
         return self.rank == 0
 
     def any(self, *flags: bool) -> list[bool]:
         """For each flag, whether it is up in any process."""
-        if not self.several:
+        if not self.is_distributed:
             return list(flags)
         raised = torch.tensor(flags, dtype=torch.long, device=self._device)
         dist.all_reduce(raised, dist.ReduceOp.MAX, group=self._group)
         return [bool(flag) for flag in raised.tolist()]
 
-    def total(self, numbers: Tensor) -> Tensor:
+    def all_reduce_tensor(self, numbers: Tensor) -> Tensor:
         """The sums of a few numbers, in float64, where they lie."""
-        if not self.several:
+        if not self.is_distributed:
             return numbers.double()
         numbers = numbers.double().contiguous().clone()
         dist.all_reduce(numbers, group=self._group)
         return numbers
 
-    def sums(self, parts: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor | None]:
+    def all_reduce(self, parts: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor | None]:
         """The sum of each part over all processes; None for what no process has.
 
         Summed up in buckets, in float32 or better.
@@ -74,7 +74,7 @@ class Ranks:
             parts: may be None in some processes, which stands for zeros.
             like: tensors of the shapes and devices of the parts.
         """
-        if not self.several:
+        if not self.is_distributed:
             return list(parts)
         there = self.any(*(part is not None for part in parts))
         found: list[Tensor | None] = [None] * len(parts)
@@ -91,9 +91,9 @@ class Ranks:
             work.wait()
         return found
 
-    def follow_first(self, tensors: Sequence[Tensor]) -> None:
+    def broadcast_tensors(self, tensors: Sequence[Tensor]) -> None:
         """Overwrite tensors by those of the first process."""
-        if not self.several:
+        if not self.is_distributed:
             return
         for kind in sorted({str(tensor.dtype) for tensor in tensors}):
             some = [tensor for tensor in tensors if str(tensor.dtype) == kind and tensor.numel()]
@@ -104,29 +104,29 @@ class Ranks:
             for tensor, values in zip(some, torch.split(flat, [tensor.numel() for tensor in some]), strict=True):
                 tensor.copy_(values.reshape(tensor.shape))
 
-    def from_first(self, make: Callable[[], T]) -> T:
+    def broadcast(self, make: Callable[[], T]) -> T:
         """What a function returns in the first process, for all; an error there is one everywhere.
 
         Numbers, strings and tensors, in lists and dictionaries; tensors arrive on the CPU.
         """
-        if not self.several:
+        if not self.is_distributed:
             return make()
         told: dict[str, Any] = {}
         failure: BaseException | None = None
-        if self.leads:
+        if self.is_main:
             try:
                 told = {"found": make()}
             except Exception as error:
                 failure = error
                 told = {"error": str(error), "bad_input": isinstance(error, (ValueError, OSError))}
-        blob = _encoded(told) if self.leads else torch.empty(0, dtype=torch.uint8)
+        blob = _encoded(told) if self.is_main else torch.empty(0, dtype=torch.uint8)
         length = torch.tensor(len(blob), device=self._device)
         dist.broadcast(length, group=self._group, group_src=0)
-        blob = blob.to(self._device) if self.leads else blob.new_empty(int(length), device=self._device)
+        blob = blob.to(self._device) if self.is_main else blob.new_empty(int(length), device=self._device)
         dist.broadcast(blob, group=self._group, group_src=0)
         if failure is not None:
             raise failure
-        told = told if self.leads else _decoded(blob.cpu())
+        told = told if self.is_main else _decoded(blob.cpu())
         if "error" in told:
             raise (ValueError if told["bad_input"] else RuntimeError)(told["error"])
         found: T = told["found"]
@@ -134,7 +134,7 @@ class Ranks:
 
     def gather(self, value: T) -> list[T]:
         """What each process has, in their order; as :meth:`from_first`."""
-        if not self.several:
+        if not self.is_distributed:
             return [value]
         blob = _encoded(value).to(self._device)
         lengths = [torch.zeros((), dtype=torch.long, device=self._device) for _ in range(self.size)]
@@ -148,7 +148,7 @@ class Ranks:
 
     def check_same(self, config: Mapping[str, Any]) -> None:
         """Refuse processes that were asked for different runs."""
-        told = {name: json.dumps(value) for name, value in config.items()} if self.several else {}
+        told = {name: json.dumps(value) for name, value in config.items()} if self.is_distributed else {}
         first, *others = self.gather(told)
         for rank, other in enumerate(others, 1):
             for name, value in first.items():
@@ -159,39 +159,39 @@ class Ranks:
                     )
 
 
-def join(distributed: Processes) -> Ranks:
+def join_process_group(distributed: Distributed) -> ProcessGroup:
     """The processes that a run is shared with. Those that torchrun started are connected first, once and for all."""
     if distributed is False or not dist.is_available():
-        return Ranks()
+        return ProcessGroup()
     if distributed is not True:
-        return Ranks(distributed)
-    if not dist.is_initialized() and started_beside_others():
+        return ProcessGroup(distributed)
+    if not dist.is_initialized() and is_torchrun():
         if torch.cuda.is_available():
             torch.cuda.set_device(local_device())
         dist.init_process_group()
         atexit.register(_leave)
-    return Ranks(dist.group.WORLD) if dist.is_initialized() else Ranks()
+    return ProcessGroup(dist.group.WORLD) if dist.is_initialized() else ProcessGroup()
 
 
-def joined(distributed: Processes | None) -> Ranks:
+def require_process_group(distributed: Distributed | None) -> ProcessGroup:
     """The processes that a step of a loop of one's own is shared with; whoever started several must say which."""
     if distributed is False or not dist.is_available():
-        return Ranks()
+        return ProcessGroup()
     if not dist.is_initialized():
-        if started_beside_others():
+        if is_torchrun():
             raise ValueError(
                 "'distributed' must be False, or come after torch.distributed.init_process_group(): this is one of "
                 f"{os.environ['WORLD_SIZE']} processes, and they are not connected. Got {distributed!r} instead."
             )
-        return Ranks()
+        return ProcessGroup()
     if distributed is None:
         if dist.get_world_size() == 1:
-            return Ranks()
+            return ProcessGroup()
         raise ValueError(
             f"'distributed' must be given where torch.distributed runs: True to average losses and gradients over its "
             f"{dist.get_world_size()} processes, False for a subproblem of this process alone. Got None instead."
         )
-    return Ranks(dist.group.WORLD if distributed is True else distributed)
+    return ProcessGroup(dist.group.WORLD if distributed is True else distributed)
 
 
 def check_processes(distributed: Any) -> None:
@@ -203,28 +203,28 @@ def check_processes(distributed: Any) -> None:
     raise TypeError(f"'distributed' must be True, False or a process group. Got {distributed!r} instead.")
 
 
-def leads() -> bool:
+def is_main_process() -> bool:
     """Whether this process is the first of those that torchrun started, or that torch.distributed connects."""
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank() == 0
-    return not started_beside_others() or os.environ["RANK"] == "0"
+    return not is_torchrun() or os.environ["RANK"] == "0"
 
 
-def started_beside_others() -> bool:
+def is_torchrun() -> bool:
     """Whether torchrun, or something like it, started this process beside others."""
     return "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def check_unwrapped(module: nn.Module) -> None:
     """Refuse a model that shares its gradients with other processes by itself, which would miss those of each task."""
-    if isinstance(module, nn.parallel.DistributedDataParallel) or any(map(is_sharded, module.parameters())):
+    if isinstance(module, nn.parallel.DistributedDataParallel) or any(map(is_dtensor, module.parameters())):
         raise TypeError(
             "'model' must make a plain module: gradients of each task are averaged over processes here, where DDP "
             f"never sees them, and FSDP cannot shard them. Got a {type(module).__name__} instead."
         )
 
 
-def is_sharded(tensor: Tensor) -> bool:
+def is_dtensor(tensor: Tensor) -> bool:
     """Whether each process holds a part of it, as FSDP has it."""
     if not dist.is_available() or not dist.is_initialized():
         return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.random_state import host_randomness, random_state, set_random_state
+from paretomtl._support.random_state import host_random_state, random_state, set_random_state
 from paretomtl.engine.models.models import Stack
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def undone_on_failure(groups: Sequence[Group], *, isolated: bool = False) -> Ite
     theirs is an error of the user's code.
     """
     stacks = [group for group in groups if isinstance(group.models, Stack)]
-    if not stacks or _is_capturing(stacks[0].alive):
+    if not stacks or _is_capturing(stacks[0].active):
         yield
         return
     before = [([tensor.clone() for tensor in group.models.held()], group.state) for group in stacks]
@@ -56,7 +56,7 @@ class _Draws:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        device = group.alive.device
+        device = group.active.device
         self._host = torch.get_rng_state()
         self._device = (device, torch.cuda.get_rng_state(device)) if device.type == "cuda" else None
         self._others: Any = None
@@ -64,12 +64,12 @@ class _Draws:
         if group.draws_on_host is not False:
             self._others = random_state()
         if group.draws_on_host is None:
-            self._seen = host_randomness()[1:]
+            self._seen = host_random_state()[1:]
 
     def learn(self) -> None:
         """After a pass that went well."""
         if self._seen is not None:
-            self._group.draws_on_host = host_randomness()[1:] != self._seen
+            self._group.draws_on_host = host_random_state()[1:] != self._seen
 
     def undo(self) -> None:
         """After one that did not."""

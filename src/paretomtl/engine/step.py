@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl.engine.data.batches import Cut
+from paretomtl.engine.data.batches import MicroBatches
 from paretomtl.engine.gradients import zero
-from paretomtl.engine.measure import Found, alike, look, look_at_parts
-from paretomtl.engine.models.flat_memory import Kept
+from paretomtl.engine.measure import BatchResult, matches_majority, measure_batch, measure_micro_batches
+from paretomtl.engine.models.flat_memory import ModelState
 from paretomtl.engine.models.models import Models, Stack
-from paretomtl.engine.processes import Ranks
+from paretomtl.engine.processes import ProcessGroup
 from paretomtl.engine.rollback import undone_on_failure
 from paretomtl.methods import Method, State
 
@@ -49,37 +49,37 @@ class Group:
     state: State
     clip_norm: float | None = None
     autocast: torch.dtype | None = None
-    fixed: bool = False
-    ranks: Ranks = field(default_factory=Ranks)
-    alive: Tensor = field(init=False)
+    static_memory: bool = False
+    ranks: ProcessGroup = field(default_factory=ProcessGroup)
+    active: Tensor = field(init=False)
     weights: Tensor | None = field(init=False, default=None)
-    previous: Kept = field(init=False)
-    older: Kept | None = field(init=False)
+    previous: ModelState = field(init=False)
+    before_previous: ModelState | None = field(init=False)
     failed: Exception | None = field(init=False, default=None)
     draws_on_host: bool | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.previous = self.models.copy()
         alone = self.models.problem.train is not None and not isinstance(self.models, Stack)
-        self.older = self.models.copy() if alone else None
+        self.before_previous = self.models.copy() if alone else None
         device = next(iter(self.previous.values())).device
-        self.alive = torch.ones(self.models.count, dtype=torch.bool, device=device)
+        self.active = torch.ones(self.models.count, dtype=torch.bool, device=device)
 
-    def settle(self) -> None:
+    def restore_frozen(self) -> None:
         """Put models that are out back to where they last had finite losses."""
-        if self.alive.device.type == "cpu" and bool(self.alive.all()):  # on a GPU, asking would wait
+        if self.active.device.type == "cpu" and bool(self.active.all()):  # on a GPU, asking would wait
             return
-        self.models.restore(~self.alive, self.previous)
+        self.models.restore(~self.active, self.previous)
 
-    def remember(self) -> None:
+    def save_previous(self) -> None:
         """Take down where the models are."""
-        if self.older is not None and self.fixed:
-            self.older.write(self.previous)
-        elif self.older is not None:
-            self.previous, self.older = self.older, self.previous
+        if self.before_previous is not None and self.static_memory:
+            self.before_previous.write(self.previous)
+        elif self.before_previous is not None:
+            self.previous, self.before_previous = self.before_previous, self.previous
         self.models.remember(self.previous)
 
-    def take_out(self, sound: Tensor, *, last_step: bool) -> None:
+    def freeze(self, sound: Tensor, *, last_step: bool) -> None:
         """Models that are not sound, ``[K]`` bool, stay where they last were.
 
         Args:
@@ -87,20 +87,20 @@ class Group:
             last_step: whether it was the last step that began with parameters that were not sound, so that one step
                 before it they were.
         """
-        broken = self.alive & ~sound
-        self.alive &= sound  # in place: a captured step reads it there
+        broken = self.active & ~sound
+        self.active &= sound  # in place: a captured step reads it there
         if broken.device.type == "cpu" and not bool(broken.any()):  # on a GPU, asking would wait
             return
-        if last_step and self.older is not None:
-            self.previous.write(self.older, broken)
+        if last_step and self.before_previous is not None:
+            self.previous.write(self.before_previous, broken)
 
     def stored(self) -> dict[str, Any]:
         """Everything that steps change, for a checkpoint."""
         return {
             "tensors": self.models.tensors(),
             "previous": self.previous,
-            "older": self.older,
-            "alive": self.alive,
+            "older": self.before_previous,
+            "alive": self.active,
             "weights": self.weights,
             "state": self.state,
             "optimizer": self.optimizer.state_dict(),
@@ -109,14 +109,14 @@ class Group:
 
     def load(self, stored: Mapping[str, Any]) -> None:
         """Go back to what :meth:`stored` returned."""
-        device = self.alive.device
-        self.models.restore(torch.ones_like(self.alive), _moved(stored["tensors"], device))
+        device = self.active.device
+        self.models.restore(torch.ones_like(self.active), _moved(stored["tensors"], device))
         self.previous = self._kept(stored["previous"])
-        self.older = None if stored["older"] is None else self._kept(stored["older"])
+        self.before_previous = None if stored["older"] is None else self._kept(stored["older"])
         mine, theirs = ({name: t.shape for name, t in each.items()} for each in (self.state, stored["state"]))
-        if mine != theirs or stored["alive"].shape != self.alive.shape:
+        if mine != theirs or stored["alive"].shape != self.active.shape:
             raise ValueError(f"the method has a state of {mine}, and not of {theirs}")
-        self.alive = stored["alive"].to(device)
+        self.active = stored["alive"].to(device)
         self.weights = None if stored["weights"] is None else stored["weights"].to(device)
         self.state = _moved(stored["state"], device)
         self.optimizer.load_state_dict(stored["optimizer"])
@@ -131,30 +131,30 @@ class Group:
         if self.scheduler is not None:
             self.scheduler.load_state_dict(stored["scheduler"])
 
-    def _kept(self, values: Mapping[str, Tensor]) -> Kept:
+    def _kept(self, values: Mapping[str, Tensor]) -> ModelState:
         """Stored values, laid out as those of the models are."""
         kept = self.models.copy()
         for name, tensor in values.items():
             if name in kept and kept[name].shape == tensor.shape:
                 kept[name].copy_(tensor)
             else:  # a buffer that was made, or grew, in a forward pass
-                kept[name] = tensor.to(self.alive.device)
+                kept[name] = tensor.to(self.active.device)
         return kept
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """The context of a forward pass."""
         if self.autocast is None:
             return contextlib.nullcontext()
-        return torch.autocast(self.alive.device.type, dtype=self.autocast)
+        return torch.autocast(self.active.device.type, dtype=self.autocast)
 
 
-def by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:
+def split_by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:
     """What belongs to the models of each group, of something that leads with all models."""
     return torch.split(rows, [group.models.count for group in groups])
 
 
 @dataclass(frozen=True)
-class Taken:
+class StepRecord:
     """What one step saw and did, ``[K, m]`` each.
 
     Attributes:
@@ -178,7 +178,7 @@ def train_step(
     total: int,
     weigh: bool = True,
     labelled: bool | None = None,
-) -> Taken:
+) -> StepRecord:
     """Advance every living model by one step: one forward pass, and m backward passes, or one without a Gramian.
 
     A task whose loss is NaN while another's is not has no labels in this batch, and is left out of the step; but if
@@ -197,42 +197,42 @@ def train_step(
     """
     models = group.models
     with undone_on_failure([group]):
-        if isinstance(batch, Cut):
-            found = look_at_parts(group, batch, number=number, total=total, weigh=weigh)
-            group.ranks.follow_first(models.held())
+        if isinstance(batch, MicroBatches):
+            found = measure_micro_batches(group, batch, number=number, total=total, weigh=weigh)
+            group.ranks.broadcast_tensors(models.held())
         else:
-            found = look(group, batch, number=number, total=total, weigh=weigh, labelled=labelled)
+            found = measure_batch(group, batch, number=number, total=total, weigh=weigh, labelled=labelled)
     weights, updates, present = found.weights, found.updates, found.present
     if group.weights is None:
         group.weights = weights
     elif weigh:  # a task without labels keeps its weight for steps that do not weigh
         group.weights = torch.where(present, weights, group.weights)
     if not found.known:
-        group.alive = group.alive & _sound(group, found, alone=batch is None)
-    group.settle()
-    group.remember()
+        group.active = group.active & _sound(group, found, alone=batch is None)
+    group.restore_frozen()
+    group.save_previous()
     if group.clip_norm is not None:
         updates = _clipped(updates, models.count, group.clip_norm)
     for parameter, update in zip(models.trained.values(), updates, strict=True):
         if update is not None:
             update = update.to(parameter.dtype)
-            if group.fixed or isinstance(models, Stack):  # as fused optimizers want it
+            if group.static_memory or isinstance(models, Stack):  # as fused optimizers want it
                 update = _laid_out(update, parameter)
         parameter.grad = update
     group.optimizer.step()
     group.optimizer.zero_grad(set_to_none=True)
-    group.settle()
-    weights = torch.where(group.alive[:, None], weights, zero(weights.device))
-    return Taken(found.losses, weights, present, found.counts)
+    group.restore_frozen()
+    weights = torch.where(group.active[:, None], weights, zero(weights.device))
+    return StepRecord(found.losses, weights, present, found.counts)
 
 
-def _sound(group: Group, found: Found, *, alone: bool) -> Tensor:
+def _sound(group: Group, found: BatchResult, *, alone: bool) -> Tensor:
     """The models that go on, ``[K]`` bool, by the sizes of their losses and gradients."""
     sizes = torch.where(found.present, found.sizes, zero(found.sizes.device))
     finite = (sizes < torch.inf).all(-1) & found.present.any(-1)
     if len(finite) == 1 or alone:
         return finite
-    return finite & alike(found.counts, group.alive)
+    return finite & matches_majority(found.counts, group.active)
 
 
 def _clipped(updates: list[Tensor | None], count: int, longest: float) -> list[Tensor | None]:

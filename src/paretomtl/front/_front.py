@@ -23,7 +23,7 @@ from paretomtl.front import selection as _selection
 from paretomtl.front._given import GivenFronts
 from paretomtl.front._models import model_of, warn_of_modules, weights_of
 from paretomtl.front.csv_table import is_table
-from paretomtl.front.selection import Choice, Wish
+from paretomtl.front.selection import ByTask, Choice
 from paretomtl.front.storage import read_front, write_front
 from paretomtl.front.table import front_text, scaling_text
 
@@ -203,8 +203,8 @@ class Front(GivenFronts):
     def select(
         self,
         *,
-        direction: Wish | None = None,
-        importance: Wish | None = None,
+        direction: ByTask | None = None,
+        importance: ByTask | None = None,
         knee: bool = False,
         max_regret: bool = False,
         bounds: Mapping[str, float] | None = None,
@@ -258,7 +258,7 @@ class Front(GivenFronts):
         if len(chosen) != 1 and chosen != ["bounds", "best"]:
             rule = f"one of {', '.join(ways)}, best must be given, and bounds with best alone"
             raise ValueError(f"{rule}. Got {chosen or 'none'} instead: write select(knee=True) (--knee), for one.")
-        table = _selection.table_of(self, split)
+        table = _selection.build_table(self, split)
         if bounded or best is not None:
             return _bounds.within_bounds(table, _bounds.bounds_of(table, bounds, at_least, at_most), best)
         if direction is not None:

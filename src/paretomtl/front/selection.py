@@ -18,7 +18,7 @@ from paretomtl.front.labels import label, noun_of
 if TYPE_CHECKING:
     from paretomtl.front import Front
 
-Wish: TypeAlias = Sequence[float] | Mapping[str, float]
+ByTask: TypeAlias = Sequence[float] | Mapping[str, float]
 """One number per task, in their order or by name."""
 
 KNEE = 0.01
@@ -155,7 +155,7 @@ class Table:
         return ", ".join(shown[:5]) + (", ..." if shown[5:] else "")
 
 
-def table_of(front: Front, split: str | None) -> Table:
+def build_table(front: Front, split: str | None) -> Table:
     """The candidates and their values, by default on the split that ranks."""
     split = front.ranking_split if split is None else split
     if not isinstance(split, str) or split not in front.losses:
@@ -185,7 +185,7 @@ def angles(losses: Tensor, directions: Tensor) -> Tensor:
     return torch.rad2deg(2.0 * torch.atan2((u - v).norm(dim=-1), (u + v).norm(dim=-1)))
 
 
-def by_direction(table: Table, scaled: Tensor, direction: Wish) -> Choice:
+def by_direction(table: Table, scaled: Tensor, direction: ByTask) -> Choice:
     """The loss vector nearest to a direction."""
     wanted = _row_of("direction", direction, table.tasks)
     distance = angles(scaled, wanted)
@@ -204,7 +204,7 @@ def by_direction(table: Table, scaled: Tensor, direction: Wish) -> Choice:
     )
 
 
-def by_importance(table: Table, scale: Tensor | None, importance: Wish) -> Choice:
+def by_importance(table: Table, scale: Tensor | None, importance: ByTask) -> Choice:
     """The least weighted sum of losses, times the factors ``[K, m]`` of training: their mean for all solutions."""
     share = _row_of("importance", importance, table.tasks)
     known = [] if scale is None else [row for row in table.candidates() if bool(scale[row].isfinite().all())]
@@ -293,7 +293,7 @@ def _nothing(table: Table) -> Choice:
     return table.choose_none(f"No solution has finite losses on {table.split}: {table.known()}.")
 
 
-def _row_of(name: str, row: Wish, tasks: Sequence[str]) -> Tensor:
+def _row_of(name: str, row: ByTask, tasks: Sequence[str]) -> Tensor:
     if isinstance(row, Mapping):
         strangers = [task for task in row if task not in tasks]
         if strangers:

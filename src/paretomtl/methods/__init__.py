@@ -8,7 +8,7 @@ from paretomtl.methods._mgda import MGDA
 from paretomtl.methods._pareto_mtl import ParetoMTL, Status
 from paretomtl.methods._torchjd import TorchJD
 from paretomtl.methods._uncertainty import Uncertainty
-from paretomtl.methods.base import Method, Reading, State, Step, Weigher, in_words, slice_state
+from paretomtl.methods.base import Method, Reading, State, Step, Weigher, describe, slice_state
 from paretomtl.methods.registry import METHODS, resolve_method
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "TorchJD",
     "Uncertainty",
     "Weigher",
-    "in_words",
+    "describe",
     "resolve_method",
     "slice_state",
 ]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_positive, is_number
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, Seen, State, uniform
+from paretomtl.methods.base import Reading, SafeStep, State, uniform
 from paretomtl.methods.loss_scaling import Scale
 
 
@@ -63,7 +63,7 @@ class GradNorm(ScaledMethod):
             "first": torch.zeros(preferences.shape, dtype=torch.float64),  # zero: not seen yet
         }
 
-    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         present, weights = step.present, state["weights"]
         first = torch.where((state["first"] > 0) | ~present, state["first"], step.losses.clamp_min(1e-12))
         rate = torch.where(present, step.losses.clamp_min(0.0) / first.clamp_min(1e-12), 0.0)

@@ -10,7 +10,7 @@ from torch import Tensor
 from paretomtl._support.checks import check_count, check_tasks
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, Seen, State
+from paretomtl.methods.base import Reading, SafeStep, State
 from paretomtl.methods.loss_scaling import Scale
 
 
@@ -55,7 +55,7 @@ class Linear(ScaledMethod):
     def _init(self, preferences: Tensor) -> State:
         return {"weights": importances(preferences)}
 
-    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         return state["weights"], state
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from paretomtl.methods._gradnorm import GradNorm
 from paretomtl.methods._uncertainty import Uncertainty
-from paretomtl.methods.base import Method, Seen, State
+from paretomtl.methods.base import Method, SafeStep, State
 from paretomtl.methods.loss_scaling import first_factors
 
 _BALANCERS: dict[str, Method] = {"gradnorm": GradNorm(), "uncertainty": Uncertainty()}
@@ -26,7 +26,7 @@ def init_balance(kind: str, preferences: Tensor) -> State:
     return {_PREFIX + name: tensor for name, tensor in mine.items()}
 
 
-def balance(kind: str, step: Seen, state: State) -> tuple[Tensor, State]:
+def balance(kind: str, step: SafeStep, state: State) -> tuple[Tensor, State]:
     """The factors of the losses after a step that balances, zero where not known yet; and what changed of the state.
 
     Tasks are trained together by these factors from the first step on. Equal weights of losses as they come would leave

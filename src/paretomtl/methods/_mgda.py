@@ -9,7 +9,7 @@ from torch import Tensor
 from paretomtl._support.checks import check_flag
 from paretomtl.core import Solve, released_direction
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, Seen, State, uniform
+from paretomtl.methods.base import Reading, SafeStep, State, uniform
 from paretomtl.methods.loss_scaling import Scale
 
 
@@ -51,7 +51,7 @@ class MGDA(ScaledMethod):
     def _init(self, preferences: Tensor) -> State:
         return {"critical": torch.zeros(len(preferences), dtype=torch.bool)}
 
-    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         found = released_direction(step.gramian, present=step.present, precision=step.precision)
         weights = found.combination * step.losses.shape[-1] if self.rescale else found.combination
         return weights, {"critical": found.status == Solve.ZERO.value}

@@ -13,7 +13,7 @@ from paretomtl.core import preferences as vectors
 from paretomtl.methods._loss_balance import balance, init_balance
 from paretomtl.methods._pareto_mtl_cuda import weigh_by_kernel
 from paretomtl.methods._scaled_method import FIRST, TakesScale
-from paretomtl.methods.base import Reading, Seen, State, Step
+from paretomtl.methods.base import Reading, SafeStep, State, Step
 from paretomtl.methods.loss_scaling import BALANCING, Scale, above_ideal, first_factors, given_factors
 from paretomtl.methods.loss_units import factors_by_row, remembered
 
@@ -137,7 +137,7 @@ class ParetoMTL(TakesScale):
             **kept,
         }
 
-    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         losses = torch.where(step.present, above_ideal(step.losses, state.get("ideal")), state["losses"])
         scale, seen, gramian = state["scale"], losses, step.gramian
         together: Tensor | None = None  # whether tasks are still trained together
@@ -185,7 +185,7 @@ class ParetoMTL(TakesScale):
         after = {"phase": phase, "status": status, "since": since, "losses": losses, "scale": scale}
         return weights, {**state, **after}
 
-    def _phase(self, step: Seen, phase: Tensor) -> Tensor:
+    def _phase(self, step: SafeStep, phase: Tensor) -> Tensor:
         """The phase before this step's check of feasibility: the cap of the initial phase, and the release."""
         cap, release = self._limits(step.total)
         if cap is not None:

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from paretomtl.methods.base import Method, Seen, State
+from paretomtl.methods.base import Method, SafeStep, State
 from paretomtl.methods.loss_scaling import Scale, above_ideal, as_scale, first_factors, given_factors, is_range
 from paretomtl.methods.loss_units import factors_by_row, factors_of, remembered
 
@@ -69,7 +69,7 @@ class ScaledMethod(TakesScale):
             found[_IDEAL] = unknown + torch.tensor(self.ideal, dtype=torch.float64)
         return found
 
-    def _weigh_in_units(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh_in_units(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         if _FACTORS not in state:
             return self._weigh(step, state)
         mine = {name: state[name] for name in (_FACTORS, FIRST, _IDEAL) if name in state}

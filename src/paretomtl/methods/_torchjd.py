@@ -14,7 +14,7 @@ from paretomtl._support.optional import require
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._linear import Linear, importances
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, Seen, State, uniform
+from paretomtl.methods.base import Reading, SafeStep, State, uniform
 from paretomtl.methods.loss_scaling import Scale
 
 _ROWS: dict[str, tuple[str, Reading, str | None]] = {
@@ -170,7 +170,7 @@ class TorchJD(ScaledMethod):
         kept = {name: torch.zeros(len(rows), *tensor.shape, dtype=torch.float64) for name, tensor in memory.items()}
         return {"rows": rows, "fresh": torch.ones(len(rows), dtype=torch.bool), **kept}
 
-    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         device = step.losses.device
         source = step.gramian if self.needs_gramian else step.losses
         weights, memories = [], []

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_flag, check_positive
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, Seen, State, uniform
+from paretomtl.methods.base import Reading, SafeStep, State, uniform
 from paretomtl.methods.loss_scaling import Scale
 
 Kind = Literal["classification", "regression"]
@@ -70,7 +70,7 @@ class Uncertainty(ScaledMethod):
             "log_variance": torch.zeros(count, tasks, dtype=torch.float64),
         }
 
-    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         s, factor = state["log_variance"], state["factor"]
         slope = 0.5 - factor * torch.exp(-s) * step.losses
         # A loss of zero would drive its log-variance to minus infinity, a huge one would throw it far out in one step.

@@ -53,7 +53,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SafeStep:
     """A :class:`Step` made safe, in float64: absent tasks have loss 0 and gradient 0, broken subproblems losses of 1.
 
     The Gramian is zero for methods that do not need one; ``precision`` is the relative error that it came with.
@@ -103,10 +103,10 @@ class Method(ABC):
         """The state before the first step, from rows ``[K, m]``."""
 
     @abstractmethod
-    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         """Weights ``[K, m]`` and the next state."""
 
-    def _weigh_in_units(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh_in_units(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         """The same for losses as they come; a method that scales them overrides it."""
         return self._weigh(step, state)
 
@@ -140,7 +140,7 @@ class Method(ABC):
         if may_ask(present) and bool(present.all()) and known_finite(*given):  # nothing needs to be made safe
             gramian = step.losses.new_zeros(()) if step.gramian is None else step.gramian.detach()
             gramian = gramian.double().expand(*step.losses.shape, tasks)
-            sound = Seen(step.losses.detach().double(), gramian, present, step.number, step.total, precision)
+            sound = SafeStep(step.losses.detach().double(), gramian, present, step.number, step.total, precision)
             weights, after = self._weigh_in_units(sound, state)
             return weights.to(step.losses.dtype), after
         losses = torch.where(present, step.losses.detach().double(), 0.0)
@@ -152,7 +152,7 @@ class Method(ABC):
             valid = valid & gramian.isfinite().flatten(1).all(-1, keepdim=True)
             gramian = torch.where(valid[..., None], gramian, 0.0)
         losses = torch.where(valid, losses, 1.0)
-        seen = Seen(losses, gramian, present, step.number, step.total, precision)
+        seen = SafeStep(losses, gramian, present, step.number, step.total, precision)
         weights, after = self._weigh_in_units(seen, state)
         after = {name: torch.where(_against(valid, new), new, state[name]) for name, new in after.items()}
         return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
@@ -211,12 +211,12 @@ class Method(ABC):
         return Weigher(self, as_rows("preferences", preferences), index, total)
 
 
-def in_words(method: Method) -> str:
+def describe(method: Method) -> str:
     """A configured method with the options that are on, so that an option that is new, and off, changes nothing.
 
     Example:
         >>> from paretomtl.methods import ParetoMTL
-        >>> in_words(ParetoMTL(initial_steps=0))
+        >>> describe(ParetoMTL(initial_steps=0))
         'ParetoMTL(initial_steps=0, epsilon=0.1, release_steps=0)'
     """
     if not dataclasses.is_dataclass(method):
@@ -292,7 +292,7 @@ class Weigher:
     def state_dict(self) -> State:
         """All that a later run needs to go on from here, as tensors; the method is in it as text, in bytes."""
         bound = {
-            "method": to_letters(in_words(self.method)),
+            "method": to_letters(describe(self.method)),
             "preferences": self.preferences,
             "index": torch.tensor(self.index),
             "number": self.number,

@@ -7,7 +7,7 @@ import hashlib
 import inspect
 import textwrap
 
-from paretomtl.methods.base import Method, in_words
+from paretomtl.methods.base import Method, describe
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -25,8 +25,8 @@ def describe_definition(method: Method) -> str:
     own = [kind for kind in type(method).__mro__ if issubclass(kind, Method) and not _is_built_in(kind)]
     sources = [source for kind in own if (source := _source(kind)) is not None]
     if not sources:
-        return in_words(method)
-    return f"{in_words(method)}, defined by {hashlib.sha256(' '.join(sources).encode()).hexdigest()[:12]}"
+        return describe(method)
+    return f"{describe(method)}, defined by {hashlib.sha256(' '.join(sources).encode()).hexdigest()[:12]}"
 
 
 def _is_built_in(kind: type) -> bool:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.methods._linear import Linear, importances
-from paretomtl.methods.base import Seen, State, uniform
+from paretomtl.methods.base import SafeStep, State, uniform
 
 NEGATIVE = -1e-3
 """A cosine under this counts as negative; what is nearer to zero may be rounding."""
@@ -70,7 +70,7 @@ class Measure(Plain):
             state[name] = torch.zeros(rows, 3, tasks, dtype=torch.float64)
         return state | {"first": torch.zeros(rows, tasks, dtype=torch.float64)}
 
-    def _weigh(self, step: Seen, state: State) -> tuple[Tensor, State]:
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         norms = step.gramian.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt()
         unit = torch.where(norms > 0, 1.0 / norms, 0.0)  # scaled from both sides: a product of norms may overflow
         cosines = (step.gramian * unit[..., :, None] * unit[..., None, :]).clamp(-1.0, 1.0)

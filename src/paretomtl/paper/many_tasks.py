@@ -14,7 +14,7 @@ from paretomtl._support.optional import require
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.core.preferences import drawn_towards
 from paretomtl.front import Front
-from paretomtl.methods import ParetoMTL, in_words
+from paretomtl.methods import ParetoMTL, describe
 from paretomtl.paper.statistics import column, mean, plus_minus
 from paretomtl.paper.study import Claim, Size
 from paretomtl.problems import synthetic
@@ -62,7 +62,7 @@ class ManyCell:
     def settings(self) -> str:
         how = f", gathered by {self.gathered:g}" if self.gathered else ""
         return (
-            f"tasks={self.tasks}; preferences={self.count}{how}; method={in_words(self.method)}; steps={self.steps}; "
+            f"tasks={self.tasks}; preferences={self.count}{how}; method={describe(self.method)}; steps={self.steps}; "
             "optimizer=SGD, rate 1"
         )
 

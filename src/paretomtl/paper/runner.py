@@ -17,7 +17,7 @@ from paretomtl.compare.indicators import fill_indicators
 from paretomtl.compare.row_store import Row, environment, load_rows, seconds_here, update_rows
 from paretomtl.paper.data import check_data
 from paretomtl.paper.study import Cell, Size, Study
-from paretomtl.training import Executor, Jobs, Link, Room, SerialExecutor
+from paretomtl.training import Capacity, Channel, Executor, JobBatch, SerialExecutor
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
 from paretomtl.training.progress.progress import ProgressStyle, quiet_elsewhere
 from paretomtl.training.progress.study import StudyProgress
@@ -72,7 +72,7 @@ def run_study(
     again: bool = False,
     beside: int = 0,
     command: str = "",
-    tell: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
     executor: Executor | None = None,
     progress: ProgressStyle = "auto",
 ) -> Progress:
@@ -91,7 +91,7 @@ def run_study(
         again: train cells anew whose rows come from other settings; those rows are moved to ``NAME-old.json``.
         beside: how many other processes train on the same device; if any, it is stored beside the time taken.
         command: what to write down as the command that made the results.
-        tell: called with what is worth knowing besides progress, such as rows that are taken over.
+        log: called with what is worth knowing besides progress, such as rows that are taken over.
         executor: where cells are trained, each as a whole; None for one after another, here.
         progress: "rich", "plain" or "quiet", of all cells together, with the time left; "auto" as in
             :func:`paretomtl.fit`.
@@ -113,8 +113,8 @@ def run_study(
         rows = _without_old(path, rows, cells, name, command)
     rows = _checked(path, rows, cells)
     for version in sorted({row["versions"]["paretomtl"] for row in rows} - {environment()["versions"]["paretomtl"]}):
-        tell(f"Rows of version {version} are kept: their settings are the same.")
-    rows = _taken_over(study, cells, rows, folder, tell)
+        log(f"Rows of version {version} are kept: their settings are the same.")
+    rows = _taken_over(study, cells, rows, folder, log)
     began, trained = time.monotonic(), 0
     slowest = max((float(row.get("seconds") or 0.0) for row in rows), default=0.0)  # of those that are stored
     wanted = [(cell, _lacking(cell, rows)) for cell in cells if only is None or only in cell.name]
@@ -129,7 +129,7 @@ def run_study(
         def stop_in_time() -> None:
             spent = time.monotonic() - began
             if seconds is not None and spent + slowest > seconds and trained < len(lacking):
-                tell(f"Stopping after {spent:.0f} s: the next cell may take {slowest:.0f} s.")
+                log(f"Stopping after {spent:.0f} s: the next cell may take {slowest:.0f} s.")
                 jobs.stop()
 
         stop_in_time()
@@ -187,7 +187,7 @@ def _kind(name: str) -> str:
     return name.rpartition(" / ")[0] or name
 
 
-class _Cells(Jobs):
+class _Cells(JobBatch):
     """Cells of a study with the seeds that are not stored yet."""
 
     def __init__(
@@ -197,23 +197,23 @@ class _Cells(Jobs):
         stamp: Row,
         place: Executor,
     ) -> None:
-        room = place.room(None) if work else Room(1, "cpu")
+        room = place.capacity(None) if work else Capacity(1, "cpu")
         device, self.slots = room.device, room.slots
         self.display: StudyProgress | None = None
         names = [cell.name for cell, _ in work]
         super().__init__(train_cell, names, work, (data, stamp), device, {cell.name: cell for cell, _ in work})
 
-    def began(self, i: int, where: Mapping[str, Any]) -> None:
+    def on_start(self, i: int, where: Mapping[str, Any]) -> None:
         if self.display is not None:
             self.display.begin(i)
 
-    def rest(self) -> None:
+    def poll(self) -> None:
         if self.display is not None:
-            self.display.rest()
+            self.display.poll()
 
 
 def train_cell(
-    common: tuple[Path | None, Row], work: tuple[Cell, Sequence[int]], link: Link
+    common: tuple[Path | None, Row], work: tuple[Cell, Sequence[int]], link: Channel
 ) -> tuple[list[Row], float]:
     """The rows of some seeds of a cell, with where they were trained; and how long that took."""
     (data, stamp), (cell, seeds) = common, work
@@ -265,7 +265,7 @@ def _without_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str, 
 
 
 def _taken_over(
-    study: Study, cells: Sequence[Cell], rows: list[Row], folder: Path, tell: Callable[[str], None]
+    study: Study, cells: Sequence[Cell], rows: list[Row], folder: Path, log: Callable[[str], None]
 ) -> list[Row]:
     """With the rows of cells that another study has trained already, by the same settings."""
     for other in study.shares:
@@ -279,7 +279,7 @@ def _taken_over(
                 wanted = {(row["seed"], row["stage"]): row for row in mine if row["seed"] < cell.seeds}
                 rows = [row for row in rows if row["cell"] != cell.name]
                 rows += [{**row, "cell": cell.name} for row in wanted.values()]
-                tell(f"{cell.name}: taken over from {other}")
+                log(f"{cell.name}: taken over from {other}")
     return _in_order(cells, rows)
 
 

@@ -14,7 +14,7 @@ from paretomtl._support.optional import require
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.core.preferences import drawn_towards
 from paretomtl.front import Front
-from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch, in_words
+from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch, describe
 from paretomtl.paper.study import Claim, Size, judge
 from paretomtl.problems import Truth, synthetic
 from paretomtl.training._fit import fit_seeds_whole
@@ -66,7 +66,7 @@ class SyntheticCell:
             "tasks": self.tasks,
             "ratio": self.ratio,
             "half": self.half,
-            "method": in_words(self.method),
+            "method": describe(self.method),
             "preferences": rows,
             "steps": self.epochs,
             "optimizer": f"SGD, rate {self.learning_rate:g}",

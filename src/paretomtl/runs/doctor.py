@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from paretomtl._support.files import NewerFormatError, is_leftover, read_record
-from paretomtl._support.locks import Lock, is_held, read_holder
+from paretomtl._support.locks import Lock, is_held, read_owner
 from paretomtl._support.safe_open import SMALL_RECORD, check_folder_kind, exists, kind_of, names_in, remove_files
 from paretomtl.front import Front
 from paretomtl.front.storage import leftover_models
@@ -59,7 +59,7 @@ def worst(findings: list[Finding]) -> State:
     return max((finding.state for finding in findings), key=STATES.index, default="sound")
 
 
-def examine(run: str | Path) -> list[Finding]:
+def inspect_run(run: str | Path) -> list[Finding]:
     """Look at every file of a run's folder, or of a front that was saved alone; nothing is changed.
 
     A checkpoint or a front counts as whole if the checksum inside of it fits.
@@ -71,9 +71,9 @@ def examine(run: str | Path) -> list[Finding]:
         >>> import tempfile, paretomtl as pm
         >>> folder = tempfile.mkdtemp()
         >>> front = pm.fit(pm.problems.quadratic(), epochs=3, out=folder, progress="quiet", device="cpu")
-        >>> [finding.file for finding in examine(folder)][:3]
+        >>> [finding.file for finding in inspect_run(folder)][:3]
         ['config.json', 'checkpoint.safetensors', 'checkpoint-previous.safetensors']
-        >>> worst(examine(folder))
+        >>> worst(inspect_run(folder))
         'sound'
     """
     folder = Path(run)
@@ -81,11 +81,11 @@ def examine(run: str | Path) -> list[Finding]:
         return [_about_stored_front(folder)]
     found = list(_Look(folder).findings())
     for name in _shards(folder):
-        found += [replace(each, file=f"{name}/{each.file}") for each in examine(folder / name)]
+        found += [replace(each, file=f"{name}/{each.file}") for each in inspect_run(folder / name)]
     return found
 
 
-def mend(run: str | Path) -> list[str]:
+def repair_run(run: str | Path) -> list[str]:
     """Do what is safe: sweep leftovers, restore the previous checkpoint, write the manifest anew; say what was done.
 
     Nothing that is whole is removed, and a run that somebody is writing is left alone.
@@ -94,7 +94,7 @@ def mend(run: str | Path) -> list[str]:
         run: the folder.
     """
     folder = Path(run)
-    examine(folder)  # an error for what is no run
+    inspect_run(folder)  # an error for what is no run
     if _is_stored_front(folder):
         return []
     lock = Lock(folder / LOCK)
@@ -112,7 +112,7 @@ def mend(run: str | Path) -> list[str]:
         done += _list_again(folder)
     finally:
         lock.release()
-    return done + [f"{name}/{line}" for name in _shards(folder) for line in mend(folder / name)]
+    return done + [f"{name}/{line}" for name in _shards(folder) for line in repair_run(folder / name)]
 
 
 def _is_stored_front(folder: Path) -> bool:
@@ -207,10 +207,10 @@ class _Look:
                 text = f"{kind} in its place, which is not opened: remove it; nothing is lost with it."
                 yield Finding(name, "mendable", text)
         if is_held(self.folder / LOCK):
-            holder = read_holder(self.folder / LOCK)
+            holder = read_owner(self.folder / LOCK)
             yield Finding(LOCK, "note", f"held by {holder}: what follows may change while it is read.")
         elif exists(self.folder / LOCK) and kind_of(self.folder / LOCK) is None:
-            yield Finding(LOCK, "note", f"left by {read_holder(self.folder / LOCK)}, which is gone; the run is free.")
+            yield Finding(LOCK, "note", f"left by {read_owner(self.folder / LOCK)}, which is gone; the run is free.")
         yield from self.own()
         yield from self.about_log()
         yield from self.about_manifest()

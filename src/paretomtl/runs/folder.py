@@ -185,7 +185,7 @@ class RunFolder:
         write_record(self.path / CONFIG, {**config, **own}, format=FORMAT)
         self._list()
 
-    def go_on(self, config: Mapping[str, Any], problem: Problem) -> None:
+    def extend(self, config: Mapping[str, Any], problem: Problem) -> None:
         """Write down that the run goes on for longer than it was asked for before.
 
         The front is no longer that of a complete run, and says so first: where the process is killed before the
@@ -344,7 +344,7 @@ def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
 
 
 @contextmanager
-def taking_up(path: Path) -> Iterator[None]:
+def explain_mismatch(path: Path) -> Iterator[None]:
     """Turn whatever comes of a file that is whole, but not of this run, into a ValueError that names it."""
     try:
         yield

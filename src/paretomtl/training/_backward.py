@@ -19,7 +19,7 @@ from paretomtl.engine.gradients import (
     weigh_rows,
 )
 from paretomtl.engine.models.module_checks import check_hooks
-from paretomtl.engine.processes import Processes, check_processes, is_sharded, joined
+from paretomtl.engine.processes import Distributed, check_processes, is_dtensor, require_process_group
 from paretomtl.methods import Weigher
 
 
@@ -32,7 +32,7 @@ def backward(
     last: bool = True,
     samples: int | Tensor | None = None,
     scaler: torch.amp.GradScaler | None = None,
-    distributed: Processes | None = None,
+    distributed: Distributed | None = None,
 ) -> Tensor:
     r"""``loss.backward()`` for several losses: adds :math:`\sum_i \alpha_i \nabla L_i` to ``.grad`` (equation 18).
 
@@ -81,7 +81,7 @@ def backward(
     in_trunk = _in_trunk(trained, shared)
     if distributed is not None:
         check_processes(distributed)
-    ranks = joined(distributed)
+    ranks = require_process_group(distributed)
     scale = torch.ones((), device=losses.device)
     if scaler is not None:
         if not hasattr(scaler, "scale"):
@@ -94,25 +94,25 @@ def backward(
 
     if last and weigher.pending is None and not by_gramian and bool(present.all()):
         sums = Sums.of(values, counts, torch.zeros_like(counts[0]), []).over(ranks)
-        plain = not ranks.several and samples is None
+        plain = not ranks.is_distributed and samples is None
         seen, present = (values, present) if plain else (sums.means().to(values.dtype), sums.counts > 0)
         weights, state = weigher.peek(seen, None, present)
         share = scale if plain else scale * torch.where(present, counts / sums.counts, 0.0)
         with _graph_at_hand():
             found = one_backward(losses, weights, trained, in_trunk, share)
-        updates = ranks.sums(found, trained)
+        updates = ranks.all_reduce(found, trained)
         if all(update is None for update in updates):
             raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
         usable = torch.where(present, seen, 0.0).isfinite().all() & present.any() & (sums.broken == 0)
     else:
-        apart = _kept_apart(losses, present)
+        apart = _separate_graphs(losses, present)
         with _graph_at_hand():
             gradients = task_gradients(losses, trained, scale)
         _check_attached(present, gradients)
         broken = ~(present.any() & apart) & (given > 0).any()
         if isinstance(samples, Tensor):  # then a loss without labels is known to be one
             broken = broken | (~present & (given > 0)).any()
-        if last and weigher.pending is None and samples is None and not ranks.several:
+        if last and weigher.pending is None and samples is None and not ranks.is_distributed:
             seen, rows, usable = values, gradients, ~broken
         else:
             pending = _Pending(Sums.of(values, counts, broken, gradients), 1, samples is not None)
@@ -132,7 +132,7 @@ def backward(
         weights, state = weigher.peek(seen, c, present)
         updates = weigh_rows(weights, present, rows, in_trunk)
         if not by_gramian:
-            updates = ranks.sums(updates, trained)
+            updates = ranks.all_reduce(updates, trained)
         usable = usable & ~seen.isinf().any()
 
     usable = usable & torch.stack([update.isfinite().all() for update in updates if update is not None]).all()
@@ -216,7 +216,7 @@ def _trained(name: str, parameters: Iterable[Tensor]) -> list[Tensor]:
             raise TypeError(
                 f"'{name}' must be tensors: write model.parameters(). Got {type(parameter).__name__} instead."
             )
-        if is_sharded(parameter):
+        if is_dtensor(parameter):
             raise TypeError(
                 f"'{name}' must be whole tensors: gradients of each task are taken here, which FSDP cannot shard. Got "
                 f"a {type(parameter).__name__} instead."
@@ -252,7 +252,7 @@ def _check_attached(present: Tensor, gradients: TaskGradients) -> None:
             )
 
 
-def _kept_apart(losses: Tensor, present: Tensor) -> bool:
+def _separate_graphs(losses: Tensor, present: Tensor) -> bool:
     """Whether the NaN of a task without labels stays out of the gradients of the others."""
     if before_stack(losses) is not None or not bool(present.any() & ~present.all()):
         return True

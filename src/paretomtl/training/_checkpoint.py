@@ -12,18 +12,18 @@ from torch import nn
 
 from paretomtl._support.random_state import random_state, set_random_state
 from paretomtl.engine.data.batches import Batches
-from paretomtl.engine.history import Trace
-from paretomtl.engine.plan import Choice
-from paretomtl.engine.processes import Ranks
+from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.plan import ExecutionPlan
+from paretomtl.engine.processes import ProcessGroup
 from paretomtl.engine.step import Group
 from paretomtl.front import Front
-from paretomtl.runs.folder import RunFolder, taking_up
+from paretomtl.runs.folder import RunFolder, explain_mismatch
 from paretomtl.training import _extend as extend
 from paretomtl.training._execution import Execution
 from paretomtl.training._stopping import planned_end
 from paretomtl.training.fingerprint import differing_start, measure_start
 from paretomtl.training.preflight.loss_units import FirstLosses, scale_in_words, settles_scale
-from paretomtl.training.results.snapshot import Best, Stage
+from paretomtl.training.results.snapshot import BestSoFar, Snapshot
 from paretomtl.training.settings import Settings
 
 
@@ -44,16 +44,16 @@ class Resumable:
     total: int
     finished: Front | None
     _settings: Settings
-    _ranks: Ranks
+    _ranks: ProcessGroup
     _folder: RunFolder | None
     _pause: float
     _splits: dict[str, Batches]
     _train: Batches
     _models: Execution
     _untrained: nn.Module | None
-    _trace: Trace
-    _stages: list[Stage]
-    _best: Best | None
+    _trace: EpochHistory
+    _stages: list[Snapshot]
+    _best: BestSoFar | None
     _counted: int
     _seconds: float
     _began: float
@@ -67,7 +67,7 @@ class Resumable:
         return self._models.groups
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> ExecutionPlan:
         """How the models are trained."""
         return self._models.choice
 
@@ -98,25 +98,25 @@ class Resumable:
         """Start the folder of a new run, or take up the one in it."""
         if stored is None:
             state = self._state()
-            self._ranks.from_first(lambda: self._begin(folder, state, config))
+            self._ranks.broadcast(lambda: self._begin(folder, state, config))
             return
         settings, longer = self._settings, extend.asks_for_more(stored, self._settings)
         before = {**self.config(extend.stored_plan(stored, settings)), "start": config["start"]} if longer else config
         folder.check(stored, before, differing_start(stored.get("start"), config["start"], settings.precision))
-        front = None if self._ranks.several else folder.load_front(settings.problem)
+        front = None if self._ranks.is_distributed else folder.load_front(settings.problem)
         if front is not None and front.complete and not longer:
             self.finished = front
             return
-        found = self._ranks.from_first(folder.load_checkpoint)
+        found = self._ranks.broadcast(folder.load_checkpoint)
         if found is not None:
-            with taking_up(folder.checkpoint_path):
+            with explain_mismatch(folder.checkpoint_path):
                 self._load(found, planned=settings.plan)
         self._counted = extend.counted_from(stored)
         if longer and self._planned_end() is not None and self.epoch < settings.epochs:
             self._counted = self.epoch  # patience ended the run, which is asked to go on
         if longer:
             again = extend.longer_config(stored, config, settings, self._counted)
-            self._ranks.from_first(lambda: folder.go_on(again, settings.problem))
+            self._ranks.broadcast(lambda: folder.extend(again, settings.problem))
         if self._folder is not None:
             folder.log("resume", epoch=self.epoch, step=self.number, epochs=settings.epochs, **settings.legend())
 
@@ -135,7 +135,7 @@ class Resumable:
         """Store a checkpoint; where that fails, say so and go on: the last one is still there."""
         if self.step and not self._train.resumes_inside:
             return
-        if self._folder is None and not self._ranks.several:
+        if self._folder is None and not self._ranks.is_distributed:
             return
         try:
             state = self._state()
@@ -172,7 +172,7 @@ class Resumable:
         self._models.load(state)
         self._follow_plan(state.get("epochs", planned))
         self._trace.load(state["trace"])
-        self._stages = [Stage(**stage) for stage in state["stages"]]
+        self._stages = [Snapshot(**stage) for stage in state["stages"]]
         if self._best is not None:
             self._best.load(state["best"], settings.device, self.epoch)
         states = [state["random"], *state.get("others", [])]
@@ -188,7 +188,7 @@ class Resumable:
         times = self.number if settings.schedule == "step" else self.epoch
         for group in self.groups:
             extend.plan_again(group, settings.scheduler_for(self.total), times)
-        if self._ranks.leads:
+        if self._ranks.is_main:
             warnings.warn(
                 f"the schedule was planned for {planned} epochs, and goes on as planned for {settings.epochs}: the "
                 "learning rates so far are not those of a run that was begun for so many.",

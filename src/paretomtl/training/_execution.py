@@ -12,10 +12,10 @@ from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.data.batches import Batches, Resident
 from paretomtl.engine.evaluate import Scores, evaluate
 from paretomtl.engine.fallback import Fallback, attempt, take_apart
-from paretomtl.engine.history import Trace
-from paretomtl.engine.plan import Choice, Plan, choose
+from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.plan import ExecutionPlan, Plan, choose
 from paretomtl.engine.rollback import undone_on_failure
-from paretomtl.engine.runners.runners import Graphed, Launched, Runner
+from paretomtl.engine.runners.runners import EagerRunner, GraphRunner, Runner
 from paretomtl.training.preflight.loss_units import FirstLosses, initial_state
 from paretomtl.training.results.untrained import checked_untrained, measure_untrained
 from paretomtl.training.settings import Settings
@@ -51,9 +51,9 @@ class Execution:
         modules: Sequence[nn.Module],
         splits: Mapping[str, Batches],
         batch: Any,
-        taken: Choice | None,
+        taken: ExecutionPlan | None,
         total: int,
-        trace: Trace,
+        trace: EpochHistory,
         *,
         first_losses: FirstLosses,
         resumed: bool = False,
@@ -117,7 +117,7 @@ class Execution:
             return ""
         done = runner.done
         self._leave_stacks(Fallback.after(number, self.choice, failed))
-        if isinstance(runner, Graphed):  # its steps are told the size of a batch alone
+        if isinstance(runner, GraphRunner):  # its steps are told the size of a batch alone
             self._open_epoch(epoch, start, number)
             item = next(self._source)
         self._running().finish(item, number, done)
@@ -126,7 +126,7 @@ class Execution:
     def evaluate(self, split: str, number: int) -> tuple[Scores, str]:
         """The scores of all models on a split, after so many steps; and what a stack could not do, if anything."""
         for group in self.groups:
-            group.settle()
+            group.restore_frozen()
         scores, failed = attempt(lambda: self._scores(split), self.groups)
         if scores is not None:
             return scores, ""
@@ -150,7 +150,7 @@ class Execution:
         problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.ranks
         with isolated_randomness(), undone_on_failure(self.groups, isolated=True):
             seed_everything(0)
-            if not ranks.several:  # of several, none may leave on its own to try again
+            if not ranks.is_distributed:  # of several, none may leave on its own to try again
                 try:
                     return evaluate(problem, self.groups, batches, split=repr(split))
                 except torch.OutOfMemoryError:
@@ -162,7 +162,7 @@ class Execution:
         if self._runner is None:
             train, graphed = self._splits["train"], self.choice.strategy == "graphed"
             assert not graphed or isinstance(train, Resident)
-            kind: type[Runner] = Graphed if graphed else Launched
+            kind: type[Runner] = GraphRunner if graphed else EagerRunner
             every, workers = self._settings.weigh_every, self.choice.workers
             self._runner = kind(self.groups, train, self._trace, self._total, every, workers)
         return self._runner

@@ -13,17 +13,17 @@ from paretomtl._support.checks import check_flag, is_number
 from paretomtl._support.paths import as_path
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.plan import Strategy
-from paretomtl.engine.processes import Processes
+from paretomtl.engine.processes import Distributed
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.runs.folder import RunFolder
-from paretomtl.training._run import Course
+from paretomtl.training._run import TrainingRun
 from paretomtl.training._stopping import close_all
 from paretomtl.training.progress.progress import Callback, ProgressStyle, check_callbacks, make_progress
-from paretomtl.training.settings import Settings, make_settings, own_modes
+from paretomtl.training.settings import Settings, library_modes, make_settings
 from paretomtl.training.shards.executor import Executor, SerialExecutor
-from paretomtl.training.shards.run import is_sharded, train_in_shards
+from paretomtl.training.shards.run import is_sharded_run, train_in_shards
 
 
 def fit(
@@ -49,7 +49,7 @@ def fit(
     weigh_every: int = 1,
     workers: int | None = None,
     accumulate: int = 1,
-    distributed: Processes = True,
+    distributed: Distributed = True,
     executor: Executor | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -157,9 +157,9 @@ def fit(
     check_callbacks(callbacks)
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"'executor' must be one, such as RayExecutor(). Got {executor!r} instead.")
-    listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.leads else []
+    listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.is_main else []
     folder = None if out is None else as_path("out", out)
-    if executor is None and folder is not None and is_sharded(folder):
+    if executor is None and folder is not None and is_sharded_run(folder):
         executor = SerialExecutor()
     if executor is not None:
         return train_in_shards(settings, device, _train, executor, folder, resume, checkpoint_seconds, listeners)
@@ -188,7 +188,7 @@ def fit_seeds(
     weigh_every: int = 1,
     workers: int | None = None,
     accumulate: int = 1,
-    distributed: Processes = True,
+    distributed: Distributed = True,
     progress: ProgressStyle = "auto",
     callbacks: Sequence[Callback] = (),
 ) -> list[Front]:
@@ -216,7 +216,7 @@ def fit_seeds(
         precision, clip_norm, compile, keep, only, weigh_every, workers, accumulate, distributed, patience,
     )  # fmt: skip
     check_callbacks(callbacks)
-    listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.leads else []
+    listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.is_main else []
     return _train(settings, None, False, 0.0, listeners)
 
 
@@ -237,10 +237,10 @@ def _train(
     on_gpu = settings.device.type == "cuda"
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
     closing = contextlib.nullcontext() if folder is None else contextlib.closing(folder)
-    with here, isolated_randomness(), own_modes(settings.precision), closing:
+    with here, isolated_randomness(), library_modes(settings.precision), closing:
         seed_everything(settings.seeds[0])
         try:
-            course = Course(settings, folder, resume, checkpoint_seconds, listeners)
+            course = TrainingRun(settings, folder, resume, checkpoint_seconds, listeners)
         except BaseException as error:
             close_all(listeners, error)
             raise

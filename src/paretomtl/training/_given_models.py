@@ -19,10 +19,10 @@ from paretomtl.engine.data.batches import Batches, first_part, make_batches
 from paretomtl.engine.device import find_device
 from paretomtl.engine.evaluate import Scores, evaluate
 from paretomtl.engine.models.models import Models, Single, copy_module, named_tensors
-from paretomtl.engine.processes import Ranks, is_sharded
+from paretomtl.engine.processes import ProcessGroup, is_dtensor
 from paretomtl.front.fields import MOST, SPLITS
 from paretomtl.problems import Problem
-from paretomtl.training.settings import own_modes
+from paretomtl.training.settings import library_modes
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _Measured:
     """One model to measure, in full precision."""
 
     models: Models
-    alive: Tensor
+    active: Tensor
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         return contextlib.nullcontext()
@@ -45,10 +45,10 @@ def evaluate_models(
     if batch_size is not None:
         check_count("batch_size", batch_size)
     size = problem.recipe.batch_size if batch_size is None else batch_size
-    place = None if device is None else find_device(device, Ranks())
+    place = None if device is None else find_device(device, ProcessGroup())
     bench = _Bench(replace(problem, shared=None, representation=None), size, place)
     given = _as_list(models)
-    with isolated_randomness(), own_modes("float32"):
+    with isolated_randomness(), library_modes("float32"):
         copies = [_copied(model, problem, k) for k, model in enumerate(given)]
         scores = [bench.measure(module, k) for k, module in enumerate(copies)]
         kept = bench.weights(copies, problem)
@@ -153,7 +153,7 @@ def _as_list(models: Any) -> list[Any]:
 def _copied(model: Any, problem: Problem, k: int) -> nn.Module:
     """A copy of a module, or one with the weights of a state dictionary."""
     if isinstance(model, nn.Module):
-        if isinstance(model, nn.parallel.DistributedDataParallel) or any(map(is_sharded, model.parameters())):
+        if isinstance(model, nn.parallel.DistributedDataParallel) or any(map(is_dtensor, model.parameters())):
             found = type(model).__name__
             raise TypeError(
                 f"'models' must be plain modules. Got a {found} in models[{k}]: write model.module for DDP."

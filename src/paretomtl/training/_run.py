@@ -23,23 +23,23 @@ from paretomtl._support.version import made_by
 from paretomtl.engine.data.batches import Batches, first_part, make_batches
 from paretomtl.engine.error_hints import came_from
 from paretomtl.engine.evaluate import Scores
-from paretomtl.engine.history import Trace
+from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.models.models import make_modules, named_tensors
-from paretomtl.engine.plan import Choice
-from paretomtl.engine.step import by_group
+from paretomtl.engine.plan import ExecutionPlan
+from paretomtl.engine.step import split_by_group
 from paretomtl.front import Front
-from paretomtl.runs.folder import CONFIG, RunFolder, taking_up
+from paretomtl.runs.folder import CONFIG, RunFolder, explain_mismatch
 from paretomtl.training._checkpoint import Resumable
 from paretomtl.training._execution import Execution
 from paretomtl.training._extend import follow_first_plan
 from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, early_stop
 from paretomtl.training.preflight.checks import check_problem, first_batch
 from paretomtl.training.preflight.loss_units import measure_first_losses, warn_of_units
-from paretomtl.training.progress.progress import Callback, tell, tick
+from paretomtl.training.progress.progress import Callback, notify, tick
 from paretomtl.training.progress.reports import make_report
-from paretomtl.training.results.findings import FEWEST_STEPS, find, in_one, results
-from paretomtl.training.results.remarks import remarks, stopped_early
-from paretomtl.training.results.snapshot import Best, Stage, front_of
+from paretomtl.training.results.findings import FEWEST_STEPS, build_results, find_problems, merge_lines
+from paretomtl.training.results.remarks import final_warnings, stopped_early
+from paretomtl.training.results.snapshot import BestSoFar, Snapshot, build_front
 from paretomtl.training.settings import Settings
 from paretomtl.training.stop_notes import note_run_kept
 
@@ -48,7 +48,7 @@ _TICK_SECONDS = 1.0  # between signs of life inside of an epoch
 _NOTHING = object()
 
 
-class Course(Resumable):
+class TrainingRun(Resumable):
     """A run from its start, or from its last checkpoint, to its fronts.
 
     Attributes:
@@ -61,11 +61,11 @@ class Course(Resumable):
     ) -> None:
         made_by()  # before anybody changes the source of a long run
         self._ranks = settings.shares.ranks
-        self._folder = folder if self._ranks.leads else None
+        self._folder = folder if self._ranks.is_main else None
         self._pause = pause
         self._listeners = listeners
         problem = settings.problem
-        stored = None if folder is None else self._ranks.from_first(lambda: folder.open(resume=resume))
+        stored = None if folder is None else self._ranks.broadcast(lambda: folder.open(resume=resume))
         settings = self._settings = follow_first_plan(stored, settings, None if folder is None else folder.path)
         self._splits = {name: self._make_batches(name) for name in ("train", "val", "test") if self._has(name)}
         self._train = self._splits["train"]
@@ -73,7 +73,9 @@ class Course(Resumable):
         modules = make_modules(problem, seeds, settings.device, settings.dtype)
         if settings.start is not None:
             settings.start.load(modules, settings.subproblems)
-        self._ranks.follow_first([tensor.detach() for module in modules for tensor in named_tensors(module).values()])
+        self._ranks.broadcast_tensors(
+            [tensor.detach() for module in modules for tensor in named_tensors(module).values()]
+        )
         source = iter(self._train.epoch(settings.seeds[0], 0))
         first = first_batch("train", source)
         self._stacked = check_problem(settings, modules, self._splits, first_part(first))
@@ -90,11 +92,11 @@ class Course(Resumable):
         self.finished = None
         taken = None
         if folder is not None and stored is not None and "taken" in stored:
-            with taking_up(folder.path / CONFIG):
-                taken = Choice.of(stored["taken"])
+            with explain_mismatch(folder.path / CONFIG):
+                taken = ExecutionPlan.of(stored["taken"])
         self._untrained = copy.deepcopy(modules[0])
         reference = None if settings.start is None else settings.start.reference
-        self._trace = Trace(len(modules), len(problem.tasks), settings.device, reference)
+        self._trace = EpochHistory(len(modules), len(problem.tasks), settings.device, reference)
         self._models = Execution(
             settings,
             modules,
@@ -108,19 +110,19 @@ class Course(Resumable):
         )
         self._stages = []
         judged = settings.keep == "best" or settings.patience is not None
-        self._best = Best(self.groups, weights=settings.keep == "best") if judged else None
+        self._best = BestSoFar(self.groups, weights=settings.keep == "best") if judged else None
         self._seconds = 0.0
         self._began = self._saved = self._reported = self._ticked = time.monotonic()
         self._whole = True
         self._count = len(modules)
         apart = self._ranks.rank if problem.train is not None else 0  # without data, all do the same
         seed_everything(rank_seed(settings.seeds[0], apart))
-        if folder is not None or self._ranks.several:
+        if folder is not None or self._ranks.is_distributed:
             config = self.config(settings)
             self._ranks.check_same(config)
             if folder is not None:
-                self._open(folder, stored, {**config, "start": self._ranks.from_first(lambda: self.start(config))})
-        self.ended = self._ranks.from_first(self._planned_end)
+                self._open(folder, stored, {**config, "start": self._ranks.broadcast(lambda: self.start(config))})
+        self.ended = self._ranks.broadcast(self._planned_end)
 
     # The loop's view: batches, and what happens around a step and an epoch.
 
@@ -172,9 +174,9 @@ class Course(Resumable):
             if self._best is not None:
                 self._best.consider(self.epoch, scores, self.groups, self._settings, self._trace.validation())
         self._whole = True
-        self.ended = self._ranks.from_first(self._planned_end)
+        self.ended = self._ranks.broadcast(self._planned_end)
         with self._kept_where_a_listener_fails():
-            if self._ranks.from_first(lambda: self._report(scores)):
+            if self._ranks.broadcast(lambda: self._report(scores)):
                 self.stopping, self._why = True, CALLBACK
         at_its_end = not self._train.resumes_inside and self._folder is not None
         if self._ranks.any(at_its_end or self._due())[0]:
@@ -193,16 +195,16 @@ class Course(Resumable):
         stages = [*self._stages, self._stage(epochs)]
         warned, said = self._remarks(stages[-1])
         how, seconds = str(self._models), self._elapsed()
-        how += f"; {self._ranks.size} processes" if self._ranks.several else ""
+        how += f"; {self._ranks.size} processes" if self._ranks.is_distributed else ""
         self._made = [
-            front_of(settings, i, stages, self._trace, how, seconds, complete, ended, remarks)
+            build_front(settings, i, stages, self._trace, how, seconds, complete, ended, remarks)
             for i, remarks in enumerate(said)
         ]
         if self._folder is not None:
             self._folder.save_front(self._made[0])
             took = round(self._elapsed(), 3)
             self._folder.log("end" if complete else "stopped", epoch=self.epoch, seconds=took, ended=ended)
-        for text in warned if self._ranks.leads else []:  # last: a filter may turn a warning into an error
+        for text in warned if self._ranks.is_main else []:  # last: a filter may turn a warning into an error
             warnings.warn(text, stacklevel=4)
         return self._made
 
@@ -218,7 +220,7 @@ class Course(Resumable):
         self._stop.__exit__()
         self._models.close()
         try:
-            alone = not self._ranks.several  # others may be elsewhere, and would wait for each other
+            alone = not self._ranks.is_distributed  # others may be elsewhere, and would wait for each other
             if error is not None and alone and self._whole and (self._train.resumes_inside or self.step == 0):
                 self._save()
             if error is not None:
@@ -238,7 +240,7 @@ class Course(Resumable):
         except Exception as error:
             self._why = FAILED
             try:
-                if in_all or not self._ranks.several:
+                if in_all or not self._ranks.is_distributed:
                     self.fronts()
             except Exception as another:
                 error.add_note(f"No front could be made of what was trained: {another!r}.")
@@ -275,31 +277,33 @@ class Course(Resumable):
             self._folder.log("fallback", epoch=self.epoch, step=self.number, what=failed, reason=fallback.reason)
         fallback.warn(failed)
 
-    def _remarks(self, stage: Stage) -> tuple[list[str], list[list[str]]]:
+    def _remarks(self, stage: Snapshot) -> tuple[list[str], list[list[str]]]:
         """What the caller should not overlook: to be warned of, and for the front of each seed."""
         settings = self._settings
         labelled = self._trace.labelled().tolist()
         history = self._trace.part(slice(None), torch.float64)
-        said = remarks(stage, settings, history, labelled, kept_apart=self._stacked)
+        said = final_warnings(stage, settings, history, labelled, kept_apart=self._stacked)
         sound = self.ended is not None and self.number >= FEWEST_STEPS
-        found = [find(result) if sound else [] for result in results(stage, settings, self._models.untrained)]
+        found = [
+            find_problems(result) if sound else [] for result in build_results(stage, settings, self._models.untrained)
+        ]
         stopped = []
         if self.ended is None and self._why == INTERRUPTED:
             stopped = stopped_early(settings, self.epoch, self._path)
-        told = [*said, *in_one(found[0] if len(found) == 1 else []), *stopped]
+        told = [*said, *merge_lines(found[0] if len(found) == 1 else []), *stopped]
         return told, [[*said, *lines] for lines in found]
 
-    def _stage(self, epochs: list[int]) -> Stage:
+    def _stage(self, epochs: list[int]) -> Snapshot:
         """The models as they are now; one that is not finite on the training split goes back to its last step."""
         scores = {split: self._evaluate(split) for split in self._splits}
         losses = scores["train"].losses
         unlabelled = ~self._trace.labelled() & (self._settings.problem.train is not None)
         sound = (losses.isfinite() | unlabelled).all(-1).to(self._settings.device)
         if not bool(sound.all()):
-            for group, mine in zip(self.groups, by_group(sound, self.groups), strict=True):
-                group.take_out(mine, last_step=False)
+            for group, mine in zip(self.groups, split_by_group(sound, self.groups), strict=True):
+                group.freeze(mine, last_step=False)
             scores = {split: self._evaluate(split) for split in self._splits}
-        return Stage.of(self._settings.method, self.groups, scores, epochs)
+        return Snapshot.of(self._settings.method, self.groups, scores, epochs)
 
     def _report(self, scores: Scores | None) -> bool:
         """Tell the listeners and the log; for a problem without data not at every step. Whether a listener stops it."""
@@ -312,4 +316,4 @@ class Course(Resumable):
         report = make_report(self._settings, self.groups, self._trace, scores, self.epoch, self.number, self._elapsed())
         if self._folder is not None:
             self._folder.log("epoch", **report.numbers())
-        return tell(self._listeners, report)
+        return notify(self._listeners, report)

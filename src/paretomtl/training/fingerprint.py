@@ -24,7 +24,7 @@ from paretomtl.engine.data.batches import Batches, Resident, make_batches
 from paretomtl.engine.data.task_batches import TaskBatches
 from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.parameters import name_parameters
-from paretomtl.methods import in_words
+from paretomtl.methods import describe
 from paretomtl.problems import OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.problems.per_task import measure
 
@@ -90,7 +90,7 @@ def _describe_recipe(
     planned = recipe.scheduler if scheduler is None else scheduler
     if planned is not None:
         scheduler = lambda made: make_scheduler(planned, made, _RATES)  # noqa: E731
-    methods = {name: in_words(method) for name, method in recipe.methods.items()}
+    methods = {name: describe(method) for name, method in recipe.methods.items()}
     made = None if make is None else _ADDRESS.sub("", repr(make(_trained(copy.deepcopy(module)))))
     schedule = describe_schedule(scheduler, make, module, _RATES)
     return [recipe.epochs, recipe.batch_size, made, schedule, recipe.schedule, methods]

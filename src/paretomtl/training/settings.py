@@ -17,15 +17,15 @@ from paretomtl._support.checks import as_whole, check_count, check_not_negative,
 from paretomtl._support.optional import version_of
 from paretomtl._support.signatures import check_factories, make_scheduler
 from paretomtl.core import preferences as vector_sets
-from paretomtl.engine.data.batches import Batches, Shares
+from paretomtl.engine.data.batches import Batches, BatchPartition
 from paretomtl.engine.device import find_device
 from paretomtl.engine.models.models import named_tensors
 from paretomtl.engine.plan import STRATEGIES
-from paretomtl.engine.processes import Processes, check_processes, join
+from paretomtl.engine.processes import Distributed, check_processes, join_process_group
 from paretomtl.engine.step import Group
 from paretomtl.front import Front
 from paretomtl.front.fields import MOST
-from paretomtl.methods import Method, in_words, resolve_method
+from paretomtl.methods import Method, describe, resolve_method
 from paretomtl.problems import PROBLEMS, OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.runs.process import this_process
 from paretomtl.training._stopping import check_patience
@@ -66,7 +66,7 @@ class Settings:
     keep: str
     weigh_every: int
     workers: int | None
-    shares: Shares
+    shares: BatchPartition
     patience: int | None = None
     start: Start | None = None
     first_epochs: int | None = None  # where a stored run is trained longer
@@ -104,7 +104,7 @@ class Settings:
             "tasks": list(self.problem.tasks),
             "samples": splits["train"].samples,
             "parameters": hashlib.sha256(json.dumps(shapes).encode()).hexdigest()[:16],
-            "method": in_words(self.method),
+            "method": describe(self.method),
             "preferences": self.vectors[0].tolist(),
             "subproblems": self.subproblems,
             "seed": self.seeds[0],
@@ -159,7 +159,7 @@ def make_settings(
     weigh_every: int,
     workers: int | None,
     accumulate: int,
-    distributed: Processes,
+    distributed: Distributed,
     patience: int | None = None,
     start: Front | None = None,
 ) -> Settings:
@@ -214,7 +214,7 @@ def make_settings(
             f"weighed. Got {accumulate} instead."
         )
     check_processes(distributed)
-    shares = Shares(join(distributed), accumulate)
+    shares = BatchPartition(join_process_group(distributed), accumulate)
     _check_shares(shares, batch_size, strategy, workers)
     _check_choice("keep", keep, ("last", "best"))
     _check_choice("schedule", schedule, ("epoch", "step"))
@@ -261,14 +261,14 @@ def make_settings(
     )
 
 
-def _check_shares(shares: Shares, batch_size: int, strategy: str, workers: int | None) -> None:
+def _check_shares(shares: BatchPartition, batch_size: int, strategy: str, workers: int | None) -> None:
     """Refuse what cannot be shared by several processes, or cut into parts."""
     if batch_size < shares.ranks.size:
         raise ValueError(
             f"'batch_size' must be at least the number of processes ({shares.ranks.size}), which share a batch. "
             f"Got {batch_size} instead."
         )
-    if shares.ranks.several and workers is not None and workers > 1:
+    if shares.ranks.is_distributed and workers is not None and workers > 1:
         raise ValueError(f"'workers' must be 1 where several processes share a run. Got {workers} instead.")
     if not shares.whole and strategy == "graphed":
         raise ValueError(
@@ -318,7 +318,7 @@ def _checked_scheduler(made: Any, total: int) -> Any:
 
 
 @contextlib.contextmanager
-def own_modes(precision: str) -> Iterator[None]:
+def library_modes(precision: str) -> Iterator[None]:
     """Modes of torch within, whatever the caller has set: gradients on, autocast off, and the matmul precision.
 
     On a GPU, float32 numbers are multiplied as "tf32" says, or exactly.

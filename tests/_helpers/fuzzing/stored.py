@@ -20,12 +20,12 @@ from _helpers.fuzzing.mutations import mutate
 from _helpers.fuzzing.packing import tensor_file
 from paretomtl._support.files import read_tensors, write_record
 from paretomtl.cli._common import _parsed, numbers_of
-from paretomtl.cli._run_options import Asked
+from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._show import summary
 from paretomtl.compare import load_rows, save_rows
 from paretomtl.front.export import export_weights
 from paretomtl.report.page._live import LiveRun
-from paretomtl.runs.doctor import examine
+from paretomtl.runs.doctor import inspect_run
 from paretomtl.runs.folder import RunFolder, read_log
 from paretomtl.runs.manifest import read_manifest
 
@@ -182,7 +182,7 @@ def examined() -> Format:
     changes += [(path, tensor_file) for path in (models, "checkpoint.safetensors")]
 
     def load(folder: Path) -> None:
-        assert all(finding.text for finding in examine(folder))
+        assert all(finding.text for finding in inspect_run(folder))
 
     return Format("run, examined", files, load, tuple(changes), 10)
 
@@ -199,7 +199,7 @@ def watched() -> Format:
 
     def load(folder: Path) -> None:
         run = LiveRun(folder, "run")
-        run.look()
+        run.poll()
         if run.front is not None:
             assert json.dumps(run.view())
 
@@ -226,7 +226,7 @@ def logs() -> Format:
 
 def asked() -> Format:
     """What was asked for on the command line."""
-    options = dict.fromkeys(field.name for field in fields(Asked) if field.default is MISSING) | {
+    options = dict.fromkeys(field.name for field in fields(RunOptions) if field.default is MISSING) | {
         "problem": "synthetic",
         "with_": ["a=1"],
         "method": "linear",
@@ -242,7 +242,7 @@ def asked() -> Format:
     }
 
     def load(folder: Path) -> None:
-        found = Asked.of(folder)
+        found = RunOptions.of(folder)
         for name, value in asdict(found).items():
             assert value is None or type(value) in (str, int, float, bool, list), name
         assert all(isinstance(text, str) for text in [found.problem, found.keep, *found.with_, *found.set_])

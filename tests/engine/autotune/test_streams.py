@@ -30,13 +30,13 @@ from paretomtl._support.files import read_json
 from paretomtl.engine import gradients as _gradients
 from paretomtl.engine import plan as _strategies
 from paretomtl.engine.autotune import streams as _apart
-from paretomtl.engine.autotune.streams import Apart, has_wide_convolutions
-from paretomtl.engine.autotune.trials import Captured
+from paretomtl.engine.autotune.streams import StreamTrial, has_wide_convolutions
+from paretomtl.engine.autotune.trials import CaptureTrial
 from paretomtl.engine.data.batches import Resident, make_batches
-from paretomtl.engine.history import Trace
+from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.models.models import Single
-from paretomtl.engine.plan import Choice, Plan
-from paretomtl.engine.runners.runners import Graphed, Launched
+from paretomtl.engine.plan import ExecutionPlan, Plan
+from paretomtl.engine.runners.runners import EagerRunner, GraphRunner
 
 
 @pytest.mark.usefixtures("pretended")
@@ -48,15 +48,15 @@ def test_modules_side_by_side_step_as_one_after_another(
 ) -> None:
     monkeypatch.setattr(_gradients, "launches_cost", lambda tensor: gathered)
     plan, modules, state = planned()
-    groups = plan.apart(modules, state, channels_last=channels_last)
-    side = Graphed(groups, batches(), Trace(3, 2, CPU), 10, 1, workers)
+    groups = plan.on_streams(modules, state, channels_last=channels_last)
+    side = GraphRunner(groups, batches(), EpochHistory(3, 2, CPU), 10, 1, workers)
     number = run(side, 1)
     before = [places(group) for group in groups]
     run(side, 1, number)
     assert [places(group) for group in groups] == before, "a replay finds everything where it was"
     plan, modules, state = planned()
     alone = plan.sequential(modules, state)
-    launched = Launched(alone, batches(), Trace(3, 2, CPU), 10, 1)
+    launched = EagerRunner(alone, batches(), EpochHistory(3, 2, CPU), 10, 1)
     run(launched, 1)
     run(launched, 1, number)
     for name, tensor in values(alone).items():
@@ -69,7 +69,7 @@ def test_modules_side_by_side_step_as_one_after_another(
 @pytest.mark.usefixtures("pretended")
 def test_streams_are_forked_and_joined_in_all_but_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, modules, state = planned(5)
-    runner = Graphed(plan.apart(modules, state), batches(), Trace(5, 2, CPU), 10, 1, 2)
+    runner = GraphRunner(plan.on_streams(modules, state), batches(), EpochHistory(5, 2, CPU), 10, 1, 2)
     step = runner._workers.step
 
     def noted(groups: Any, *args: Any, **options: Any) -> Any:
@@ -104,40 +104,40 @@ def test_wide_convolutions_are_seen() -> None:
     assert not has_wide_convolutions(nn.Linear(100, 100))
 
 
-STACK = Choice("graphed", "the step can be captured")
-CUT = Choice("graphed", "cut", most=2)
+STACK = ExecutionPlan("graphed", "the step can be captured")
+CUT = ExecutionPlan("graphed", "cut", most=2)
 
 
 @pytest.mark.parametrize(
     ("unstackable", "stack", "apart", "wide", "given", "reason"),
     [
-        (None, Captured(None, 0.074), Apart(None, 0.013, 5, True), True, STACK,
+        (None, CaptureTrial(None, 0.074), StreamTrial(None, 0.013, 5, True), True, STACK,
          "13 ms a step as ordinary modules side by side, 74 ms as a stack"),
-        (None, Captured(None, 3.0412), Apart(None, 1.334, 5, True), True, STACK,
+        (None, CaptureTrial(None, 3.0412), StreamTrial(None, 1.334, 5, True), True, STACK,
          "1,334 ms a step as ordinary modules side by side, 3,041 ms as a stack"),
-        (None, Captured(None, 0.01), Apart(None, 0.02, 5, True), True, STACK,
+        (None, CaptureTrial(None, 0.01), StreamTrial(None, 0.02, 5, True), True, STACK,
          "10 ms a step as a stack, 20 ms as ordinary modules side by side"),
-        (None, Captured(None, 0.01), Apart(None, 0.02, 5, True), True, CUT,
+        (None, CaptureTrial(None, 0.01), StreamTrial(None, 0.02, 5, True), True, CUT,
          "cut; 10 ms a step as a stack, 20 ms as ordinary modules side by side"),
-        (None, Captured(None, 0.074), Apart(None, 0.013), False, STACK, "the step can be captured"),
-        (None, Captured(None, 0.074), Apart("no room"), True, STACK, "the step can be captured"),
-        (None, Captured("it waits"), Apart(None, 0.013, 1), False, STACK,
+        (None, CaptureTrial(None, 0.074), StreamTrial(None, 0.013), False, STACK, "the step can be captured"),
+        (None, CaptureTrial(None, 0.074), StreamTrial("no room"), True, STACK, "the step can be captured"),
+        (None, CaptureTrial("it waits"), StreamTrial(None, 0.013, 1), False, STACK,
          "as ordinary modules one after another; not as a stack: it waits"),
-        ("no rule", Captured(), Apart(None, 0.013, 1, several=False), True, STACK,
+        ("no rule", CaptureTrial(), StreamTrial(None, 0.013, 1, several=False), True, STACK,
          "as an ordinary module; not as a stack: no rule"),
     ],
 )  # fmt: skip
 def test_the_faster_way_to_capture_is_taken(
     unstackable: str | None,
-    stack: Captured,
-    apart: Apart,
+    stack: CaptureTrial,
+    apart: StreamTrial,
     wide: bool,
-    given: Choice,
+    given: ExecutionPlan,
     reason: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_strategies, "try_capture", lambda *_, **__: stack)
-    monkeypatch.setattr(_strategies, "try_apart", lambda *_: apart)
+    monkeypatch.setattr(_strategies, "try_streams", lambda *_: apart)
     monkeypatch.setattr(_strategies, "has_wide_convolutions", lambda module: wide)
     plan, modules, state = planned()
     choice, whys = _strategies._captured(plan, modules, state, batches(), None, 10, given, unstackable)
@@ -146,13 +146,13 @@ def test_the_faster_way_to_capture_is_taken(
     assert choice.apart == ("as ordinary modules" in reason.split(", ")[0] or "not as a stack" in reason)
     if choice.apart:
         assert (choice.workers, choice.channels_last, choice.most) == (apart.workers, apart.channels_last, None)
-    assert Choice(**json.loads(json.dumps(vars(choice)))) == choice, "as a run is taken up again"
+    assert ExecutionPlan(**json.loads(json.dumps(vars(choice)))) == choice, "as a run is taken up again"
 
 
 def test_what_cannot_be_captured_either_way_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, modules, state = planned()
     for apart, expected in (("b", ["a", "as ordinary modules, b"]), ("a", ["a"])):
-        monkeypatch.setattr(_strategies, "try_apart", lambda *_, why=apart: Apart(why))
+        monkeypatch.setattr(_strategies, "try_streams", lambda *_, why=apart: StreamTrial(why))
         assert _strategies._captured(plan, modules, state, batches(), None, 10, STACK, "a") == (None, expected)
 
 
@@ -160,23 +160,23 @@ def test_what_cannot_be_captured_either_way_says_why(monkeypatch: pytest.MonkeyP
 def test_fewer_streams_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
-    def trial(groups: Any, *args: Any, workers: int, **options: Any) -> Captured:
+    def trial(groups: Any, *args: Any, workers: int, **options: Any) -> CaptureTrial:
         tried.append((len(groups()), workers))
-        return Captured("OutOfMemoryError: CUDA out of memory") if workers > room else Captured(None, 0.008)
+        return CaptureTrial("OutOfMemoryError: CUDA out of memory") if workers > room else CaptureTrial(None, 0.008)
 
     monkeypatch.setattr(_apart, "try_capture", trial)
     plan, modules, state = planned(10)
     batch = next(batches().epoch(0, 0))
     room = 2
-    found = _apart.try_apart(plan, modules, state, batches(), batch, 10)
+    found = _apart.try_streams(plan, modules, state, batches(), batch, 10)
     assert tried == [(8, 8), (8, 4), (8, 2)]
     assert (found.why, found.workers, found.channels_last) == (None, 2, True)
     assert found.seconds == pytest.approx(0.01), "of all ten"
     room = 0
-    assert str(_apart.try_apart(plan, modules, state, batches(), batch, 10).why).startswith("OutOfMemoryError")
+    assert str(_apart.try_streams(plan, modules, state, batches(), batch, 10).why).startswith("OutOfMemoryError")
     room = 8
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1000, 1 << 40))
-    assert "all models would need about" in str(_apart.try_apart(plan, modules, state, batches(), batch, 10).why)
+    assert "all models would need about" in str(_apart.try_streams(plan, modules, state, batches(), batch, 10).why)
 
 
 class Recurrent(nn.Module):
@@ -220,7 +220,7 @@ def test_a_run_that_is_taken_up_again_does_not_try_anew(tmp_path: Path, monkeypa
     taken = read_json(tmp_path / "config.json")["taken"]
     assert (taken["apart"], taken["channels_last"], taken["workers"]) == (True, True, 3)
     whole = fit(images(), **options)
-    monkeypatch.setattr(_strategies, "try_apart", None)
+    monkeypatch.setattr(_strategies, "try_streams", None)
     resumed = fit(images(), out=tmp_path, resume=True, **options)
     assert resumed.strategy == whole.strategy
     for name, tensor in whole.parameters.items():
@@ -267,16 +267,16 @@ def test_a_model_that_broke_is_taken_out_of_a_captured_step() -> None:
     modules[1].w.data.fill_(100.0)  # type: ignore[operator, union-attr]
     method = pm.Linear()
     plan = Plan(made, method, lambda p: torch.optim.SGD(p, lr=0.03))
-    groups = plan.apart(modules, method.init(torch.full((2, 2), 0.5, dtype=torch.float64)))
+    groups = plan.on_streams(modules, method.init(torch.full((2, 2), 0.5, dtype=torch.float64)))
     assert all(isinstance(group.models, Single) for group in groups)
     train = make_batches("train", made.train, batch_size=8, device=CPU, dtype=torch.float32)
     assert isinstance(train, Resident)
-    runner = Graphed(groups, train, Trace(2, 2, CPU), 10, 1, 2)
+    runner = GraphRunner(groups, train, EpochHistory(2, 2, CPU), 10, 1, 2)
     path = []
     for number in range(8):
         path.append(float(groups[0].models.tensors()["w"][0, 0]))
         run(runner, 1, number)
     for group in groups:
-        group.settle()
-    assert torch.cat([group.alive for group in groups]).tolist() == [False, True]
+        group.restore_frozen()
+    assert torch.cat([group.active for group in groups]).tolist() == [False, True]
     assert float(groups[0].models.tensors()["w"][0, 0]) == min(w for w in path if w > 0.75), "where it last was finite"

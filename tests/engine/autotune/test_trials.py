@@ -14,9 +14,9 @@ import paretomtl as pm
 from paretomtl._support.files import read_record, write_record
 from paretomtl.engine.autotune.trials import _changes_more_than_rates, _numbers, try_capture
 from paretomtl.engine.data.batches import make_batches
-from paretomtl.engine.history import Trace
+from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.plan import Plan, equal_parts
-from paretomtl.engine.runners.runners import Launched
+from paretomtl.engine.runners.runners import EagerRunner
 from paretomtl.engine.step import Group, train_step
 
 CPU = torch.device("cpu")
@@ -131,15 +131,15 @@ def test_a_model_that_broke_goes_back_also_in_a_stack_of_its_own(most: int | Non
     state = method.init(torch.full((2, 2), 0.5, dtype=torch.float64))
     groups = Plan(made, method, lambda p: torch.optim.SGD(p, lr=0.03)).batched(modules, state, most)
     batches = make_batches("train", made.train, batch_size=8, device=CPU, dtype=torch.float32)
-    runner = Launched(groups, batches, Trace(2, 2, CPU), 10, 1)
+    runner = EagerRunner(groups, batches, EpochHistory(2, 2, CPU), 10, 1)
     path = []
     for number in range(8):
         for item in runner.epoch(0, number, 0, number):
             path.append(float(groups[0].models.tensors()["w"][0, 0]))
             runner.step(item, number)
     for each in groups:
-        each.settle()
-    assert torch.cat([each.alive for each in groups]).tolist() == [False, True]
+        each.restore_frozen()
+    assert torch.cat([each.active for each in groups]).tolist() == [False, True]
     finite = [w for w in path if w > 0.75]
     assert len(set(finite)) > 2
     assert float(groups[0].models.tensors()["w"][0, 0]) == min(finite), "where it last was finite"
@@ -214,7 +214,7 @@ def test_shards_train_as_one_stack() -> None:
             modules, method.init(method.spread(5, 2)), most
         )
         batches = make_batches("train", made.train, batch_size=8, device=CPU, dtype=torch.float32)
-        runner = Launched(groups, batches, Trace(5, 2, CPU), 20, 1)
+        runner = EagerRunner(groups, batches, EpochHistory(5, 2, CPU), 20, 1)
         for number, item in enumerate(runner.epoch(0, 0, 0, 0)):
             runner.step(item, number)
         ends.append(torch.cat([each.models.tensors()["0.weight"] for each in groups]))

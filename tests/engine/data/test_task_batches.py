@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 import paretomtl as pm
 from paretomtl.engine.data.batches import Batches, make_batches
 from paretomtl.problems import PerTask
-from paretomtl.training._run import Course
+from paretomtl.training._run import TrainingRun
 from paretomtl.training.fingerprint import fingerprint, identify_problem
 
 TASKS = ["age", "sex"]
@@ -194,16 +194,16 @@ def test_the_metric_of_a_task_may_take_the_model_and_the_batches_of_its_own_data
 @pytest.mark.parametrize("sexes", [DATA["sex"], DataLoader(TensorDataset(X2, SEX), 2)], ids=["tensors", "loader"])
 def test_a_run_is_resumed_to_the_same_end(sexes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From inside an epoch of five steps, or from the last whole one for a loader."""
-    of, taken, step = problem({**DATA, "sex": sexes}), [0], Course.take_step
+    of, taken, step = problem({**DATA, "sex": sexes}), [0], TrainingRun.take_step
 
-    def stop(course: Course, batch: Any) -> None:
+    def stop(course: TrainingRun, batch: Any) -> None:
         step(course, batch)
         taken[0] += 1
         if taken[0] == 8:
             raise RuntimeError("power cut")
 
     expected = fit(of)
-    monkeypatch.setattr(Course, "take_step", stop)  # the ninth step is not stopped any more
+    monkeypatch.setattr(TrainingRun, "take_step", stop)  # the ninth step is not stopped any more
     with pytest.raises(RuntimeError, match="power cut"):
         fit(of, out=tmp_path, checkpoint_seconds=0)
     assert same(fit(of, out=tmp_path, resume=True), expected)

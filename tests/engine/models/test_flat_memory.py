@@ -15,8 +15,8 @@ from _helpers.streams import CPU, Net, adam, batches, planned, pretended, run, v
 from paretomtl._support.files import pack, read_tensors, unpack, write_tensors
 from paretomtl.engine import gradients as _gradients
 from paretomtl.engine.autotune import trials as _trials
-from paretomtl.engine.history import Trace
-from paretomtl.engine.runners.runners import Graphed
+from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.runners.runners import GraphRunner
 from paretomtl.engine.step import Group
 
 
@@ -25,7 +25,7 @@ def test_blocks_hold_the_values_of_a_module(channels_last: bool) -> None:
     plan, (module,), state = planned(1)
     before = {name: tensor.detach().clone() for name, tensor in {**dict(module.named_parameters())}.items()}
     identities = [id(p) for p in module.parameters()]
-    (group,) = plan.apart([module], state, channels_last=channels_last)
+    (group,) = plan.on_streams([module], state, channels_last=channels_last)
     models = group.models
     assert [id(p) for p in module.parameters()] == identities
     assert {block.values.dtype for block in models.blocks()} == {torch.float32, torch.int64}
@@ -59,7 +59,7 @@ def test_a_buffer_that_is_replaced_is_not_overlooked() -> None:
             return super().forward(x)
 
     plan, modules, state = planned(1, Replaces)
-    (group,) = plan.apart(modules, state)
+    (group,) = plan.on_streams(modules, state)
     held, kept = _trials._held([group]), group.models.copy()
     group.models.losses(next(batches().epoch(0, 0)))
     now = _trials._held([group])
@@ -76,7 +76,7 @@ def test_tensors_that_share_memory_stay_where_they_are() -> None:
             self.register_buffer("row", self.heads[0].weight.detach()[0])
 
     plan, (module,), state = planned(1, Shares)
-    (group,) = plan.apart([module], state)
+    (group,) = plan.on_streams([module], state)
     assert group.models.blocks() == []
     module.heads[0].weight.data.fill_(3.0)  # type: ignore[operator, union-attr, index]
     assert (module.row == 3.0).all()
@@ -85,10 +85,10 @@ def test_tensors_that_share_memory_stay_where_they_are() -> None:
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("optimizer", [sgd, adam])
 def test_a_checkpoint_of_modules_with_channels_last(optimizer: Any, tmp_path: Path) -> None:
-    def made() -> tuple[list[Group], Graphed]:
+    def made() -> tuple[list[Group], GraphRunner]:
         plan, modules, state = planned(2, optimizer=optimizer)
-        groups = plan.apart(modules, state, channels_last=True)
-        return groups, Graphed(groups, batches(), Trace(2, 2, CPU), 10, 1, 2)
+        groups = plan.on_streams(modules, state, channels_last=True)
+        return groups, GraphRunner(groups, batches(), EpochHistory(2, 2, CPU), 10, 1, 2)
 
     groups, runner = made()
     number = run(runner, 1)
@@ -103,8 +103,8 @@ def test_a_checkpoint_of_modules_with_channels_last(optimizer: Any, tmp_path: Pa
         for parameter, state in group.optimizer.state.items():
             moments = [tensor for tensor in state.values() if tensor.shape == parameter.shape]
             assert all(tensor.stride() == parameter.stride() for tensor in moments)
-        assert group.older is not None
-        assert all(tensor.stride() == group.previous[name].stride() for name, tensor in group.older.items())
+        assert group.before_previous is not None
+        assert all(tensor.stride() == group.previous[name].stride() for name, tensor in group.before_previous.items())
     run(other, 1, number)
     for name, tensor in values(groups).items():
         assert torch.equal(tensor, values(again)[name]), name

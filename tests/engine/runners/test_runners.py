@@ -14,12 +14,12 @@ import paretomtl as pm
 from paretomtl.engine import gradients as _gradients
 from paretomtl.engine.data.batches import Resident, make_batches
 from paretomtl.engine.gradients import Gathered, combine, gramian
-from paretomtl.engine.history import Table, Trace
+from paretomtl.engine.history import EpochHistory, GrowingTensor
 from paretomtl.engine.models import models as _models
 from paretomtl.engine.models.models import Stack, make_modules
-from paretomtl.engine.step import Group, Taken
+from paretomtl.engine.step import Group, StepRecord
 from paretomtl.methods import Method, Step
-from paretomtl.training.settings import own_modes
+from paretomtl.training.settings import library_modes
 
 CPU = torch.device("cpu")
 
@@ -125,12 +125,12 @@ def test_a_device_that_is_gone_loses_nothing_stored(tmp_path: Path, monkeypatch:
 
 def test_the_trace_adds_in_place() -> None:
     """A captured step writes to where the sums were when it was captured."""
-    trace = Trace(2, 2, CPU)
+    trace = EpochHistory(2, 2, CPU)
     places = [tensor.data_ptr() for tensor in (trace._losses, trace._weights, trace._present)]
     present = torch.tensor([[True, True], [True, False]])
     for k in range(4):
         losses = torch.tensor([[1.0, 2.0], [3.0, torch.nan]]) * (k + 1)
-        trace.add([Taken(losses, torch.ones(2, 2), present, present)])
+        trace.add([StepRecord(losses, torch.ones(2, 2), present, present)])
         trace.count()
         if k % 2:
             trace.end_epoch()
@@ -141,23 +141,23 @@ def test_the_trace_adds_in_place() -> None:
     assert trace.labelled().tolist() == [True, True]
     assert not trace.complete()
     present = torch.ones(2, 2, dtype=torch.bool)
-    trace.add([Taken(torch.ones(2, 2), torch.ones(2, 2), present, present)])
+    trace.add([StepRecord(torch.ones(2, 2), torch.ones(2, 2), present, present)])
     trace.count()
     trace.end_epoch()
     assert trace.complete()
-    other = Trace(2, 2, CPU)
+    other = EpochHistory(2, 2, CPU)
     other.load(trace.state())
     assert other.labelled().tolist() == [True, True]
 
 
 def test_losses_on_validation_stay_on_the_cpu() -> None:
     """They are stacked with those of later epochs for the next checkpoint."""
-    trace = Trace(2, 2, CPU)
+    trace = EpochHistory(2, 2, CPU)
     present = torch.ones(2, 2, dtype=torch.bool)
-    trace.add([Taken(torch.ones(2, 2), torch.ones(2, 2), present, present)])
+    trace.add([StepRecord(torch.ones(2, 2), torch.ones(2, 2), present, present)])
     trace.end_epoch()
     trace.add_validation(torch.ones(2, 2))
-    other = Trace(2, 2, torch.device("meta"))
+    other = EpochHistory(2, 2, torch.device("meta"))
     other.load(trace.state())
     assert other._history["losses"].rows().device.type == "meta"
     other.add_validation(torch.zeros(2, 2))
@@ -167,7 +167,7 @@ def test_losses_on_validation_stay_on_the_cpu() -> None:
 def test_epochs_take_the_memory_of_their_numbers_whatever_they_began_with() -> None:
     rows = torch.arange(200.0).reshape(100, 2)
     for begin in (0, 1, 16, 17):
-        table = Table(rows[:begin].clone() if begin else None)
+        table = GrowingTensor(rows[:begin].clone() if begin else None)
         for row in rows[begin:]:
             table.add(row)
         assert len(table) == 100
@@ -295,11 +295,11 @@ def test_rows_of_a_block_go_back_alone() -> None:
 def test_how_numbers_are_multiplied_is_put_back() -> None:
     before = torch.backends.cuda.matmul.fp32_precision
     for name, expected in (("float32", "ieee"), ("tf32", "tf32"), ("bfloat16", "ieee")):
-        with own_modes(name):
+        with library_modes(name):
             assert torch.backends.cuda.matmul.fp32_precision == expected
             assert torch.backends.cudnn.conv.fp32_precision == expected  # type: ignore[attr-defined]
         assert torch.backends.cuda.matmul.fp32_precision == before
-    with pytest.raises(KeyError), own_modes("tf32"):
+    with pytest.raises(KeyError), library_modes("tf32"):
         raise KeyError
     assert torch.backends.cuda.matmul.fp32_precision == before
 

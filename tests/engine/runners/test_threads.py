@@ -16,7 +16,7 @@ import paretomtl as pm
 from _helpers.networks import MLP, Dropped, Normed, fit, lenet_problem, problem
 from paretomtl._support.files import read_json
 from paretomtl.engine import plan as _strategies
-from paretomtl.engine.runners.threads import Side, Workers, share_of
+from paretomtl.engine.runners.threads import ThreadPool, ThreadTrial, share_of
 from paretomtl.problems import cross_entropies
 
 
@@ -135,18 +135,18 @@ def test_ctrl_c_ends_after_the_step_and_the_run_goes_on_to_the_same_bits(tmp_pat
 @pytest.mark.parametrize(
     ("side", "stack", "taken", "count"),
     [
-        (Side(2, "", 1.0, 0.8), 2.0, "sequential", 2),  # faster than both
-        (Side(2, "", 1.0, 0.97), 2.0, "sequential", 1),  # by too little
-        (Side(2, "", 1.0, 0.8), 0.5, "batched", 1),
-        (Side(2, "", 0.9, 0.7), 0.8, "sequential", 2),  # the stack beats one after another alone
-        (Side(), 2.0, "sequential", 1),
-        (Side(why="so"), 0.5, "batched", 1),
+        (ThreadTrial(2, "", 1.0, 0.8), 2.0, "sequential", 2),  # faster than both
+        (ThreadTrial(2, "", 1.0, 0.97), 2.0, "sequential", 1),  # by too little
+        (ThreadTrial(2, "", 1.0, 0.8), 0.5, "batched", 1),
+        (ThreadTrial(2, "", 0.9, 0.7), 0.8, "sequential", 2),  # the stack beats one after another alone
+        (ThreadTrial(), 2.0, "sequential", 1),
+        (ThreadTrial(why="so"), 0.5, "batched", 1),
     ],
 )
 def test_auto_takes_the_fastest(
-    side: Side, stack: float, taken: str, count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    side: ThreadTrial, stack: float, taken: str, count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(_strategies, "try_side_by_side", lambda *_, **__: side)
+    monkeypatch.setattr(_strategies, "try_threads", lambda *_, **__: side)
     monkeypatch.setattr(_strategies, "_seconds", lambda *_: (1.0, stack))
     front = fit(out=tmp_path)
     together = "2,000 ms" if stack == 2.0 else f"{1e3 * stack:.0f} ms"
@@ -173,6 +173,6 @@ def test_bad_numbers_of_workers_are_refused() -> None:
 
 
 def test_one_worker_needs_no_thread() -> None:
-    workers = Workers()
+    workers = ThreadPool()
     assert workers.step([], None, number=0, total=0) == []
     workers.close()

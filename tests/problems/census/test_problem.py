@@ -142,9 +142,9 @@ def test_gzipped_files_are_downloaded_and_told_by_their_text(
         for file in FILES:
             (folder / f"{file}.gz").write_bytes(gzip.compress((folder / file).read_bytes(), compresslevel=3))
         told: list[str] = []
-        prepare_census(cache=tmp_path / "cache", tell=told.append)
+        prepare_census(cache=tmp_path / "cache", log=told.append)
         (tmp_path / "cache" / "census.npz").unlink()
-        prepare_census(cache=tmp_path / "cache", tell=told.append)
+        prepare_census(cache=tmp_path / "cache", log=told.append)
     assert server.asked["good"] == 2, "what is there is not asked for again"
     assert sorted(path.name for path in (tmp_path / "cache" / CENSUS.folder).iterdir()) == [f"{f}.gz" for f in FILES]
     if bad == "altered":

@@ -29,7 +29,7 @@ def test_files_come_whole_and_are_not_asked_for_again(server: Server, tmp_path: 
     known = source(server, "good")
     told: list[str] = []
     for _ in range(2):
-        download(known, tmp_path / "here", tell=told.append)
+        download(known, tmp_path / "here", log=told.append)
         assert read_source(known, tmp_path / "here")["train"].images.shape == (60, 28, 28)
     assert server.asked["good"] == 4
     assert told[0] == f"Downloading {server.address('good')}{IMAGES}"

@@ -219,7 +219,7 @@ def test_images_that_do_not_decode_are_left_out_when_asked(road: Path, tmp_path:
     for path in gone:
         path.write_bytes(b"text")
     told: list[str] = []
-    made = prepare_localization(road, tmp_path / "some", (10, 12), skip_broken=True, tell=told.append)
+    made = prepare_localization(road, tmp_path / "some", (10, 12), skip_broken=True, log=told.append)
     assert told[0].startswith("Left out 2 of 18 pictures:")
     assert all(f"'{path}' must be a whole picture. It does not decode: it is neither" in told[0] for path in gone)
     kept = [0, *range(3, 18)]

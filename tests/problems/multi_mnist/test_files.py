@@ -50,7 +50,7 @@ def test_what_is_stored_is_loaded(tmp_path: Path, sources: Path, name: str) -> N
 
 def test_what_is_there_is_only_read(cache: Path) -> None:
     told: list[str] = []
-    prepare_canvases("multi-mnist", source="nowhere", cache=cache, seed=1, tell=told.append)
+    prepare_canvases("multi-mnist", source="nowhere", cache=cache, seed=1, log=told.append)
     assert told == [f"There already: {cache / 'multi-mnist-seed1.npz'}"]
 
 
@@ -58,7 +58,7 @@ def test_what_is_damaged_is_made_again(cache: Path, sources: Path) -> None:
     path = cache / "multi-mnist-seed1.npz"
     path.write_bytes(path.read_bytes()[:5000])
     told: list[str] = []
-    prepare_canvases("multi-mnist", source=sources, cache=cache, seed=1, tell=told.append)
+    prepare_canvases("multi-mnist", source=sources, cache=cache, seed=1, log=told.append)
     assert told[0].startswith(f"Making it again: '{path}' must be a whole file of prepared data")
     load_canvases("multi-mnist", cache, 1)
 

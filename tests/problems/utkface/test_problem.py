@@ -63,7 +63,7 @@ def test_labels_are_in_the_names(name: str, labels: tuple[int, int, int]) -> Non
 def test_the_published_folder(folder: Path, tmp_path: Path) -> None:
     (folder / "README.txt").write_text("not a picture")
     told: list[str] = []
-    made = prepare_utkface(folder, tmp_path / "cache", side=10, tell=told.append)
+    made = prepare_utkface(folder, tmp_path / "cache", side=10, log=told.append)
     assert made.images.shape == (27, 3, 10, 10)
     assert made.images.dtype == np.uint8
     assert list(made.names) == sorted(path.name for path in folder.glob("*.jpg"))
@@ -101,12 +101,12 @@ def test_sheets(sheets: Path, tmp_path: Path) -> None:
 def test_what_is_there_is_only_read(folder: Path, tmp_path: Path) -> None:
     made = prepare_utkface(folder, tmp_path / "cache", side=6)
     told: list[str] = []
-    again = prepare_utkface(None, tmp_path / "cache", side=6, tell=told.append)
+    again = prepare_utkface(None, tmp_path / "cache", side=6, log=told.append)
     assert told == [f"There already, delete it to read other files: {tmp_path / 'cache' / 'utkface-6.npz'}"]
     assert again.checksum() == made.checksum()
     path = tmp_path / "cache" / "utkface-6.npz"
     path.write_bytes(path.read_bytes()[:1000])
-    assert prepare_utkface(folder, tmp_path / "cache", side=6, tell=told.append).checksum() == made.checksum()
+    assert prepare_utkface(folder, tmp_path / "cache", side=6, log=told.append).checksum() == made.checksum()
     assert told[1].startswith("Making it again: ")
 
 
@@ -128,7 +128,7 @@ def test_bad_pictures_are_all_named_and_left_out_when_asked(folder: Path, tmp_pa
     with pytest.raises(ValueError, match=r"8 of 35 are not like that; skip_broken=True") as error:
         prepare_utkface(folder, tmp_path / "cache")
     told: list[str] = []
-    made = prepare_utkface(folder, tmp_path / "cache", skip_broken=True, tell=told.append)
+    made = prepare_utkface(folder, tmp_path / "cache", skip_broken=True, log=told.append)
     assert len(made) == 27
     assert not set(bad) & set(made.names)
     assert told[0].startswith("Left out 8 of 35 pictures:")

@@ -19,9 +19,9 @@ import paretomtl as pm
 from _helpers.runs import training, wait_for
 from paretomtl.report.page import view_of
 from paretomtl.report.page._live import LiveRun, check_folder
+from paretomtl.runs import is_running
 from paretomtl.runs.log_tail import Curves, LogTail
 from paretomtl.runs.process import this_process
-from paretomtl.training import is_running
 
 SGD = lambda parameters: torch.optim.SGD(parameters, lr=0.1)  # noqa: E731
 
@@ -43,7 +43,7 @@ def fit(folder: Path, **options: Any) -> pm.Front:
 
 def looked_at(folder: Path) -> LiveRun:
     run = LiveRun(folder, "run")
-    run.look()
+    run.poll()
     return run
 
 
@@ -133,18 +133,18 @@ def test_curves_go_back(total: int, back: int, points: int) -> None:
 def test_every_stage_of_a_run(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     run = LiveRun(folder, "run")
-    assert run.look()
+    assert run.poll()
     assert (run.news.state, run.front) == ("waiting", None)
     front = fit(folder, epochs=6)
     lines = cut(folder, 0)
     (folder / "log.jsonl").write_text(lines[0])
-    assert run.look()
+    assert run.poll()
     assert (run.news.state, run.view()["values"], run.view()["epoch"]) == ("training", {}, 0)
     assert run.view()["preferences"] == view_of(front, "", "")["preferences"]
     for done in range(1, 7):
         (folder / "log.jsonl").write_text("".join(lines[: done + 1]))
-        assert run.look()
-        assert not run.look()
+        assert run.poll()
+        assert not run.poll()
         event = json.loads(lines[done])
         assert run.view()["epoch"] == done
         assert run.view()["values"]["val"]["loss:a"] == pytest.approx([row[0] for row in event["val_losses"]], rel=1e-5)
@@ -153,9 +153,9 @@ def test_every_stage_of_a_run(tmp_path: Path) -> None:
     assert run.view()["state"] == "training"
     assert run.news.process == "running"
     front.save(folder / "front")
-    assert not run.look(), "the front of a run that says that it trains is not looked at"
+    assert not run.poll(), "the front of a run that says that it trains is not looked at"
     (folder / "log.jsonl").write_text("".join(lines))
-    assert run.look()
+    assert run.poll()
     assert run.news.state == "finished"
     assert run.view() == {**view_of(front, "run", str(folder)), "epochs": 6}
 
@@ -215,12 +215,12 @@ def test_a_configuration_without_a_log_may_change(tmp_path: Path) -> None:
     cut(tmp_path / "run", 2)
     run = looked_at(tmp_path / "run")
     (tmp_path / "run" / "log.jsonl").unlink()
-    run.look()
+    run.poll()
     shutil.rmtree(tmp_path / "run")
-    assert run.look()
+    assert run.poll()
     assert run.front is None
     fit(tmp_path / "run", preferences=5)
-    run.look()
+    run.poll()
     assert run.front is not None
     assert len(run.front) == 5
 
@@ -305,7 +305,7 @@ def test_a_run_is_followed_through_its_death_and_resurrection(tmp_path: Path) ->
     run = LiveRun(folder, "run")
 
     def seen(state: str, epoch: int = 0) -> bool:
-        run.look()
+        run.poll()
         return run.news.state == state and run.front is not None and run.view()["epoch"] >= epoch
 
     with training(folder) as process:

@@ -134,14 +134,14 @@ def test_plain_lines_come_at_most_every_five_seconds(capsys: pytest.CaptureFixtu
         shown.begin(0)
         for second in range(1, 13):
             clock.seconds = float(second)
-            shown.hear(second / 12, float(second), report(epoch=second, epochs=12))
+            shown.on_report(second / 12, float(second), report(epoch=second, epochs=12))
         shown.end(0)
         shown.begin(1)
         clock.seconds = 20.0
-        shown.rest()
-        shown.hear(0.1, 8.0, None)
+        shown.poll()
+        shown.on_report(0.1, 8.0, None)
         clock.seconds = 60.0
-        shown.hear(0.5, 48.0, None)
+        shown.on_report(0.5, 48.0, None)
     assert capsys.readouterr().err.splitlines() == [
         "run 6 of 7 (mgda, seed 0), 0:05 gone, 0:19 left; epoch 5/12",
         "run 6 of 7 (mgda, seed 0), 0:10 gone, 0:14 left; epoch 10/12",
@@ -156,7 +156,7 @@ def test_a_bar_for_all_runs_stands_above_that_of_one(monkeypatch: pytest.MonkeyP
     with study("rich", clock, "cell") as shown:
         shown.begin(0)
         clock.seconds = 6.0
-        shown.hear(0.3, 6.0, report())
+        shown.on_report(0.3, 6.0, report())
         still = Console(file=io.StringIO(), width=40)
         with still.capture() as captured:
             still.print(shown.panel())
@@ -194,10 +194,10 @@ def test_no_run_begins_after_a_signal_that_came_while_another_one_ended() -> Non
 
 def test_ten_tasks_do_not_hold_up_reports() -> None:
     """The hypervolume of 50 solutions of ten tasks takes seconds, and there may be a report twice a second."""
-    from paretomtl.training.results.snapshot import mean_volume
+    from paretomtl.training.results.snapshot import mean_hypervolume
 
     points = torch.rand(60, 10, generator=torch.Generator().manual_seed(0))
-    assert mean_volume(points, [1.1] * 10, 1) is None
-    parts = [mean_volume(points[i : i + 15], [1.1] * 10, 1) for i in (0, 15)]
+    assert mean_hypervolume(points, [1.1] * 10, 1) is None
+    parts = [mean_hypervolume(points[i : i + 15], [1.1] * 10, 1) for i in (0, 15)]
     assert None not in parts
-    assert mean_volume(points[:30], [1.1] * 10, 2) == pytest.approx(sum(map(float, parts)) / 2)  # type: ignore[arg-type]
+    assert mean_hypervolume(points[:30], [1.1] * 10, 2) == pytest.approx(sum(map(float, parts)) / 2)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 import paretomtl as pm
 from _helpers.networks import classes, fit, problem
-from paretomtl.training.results.findings import Result, find, in_one
+from paretomtl.training.results.findings import Result, find_problems, merge_lines
 
 ROWS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=torch.float64)
 GOOD = Result(
@@ -35,9 +35,9 @@ def with_losses(*rows: list[float], **more: Any) -> Result:
 
 
 def test_a_sound_front_gets_no_line() -> None:
-    assert find(GOOD) == []
-    assert find(replace(GOOD, untrained=None)) == []
-    assert in_one([]) == []
+    assert find_problems(GOOD) == []
+    assert find_problems(replace(GOOD, untrained=None)) == []
+    assert merge_lines([]) == []
 
 
 OFF = {
@@ -64,7 +64,7 @@ OFF = {
 
 @pytest.mark.parametrize("line", OFF)
 def test_what_is_off_is_said_in_one_line(line: str) -> None:
-    (said,) = find(OFF[line])
+    (said,) = find_problems(OFF[line])
     assert said.startswith(line)
     assert "\n" not in said
 
@@ -85,13 +85,13 @@ def test_what_is_off_is_said_in_one_line(line: str) -> None:
     ],
 )
 def test_what_a_method_or_the_user_asked_for_is_not_off(result: Result) -> None:
-    assert find(result) == []
+    assert find_problems(result) == []
 
 
 def test_what_was_done_already_is_not_advised() -> None:
     off = with_losses([2.9, 0.3], [0.5, 0.4], [0.3, 0.9])
-    assert "fewer epochs or keep='best'" in find(off)[0]
-    assert find(replace(off, keep="best"))[0].endswith(
+    assert "fewer epochs or keep='best'" in find_problems(off)[0]
+    assert find_problems(replace(off, keep="best"))[0].endswith(
         "Try a smaller learning rate, or preferences away from the axes."
     )
 
@@ -113,7 +113,7 @@ def test_lines_follow_models_and_tasks_wherever_they_stand(order: list[int], tas
         preferences=shuffled(result.preferences),
         status=[result.status[k] for k in order],
     )
-    assert [sorted(line) for line in find(moved)] == [sorted(line) for line in find(result)]
+    assert [sorted(line) for line in find_problems(moved)] == [sorted(line) for line in find_problems(result)]
 
 
 def test_a_run_says_it_once_and_its_front_keeps_it(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_run_says_it_once_and_its_front_keeps_it(tmp_path: Path) -> None:
 
 
 def test_several_lines_are_one_warning() -> None:
-    assert in_one(["a.", "b."]) == ["something is off in this front:\n- a.\n- b."]
+    assert merge_lines(["a.", "b."]) == ["something is off in this front:\n- a.\n- b."]
 
 
 def test_a_stopped_or_short_run_is_left_alone() -> None:

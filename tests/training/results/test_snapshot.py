@@ -15,7 +15,7 @@ import paretomtl as pm
 from paretomtl.core import FEASIBLE_TOLERANCE, dominates, nondominated
 from paretomtl.engine.evaluate import Scores
 from paretomtl.methods import Method
-from paretomtl.training.results.snapshot import Best
+from paretomtl.training.results.snapshot import BestSoFar
 
 DIRECTIONS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=torch.float64)
 METHODS = [pm.ParetoMTL(), pm.ParetoMTL(scale=(2.0, 0.5)), pm.Linear(), pm.MGDA()]
@@ -28,9 +28,9 @@ class Run:
         self.count, self.at = count, torch.zeros(count)
         models = SimpleNamespace(count=count, copy=self.tensors, tensors=self.tensors)
         state = method.init(DIRECTIONS[:count])
-        self.groups: Any = [SimpleNamespace(models=models, state=state, alive=torch.ones(count, dtype=torch.bool))]
+        self.groups: Any = [SimpleNamespace(models=models, state=state, active=torch.ones(count, dtype=torch.bool))]
         self.settings: Any = SimpleNamespace(method=method, vectors=[DIRECTIONS], subproblems=list(range(count)))
-        self.best = Best(self.groups)
+        self.best = BestSoFar(self.groups)
 
     def tensors(self) -> dict[str, Tensor]:
         return {"at": self.at.clone()}

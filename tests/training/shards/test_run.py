@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import paretomtl as pm
 from _helpers.networks import MLP, Normed, classes, fit, problem
 from paretomtl.methods import METHODS
-from paretomtl.runs.doctor import examine, mend, worst
-from paretomtl.training import Jobs, Report, Room, SerialExecutor, read_log
+from paretomtl.runs import read_log
+from paretomtl.runs.doctor import inspect_run, repair_run, worst
+from paretomtl.training import Capacity, JobBatch, Report, SerialExecutor
 from paretomtl.training.shards.task import put_files, take_files
 from training.test_resume import assert_equal
 
@@ -82,7 +83,7 @@ def test_the_front_grows_as_shards_end(tmp_path: Path) -> None:
     seen: list[int] = []
 
     class Looking(SerialExecutor):
-        def map(self, jobs: Jobs) -> Any:
+        def map(self, jobs: JobBatch) -> Any:
             for result in super().map(jobs):
                 yield result
                 seen.append(len(pm.Front.load(tmp_path)))
@@ -176,8 +177,8 @@ class _Sized(SerialExecutor):
         super().__init__(shard_size)
         self.slots = slots
 
-    def room(self, device: str | None) -> Room:
-        return Room(self.slots, super().room(device).device)
+    def capacity(self, device: str | None) -> Capacity:
+        return Capacity(self.slots, super().capacity(device).device)
 
 
 def test_shards_are_as_many_as_there_is_room_for(tmp_path: Path) -> None:
@@ -230,14 +231,14 @@ def test_bad_input(tmp_path: Path) -> None:
 
 def test_the_doctor_looks_into_every_shard(tmp_path: Path) -> None:
     whole = train(out=tmp_path, executor=SerialExecutor(2))
-    assert worst(examine(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "sound"
     shard = tmp_path / "shards" / "001"
     (shard / "front" / "front.json").write_text("{")
     (shard / "checkpoint.safetensors").write_bytes(b"cut")
     shutil.rmtree(tmp_path / "front")
-    found = {finding.file: finding.state for finding in examine(tmp_path)}
+    found = {finding.file: finding.state for finding in inspect_run(tmp_path)}
     assert found["shards/001/checkpoint.safetensors"] == found["shards/001/front/front.json"] == "mendable"
     assert found["shards/000/checkpoint.safetensors"] == "sound"
-    assert any(line.startswith("shards/001/checkpoint.safetensors: the previous one") for line in mend(tmp_path))
+    assert any(line.startswith("shards/001/checkpoint.safetensors: the previous one") for line in repair_run(tmp_path))
     with pytest.warns(UserWarning, match="the front is made again"):
         assert_same(train(out=tmp_path, executor=SerialExecutor(2), resume=True), whole)

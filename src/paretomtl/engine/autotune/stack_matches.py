@@ -56,7 +56,7 @@ class _Difference:
         return f"{self.what} of a stacked model differ from those of the model alone"
 
 
-def disagreement(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> str | None:
+def find_difference(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> str | None:
     """Why a stack cannot stand in for the models alone; None if one step of both agrees, dropout aside.
 
     The step is taken in the precision of the parameters. Where only gradients differ, and by little, float64 decides

@@ -29,7 +29,7 @@ _TOLERANCE = 2e-2  # of losses; another layout is another order of sums
 
 
 @dataclass(frozen=True)
-class Apart:
+class StreamTrial:
     """What a trial of ordinary modules in one captured step found.
 
     Attributes:
@@ -54,7 +54,9 @@ class Apart:
         return f"as ordinary modules {'side by side' if self.workers > 1 else 'one after another'}"
 
 
-def try_apart(plan: Plan, modules: Sequence[nn.Module], state: State, train: Batches, batch: Any, total: int) -> Apart:
+def try_streams(
+    plan: Plan, modules: Sequence[nn.Module], state: State, train: Batches, batch: Any, total: int
+) -> StreamTrial:
     """Whether ordinary modules can be captured, on copies of some of them; and how long a step of all would take.
 
     Each stream has activations of its own: where they do not fit into the memory, there are fewer streams.
@@ -63,7 +65,7 @@ def try_apart(plan: Plan, modules: Sequence[nn.Module], state: State, train: Bat
     if why is None and any(has_hooks(module) for module in modules):
         why = "gradients go through hooks, which may do something else at each step"
     if why is not None:
-        return Apart(why)
+        return StreamTrial(why)
     workers = count = min(_MOST, len(modules))
     last = _channels_last(plan, modules[0], state, batch, total)
     some = slice_state(state, slice(0, count))
@@ -72,7 +74,7 @@ def try_apart(plan: Plan, modules: Sequence[nn.Module], state: State, train: Bat
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
         found = try_capture(
-            lambda: plan.apart(copies(modules[:count]), some, channels_last=last),
+            lambda: plan.on_streams(copies(modules[:count]), some, channels_last=last),
             train,
             total,
             schedule=plan.schedule,
@@ -85,7 +87,7 @@ def try_apart(plan: Plan, modules: Sequence[nn.Module], state: State, train: Bat
     if why is None and count < len(modules):
         why = _lacking(modules, count, torch.cuda.max_memory_allocated(device) - before, device)
     seconds = found.seconds * len(modules) / count
-    return Apart(why, seconds, workers, last, several=len(modules) > 1)
+    return StreamTrial(why, seconds, workers, last, several=len(modules) > 1)
 
 
 def has_wide_convolutions(module: nn.Module) -> bool:
@@ -101,7 +103,7 @@ def _channels_last(plan: Plan, module: nn.Module, state: State, batch: Any, tota
     try:
         with quiet():
             for last in (False, True):
-                (group,) = plan.apart([copy.deepcopy(module)], slice_state(state, slice(0, 1)), channels_last=last)
+                (group,) = plan.on_streams([copy.deepcopy(module)], slice_state(state, slice(0, 1)), channels_last=last)
                 losses.append(train_step(group, batch, number=0, total=total).losses)
     except Exception:  # such as a view of what is no longer in one piece
         return False

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from paretomtl._support.random_state import host_randomness, isolated_randomness, seed_everything
+from paretomtl._support.random_state import host_random_state, isolated_randomness, seed_everything
 from paretomtl.engine.data.batches import Batches, NoData, Resident
-from paretomtl.engine.history import Trace
+from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.models.models import NoDropout, Single
-from paretomtl.engine.runners.runners import CAPTURABLE, RATE_ON_DEVICE, Graphed, Launched, Runner
+from paretomtl.engine.runners.runners import CAPTURABLE, RATE_ON_DEVICE, EagerRunner, GraphRunner, Runner
 from paretomtl.engine.step import Group, train_step
 
 _STEPS = 5  # of a trial: some launched, one captured, some replayed
@@ -30,7 +30,7 @@ _COARSE = 2e-2  # sums in another order, over some steps
 _BRANCHES = ("data-dependent control flow", "calling .item() on a Tensor")  # what vmap says, asking for an issue there
 
 
-def fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) -> tuple[int, str]:
+def count_fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) -> tuple[int, str]:
     """How many models, of ``count``, fit into the memory as one stack; and what all would need, if not all fit.
 
     Args:
@@ -44,7 +44,7 @@ def fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) ->
         try:
             with quiet():
                 group = make(many)
-                device = group.alive.device
+                device = group.active.device
                 if device.type == "cuda":
                     torch.cuda.reset_peak_memory_stats(device)
                     before = torch.cuda.memory_allocated(device)
@@ -67,7 +67,7 @@ def fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) ->
 
 
 @dataclass(frozen=True)
-class Captured:
+class CaptureTrial:
     """What a trial of a captured step found.
 
     Attributes:
@@ -92,7 +92,7 @@ def obstacle(train: Batches) -> str | None:
 
 def try_capture(
     groups: Callable[[], list[Group]], train: Batches, total: int, *, schedule: str, workers: int = 1
-) -> Captured:
+) -> CaptureTrial:
     """Whether the step can be captured, on copies; and how long replays of it take.
 
     Args:
@@ -104,7 +104,7 @@ def try_capture(
     """
     why = obstacle(train)
     if why is not None:
-        return Captured(why)
+        return CaptureTrial(why)
     assert isinstance(train, Resident)
     device = train.order.device
     try:
@@ -112,27 +112,27 @@ def try_capture(
             made = groups()
             why = _unfit(made[0], groups, schedule)
             if why is not None:
-                return Captured(why)
+                return CaptureTrial(why)
             shape = (sum(group.models.count for group in made), len(made[0].models.problem.tasks))
-            _check_waiting(Launched(groups(), train, Trace(*shape, device), total, 1))
+            _check_waiting(EagerRunner(groups(), train, EpochHistory(*shape, device), total, 1))
             launched_groups = groups()
             numbers, held = _numbers(launched_groups), _held(launched_groups)
-            launched = _losses(Launched(launched_groups, train, Trace(*shape, device), total, 1)).double()
+            launched = _losses(EagerRunner(launched_groups, train, EpochHistory(*shape, device), total, 1)).double()
             if _numbers(launched_groups) != numbers:
-                return Captured("the model keeps numbers in Python that change from step to step")
+                return CaptureTrial("the model keeps numbers in Python that change from step to step")
             now = _held(launched_groups)
             if len(now) != len(held) or not all(map(operator.is_, now, held)):
-                return Captured("the model replaces tensors that it keeps from step to step")
-            runner = Graphed(made, train, Trace(*shape, device), total, 1, workers)
+                return CaptureTrial("the model replaces tensors that it keeps from step to step")
+            runner = GraphRunner(made, train, EpochHistory(*shape, device), total, 1, workers)
             replayed = _losses(runner).double()
             seconds = _seconds(runner)
     except Exception as error:
         _mend()
-        return Captured(first_line(error))
+        return CaptureTrial(first_line(error))
     precision = next(iter(made[0].models.trained.values())).dtype
     if not torch.allclose(launched, replayed, rtol=_TOLERANCE.get(precision, _COARSE), atol=1e-12, equal_nan=True):
-        return Captured("replays of the captured step give other losses than steps that are launched")
-    return Captured(None, seconds)
+        return CaptureTrial("replays of the captured step give other losses than steps that are launched")
+    return CaptureTrial(None, seconds)
 
 
 def _unfit(group: Group, groups: Callable[[], list[Group]], schedule: str) -> str | None:
@@ -169,7 +169,7 @@ def _losses(runner: Runner) -> torch.Tensor:
     return runner.trace.last("losses")
 
 
-def _seconds(runner: Graphed) -> float:
+def _seconds(runner: GraphRunner) -> float:
     """The least time of some replays of a batch of the usual size."""
     times = []
     for number in range(_TIMED):
@@ -242,9 +242,9 @@ def _check_waiting(runner: Runner) -> None:
     """Raise where a step waits for the device, so that a capture would break and leave more behind, or draws here."""
     assert isinstance(runner.train, Resident)
     batch, labelled = next(runner.epoch(0, 0, 0, 0)), runner.train.labelled()
-    before = host_randomness()
+    before = host_random_state()
     runner.take(batch, 0, weigh=True, labelled=labelled)
-    if host_randomness() != before:
+    if host_random_state() != before:
         raise RuntimeError("a step draws random numbers on the host, which replays would not draw again")
     mode = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")

@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl.engine.processes import Ranks
+from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems.per_task import TaskBatch
 
 
 @dataclass(frozen=True)
-class Cut:
+class MicroBatches:
     """What one process sees of the batch of a step: micro-batches, and how many samples each counts for.
 
     One that counts for none stands in where a batch has too few samples for all processes.
@@ -29,20 +29,20 @@ class Cut:
 
 def first_part(batch: Any) -> Any:
     """A batch, or the first micro-batch of one that is cut."""
-    return batch.parts[0] if isinstance(batch, Cut) else batch
+    return batch.parts[0] if isinstance(batch, MicroBatches) else batch
 
 
 @dataclass(frozen=True)
-class Shares:
+class BatchPartition:
     """How the batch of a step is cut: among processes, and into micro-batches of each."""
 
-    ranks: Ranks = field(default_factory=Ranks)
+    ranks: ProcessGroup = field(default_factory=ProcessGroup)
     accumulate: int = 1
 
     @property
     def whole(self) -> bool:
         """Whether it is not cut at all."""
-        return not self.ranks.several and self.accumulate == 1
+        return not self.ranks.is_distributed and self.accumulate == 1
 
     def of(self, numbers: Tensor, batch_size: int) -> tuple[list[Tensor], bool]:
         """The micro-batches of this process as numbers of samples, and whether they count.

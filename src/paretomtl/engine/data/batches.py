@@ -13,10 +13,10 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDa
 from paretomtl._support.random_state import order_seed, rank_seed, seed_everything
 from paretomtl.engine.data.batch import (
     Batches,
+    BatchPartition,
     ChangedBatchError,
-    Cut,
+    MicroBatches,
     NoData,
-    Shares,
     count_samples,
     first_part,
     map_samples,
@@ -31,12 +31,12 @@ from paretomtl.problems import Data, PerTask
 from paretomtl.problems.per_task import describe
 
 __all__ = [
+    "BatchPartition",
     "Batches",
     "ChangedBatchError",
-    "Cut",
+    "MicroBatches",
     "NoData",
     "Resident",
-    "Shares",
     "count_samples",
     "first_part",
     "make_batches",
@@ -54,7 +54,12 @@ class _Indexed(Batches):
     """Samples that can be had by number: a random order for each epoch, by (seed, epoch) and the kind of device."""
 
     def __init__(
-        self, samples: int, batch_size: int, device: torch.device, fetch: Callable[[Tensor], Any], shares: Shares
+        self,
+        samples: int,
+        batch_size: int,
+        device: torch.device,
+        fetch: Callable[[Tensor], Any],
+        shares: BatchPartition,
     ) -> None:
         self.samples = samples
         self._shares = shares
@@ -75,7 +80,7 @@ class _Indexed(Batches):
                 yield self._fetch(numbers)
                 continue
             parts, count = self._shares.of(numbers, self._size)
-            yield Cut(tuple(self._fetch(part) for part in parts), tuple(len(part) * count for part in parts))
+            yield MicroBatches(tuple(self._fetch(part) for part in parts), tuple(len(part) * count for part in parts))
 
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         numbers = torch.arange(self.samples or 0, device=self._device)
@@ -109,9 +114,9 @@ class Resident(_Indexed):
     """
 
     def __init__(
-        self, tensors: Any, samples: int, batch_size: int, device: torch.device, shares: Shares | None = None
+        self, tensors: Any, samples: int, batch_size: int, device: torch.device, shares: BatchPartition | None = None
     ) -> None:
-        super().__init__(samples, batch_size, device, self._at, shares or Shares())
+        super().__init__(samples, batch_size, device, self._at, shares or BatchPartition())
         self._tensors = tensors
         self.batch_size = batch_size
         self.order = torch.arange(samples, device=device)
@@ -155,7 +160,7 @@ class _Loaded(Batches):
 
     resumes_inside = False
 
-    def __init__(self, name: str, loader: Any, move: Callable[[Any], Any], shares: Shares) -> None:
+    def __init__(self, name: str, loader: Any, move: Callable[[Any], Any], shares: BatchPartition) -> None:
         self._name = name
         self._loader = loader
         self._seen = 0  # batches of the longest pass so far
@@ -182,13 +187,13 @@ class _Loaded(Batches):
                 holder.set_epoch(epoch)
         yield from self.in_order() if self._shares.whole else self._cut(seed, epoch)
 
-    def _cut(self, seed: int, epoch: int) -> Iterator[Cut]:
+    def _cut(self, seed: int, epoch: int) -> Iterator[MicroBatches]:
         ranks, source = self._shares.ranks, self.in_order()
         parts = tuple(itertools.islice(source, self._shares.accumulate))
-        if ranks.several:  # the order is drawn by now; dropout is to differ
+        if ranks.is_distributed:  # the order is drawn by now; dropout is to differ
             seed_everything(rank_seed(order_seed(seed, epoch), ranks.rank))
         while not ranks.any(not parts)[0]:
-            yield Cut(parts, tuple(count_samples(part) for part in parts))
+            yield MicroBatches(parts, tuple(count_samples(part) for part in parts))
             parts = tuple(itertools.islice(source, self._shares.accumulate))
 
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
@@ -201,7 +206,7 @@ class _Loaded(Batches):
         self._said_short = self._said_short or warn_if_short(self._name, self._loader, number)
 
     def probe(self) -> Any:
-        return None if self._shares.ranks.several else first_part(next(self.epoch(0, 0), None))
+        return None if self._shares.ranks.is_distributed else first_part(next(self.epoch(0, 0), None))
 
 
 def make_batches(
@@ -211,10 +216,10 @@ def make_batches(
     batch_size: int,
     device: torch.device,
     dtype: torch.dtype,
-    shares: Shares | None = None,
+    shares: BatchPartition | None = None,
 ) -> Batches:
     """Batches of a split; floating-point tensors are cast to ``dtype``, like the models."""
-    shares = shares or Shares()
+    shares = shares or BatchPartition()
 
     def move(tensor: Tensor) -> Tensor:
         return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None, non_blocking=True)
@@ -225,7 +230,7 @@ def make_batches(
     if data is None:
         return NoData()
     if isinstance(data, PerTask):
-        if shares.ranks.several:
+        if shares.ranks.is_distributed:
             raise ValueError(f"'{name}' must be one data set where several processes share a run. Got one a task.")
         parts = {
             task: make_batches(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paretomtl.engine.data.batch import Batches, Cut, count_samples
+from paretomtl.engine.data.batch import Batches, MicroBatches, count_samples
 from paretomtl.problems.per_task import TaskBatch
 
 _PASSES = 2**14  # epochs apart, whose orders are those of further passes of a short data set within one epoch
@@ -69,10 +69,10 @@ class TaskBatches(Batches):
 
     def _together(self, batches: list[Any]) -> Any:
         """One batch of all tasks; where they are cut, as many parts as the task with most has."""
-        if not isinstance(batches[0], Cut):
+        if not isinstance(batches[0], MicroBatches):
             found = dict(zip(self.parts, batches, strict=True))
             return TaskBatch(found, {task: count_samples(batch) for task, batch in found.items()})
-        cuts: dict[str, Cut] = dict(zip(self.parts, batches, strict=True))
+        cuts: dict[str, MicroBatches] = dict(zip(self.parts, batches, strict=True))
         parts = []
         for i in range(max(len(cut.parts) for cut in cuts.values())):
             there = {task: i < len(cut.parts) for task, cut in cuts.items()}
@@ -82,7 +82,7 @@ class TaskBatches(Batches):
                     {task: cut.samples[i] if there[task] else 0 for task, cut in cuts.items()},
                 )
             )
-        return Cut(tuple(parts), tuple(max(part.samples.values()) for part in parts))
+        return MicroBatches(tuple(parts), tuple(max(part.samples.values()) for part in parts))
 
 
 class _Passes:

@@ -12,7 +12,7 @@ _ALIGNED = 64  # tensors begin at multiples of so many numbers, as libraries lik
 
 
 @dataclass(frozen=True)
-class Block:
+class FlatBlock:
     """Tensors of one dtype in one piece of memory, each with its own shape and strides.
 
     Attributes:
@@ -26,7 +26,7 @@ class Block:
     places: dict[str, tuple[torch.Size, tuple[int, ...], int]]
 
     @classmethod
-    def of(cls, tensors: Mapping[str, Tensor]) -> Block:
+    def of(cls, tensors: Mapping[str, Tensor]) -> FlatBlock:
         """Copies of tensors ``[K, ...]`` that leave no gaps."""
         first = next(iter(tensors.values()))
         places, size = {}, 0
@@ -46,16 +46,16 @@ class Block:
         """The tensors."""
         return {name: self.values.as_strided(*place) for name, place in self.places.items()}
 
-    def copy(self) -> Block:
+    def copy(self) -> FlatBlock:
         """The same values elsewhere."""
-        return Block(self.values.clone(), self.rows, self.places)
+        return FlatBlock(self.values.clone(), self.rows, self.places)
 
-    def like(self, other: Block) -> bool:
+    def like(self, other: FlatBlock) -> bool:
         """Whether the same tensors lie at the same places of both."""
         same = self.places is other.places or self.places == other.places
         return same and self.values.dtype == other.values.dtype
 
-    def write(self, other: Block, rows: Tensor | None) -> None:
+    def write(self, other: FlatBlock, rows: Tensor | None) -> None:
         """Take over the values of a block like this one, of the models in ``rows [K]`` bool or of all."""
         if rows is None:
             self.values.copy_(other.values)
@@ -64,24 +64,26 @@ class Block:
         torch.where(mask, other.values, self.values, out=self.values)
 
 
-class Kept(dict[str, Tensor]):
+class ModelState(dict[str, Tensor]):
     """Tensors ``[K, ...]`` by name, some of which may lie in blocks."""
 
-    def __init__(self, blocks: Sequence[Block], tensors: Mapping[str, Tensor]) -> None:
+    def __init__(self, blocks: Sequence[FlatBlock], tensors: Mapping[str, Tensor]) -> None:
         super().__init__(tensors)
         self.blocks = blocks
 
-    def copy(self) -> Kept:
+    def copy(self) -> ModelState:
         """The same values elsewhere, in the same places of such blocks."""
         blocks = [block.copy() for block in self.blocks]
         views = {name: view for block in blocks for name, view in block.views().items()}
-        return Kept(blocks, {name: views[name] if name in views else tensor.clone() for name, tensor in self.items()})
+        return ModelState(
+            blocks, {name: views[name] if name in views else tensor.clone() for name, tensor in self.items()}
+        )
 
     @torch.no_grad()
     def write(self, values: Mapping[str, Tensor], rows: Tensor | None = None) -> None:
         """Take over values of these names, in place, of the models in ``rows [K]`` bool or of all."""
         inside: set[str] = set()
-        if isinstance(values, Kept) and len(self.blocks) == len(values.blocks):
+        if isinstance(values, ModelState) and len(self.blocks) == len(values.blocks):
             for mine, theirs in zip(self.blocks, values.blocks, strict=True):
                 if mine.like(theirs):
                     mine.write(theirs, rows)
@@ -95,13 +97,13 @@ class Kept(dict[str, Tensor]):
                 torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor, out=tensor)
 
 
-def in_blocks(tensors: Mapping[str, Tensor]) -> list[Block]:
+def in_blocks(tensors: Mapping[str, Tensor]) -> list[FlatBlock]:
     """A block for each dtype; none where tensors share memory or have gaps, which blocks would not keep."""
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors.values()}
     if len(storages) < len(tensors) or not all(_dense(tensor) for tensor in tensors.values()):
         return []
     kinds = dict.fromkeys(tensor.dtype for tensor in tensors.values())
-    return [Block.of({name: t for name, t in tensors.items() if t.dtype == kind}) for kind in kinds]
+    return [FlatBlock.of({name: t for name, t in tensors.items() if t.dtype == kind}) for kind in kinds]
 
 
 def _dense(tensor: Tensor) -> bool:

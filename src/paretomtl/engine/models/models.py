@@ -20,7 +20,7 @@ from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.data.batches import map_tensors, unchanged
 from paretomtl.engine.gradients import launches_cost
 from paretomtl.engine.kernels.stacked_layers import StackedLayers
-from paretomtl.engine.models.flat_memory import Block, Kept, in_blocks
+from paretomtl.engine.models.flat_memory import FlatBlock, ModelState, in_blocks
 from paretomtl.engine.models.module_checks import check_hooks, check_shapes, settle_modes, why_untrained
 from paretomtl.engine.processes import check_unwrapped
 from paretomtl.problems import Problem
@@ -72,15 +72,15 @@ class Models(ABC):
         finally:
             self._capturing = False
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[FlatBlock]:
         """The pieces of memory that hold some or all of :meth:`tensors`."""
         return []
 
-    def copy(self) -> Kept:
+    def copy(self) -> ModelState:
         """The values of all parameters and buffers, by name."""
         return self._now().copy()
 
-    def remember(self, kept: Kept) -> None:
+    def remember(self, kept: ModelState) -> None:
         """Write all values to what :meth:`copy` returned, in place."""
         now = self._now()
         for name, tensor in now.items():  # a buffer that was made, or grew, in the forward pass
@@ -92,8 +92,8 @@ class Models(ABC):
         """Put the models in ``rows [K]`` bool back to earlier values."""
         self._now().write(values, rows)
 
-    def _now(self) -> Kept:
-        return Kept(self.blocks(), self.tensors())
+    def _now(self) -> ModelState:
+        return ModelState(self.blocks(), self.tensors())
 
     @contextlib.contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -187,7 +187,7 @@ class Single(Models):
                 self._parameters[name] = parameter.detach()[None]
                 self._blocks = []
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[FlatBlock]:
         if not self._blocks:
             return []
         self._follow()
@@ -232,7 +232,7 @@ class Stack(Models):
     def tensors(self) -> dict[str, Tensor]:
         return {name: tensor.detach() for name, tensor in (self.parameters | self.buffers).items()}
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[FlatBlock]:
         return self._blocks
 
     def held(self) -> list[Tensor]:

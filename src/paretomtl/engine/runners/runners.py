@@ -12,10 +12,10 @@ from torch import Tensor
 
 from paretomtl.engine.data.batches import Batches, Resident
 from paretomtl.engine.global_state import numbers_outside
-from paretomtl.engine.history import Trace
-from paretomtl.engine.measure import alike
-from paretomtl.engine.runners.threads import Workers
-from paretomtl.engine.step import Group, Taken, by_group
+from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.measure import matches_majority
+from paretomtl.engine.runners.threads import ThreadPool
+from paretomtl.engine.step import Group, StepRecord, split_by_group
 
 _WARM_UP = 3  # steps of a kind that are launched one by one before one is captured
 
@@ -49,14 +49,14 @@ class Runner(ABC):
     """
 
     def __init__(
-        self, groups: Sequence[Group], train: Batches, trace: Trace, total: int, every: int, workers: int = 1
+        self, groups: Sequence[Group], train: Batches, trace: EpochHistory, total: int, every: int, workers: int = 1
     ) -> None:
         self.groups = groups
         self.train = train
         self.trace = trace
         self.total = total
         self.every = every
-        self._workers = Workers(workers)
+        self._workers = ThreadPool(workers)
 
     @abstractmethod
     def epoch(self, seed: int, epoch: int, start: int, number: int) -> Iterator[Any]:
@@ -66,7 +66,7 @@ class Runner(ABC):
     def step(self, item: Any, number: int) -> None:
         """Advance all groups by one step."""
 
-    def finish(self, batch: Any, number: int, done: Sequence[Taken]) -> None:
+    def finish(self, batch: Any, number: int, done: Sequence[StepRecord]) -> None:
         """Launch a step that the first models have taken already, with the groups of the others."""
         self.take(batch, number, weigh=number % self.every == 0, done=done)
 
@@ -77,7 +77,7 @@ class Runner(ABC):
         *,
         weigh: bool,
         labelled: bool | None = None,
-        done: Sequence[Taken] = (),
+        done: Sequence[StepRecord] = (),
     ) -> None:
         """One step of all groups on a batch, launched here and now; ``done`` is that of the first models, if any."""
         options = {"number": number, "total": self.total, "weigh": weigh, "labelled": labelled}
@@ -91,22 +91,22 @@ class Runner(ABC):
         self._workers.close()
 
     @property
-    def done(self) -> list[Taken]:
+    def done(self) -> list[StepRecord]:
         """What groups did in a step that failed at another one."""
         return self._workers.taken
 
-    def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[Taken]:
+    def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[StepRecord]:
         """What these groups saw and did in one step, in their order."""
         return self._workers.step(groups, batch, **options)
 
     def _take_out_unlike(self, counts: Tensor) -> None:
         """A task that is NaN for some living models and not for others was not without labels: those models broke."""
-        sound = alike(counts, torch.cat([group.alive for group in self.groups]))
-        for group, mine in zip(self.groups, by_group(sound, self.groups), strict=True):
-            group.take_out(mine, last_step=True)
+        sound = matches_majority(counts, torch.cat([group.active for group in self.groups]))
+        for group, mine in zip(self.groups, split_by_group(sound, self.groups), strict=True):
+            group.freeze(mine, last_step=True)
 
 
-class Launched(Runner):
+class EagerRunner(Runner):
     """Every operation of every step is launched by the host."""
 
     def epoch(self, seed: int, epoch: int, start: int, number: int) -> Iterator[Any]:
@@ -116,7 +116,7 @@ class Launched(Runner):
         self.take(item, number, weigh=number % self.every == 0)
 
 
-class Graphed(Runner):
+class GraphRunner(Runner):
     """The whole step is captured once and replayed: gathering the batch, the models, the dual, the update, the sums.
 
     The first steps are launched one by one, as everything that is made once is made there. What a replay reads and
@@ -132,7 +132,13 @@ class Graphed(Runner):
     """
 
     def __init__(
-        self, groups: Sequence[Group], train: Resident, trace: Trace, total: int, every: int = 1, workers: int = 1
+        self,
+        groups: Sequence[Group],
+        train: Resident,
+        trace: EpochHistory,
+        total: int,
+        every: int = 1,
+        workers: int = 1,
     ) -> None:
         super().__init__(groups, train, trace, total, every)
         device = train.order.device
@@ -194,17 +200,17 @@ class Graphed(Runner):
     def _advance(self, size: int, weigh: bool) -> None:
         """One step, with everything it leaves behind written to where it was."""
         part = self._resident.part(self._begin, size)
-        kept = [(group.alive, group.state, group.weights) for group in self.groups]
+        kept = [(group.active, group.state, group.weights) for group in self.groups]
         with self._rates_on_device():
             self.take(part, self._number, weigh=weigh, labelled=self._labelled)
         for group, (alive, state, weights) in zip(self.groups, kept, strict=True):
-            alive.copy_(group.alive)
+            alive.copy_(group.active)
             if group.state.keys() != state.keys():
                 raise ValueError("a method must keep the names of its state, to be captured.")
             for name, tensor in state.items():
                 if group.state[name] is not tensor:
                     tensor.copy_(group.state[name])
-            group.alive, group.state = alive, state
+            group.active, group.state = alive, state
             if weights is not None and group.weights is not None and weights is not group.weights:
                 weights.copy_(group.weights)
                 group.weights = weights
@@ -215,7 +221,7 @@ class Graphed(Runner):
         models = self.groups[0].models
         return numbers_outside(models.problem.losses, models.module)
 
-    def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[Taken]:
+    def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[StepRecord]:
         if not self._sides or not self._forked:
             return super()._step_all(groups, batch, options)
         here, taken = torch.cuda.current_stream(), []
@@ -270,7 +276,7 @@ class Graphed(Runner):
         return found
 
 
-def _count(taken: Sequence[Taken]) -> int:
+def _count(taken: Sequence[StepRecord]) -> int:
     """How many models took a step."""
     return sum(len(part.losses) for part in taken)
 

@@ -17,7 +17,7 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from paretomtl._support.random_state import random_state
-from paretomtl.engine.step import Group, Taken, train_step
+from paretomtl.engine.step import Group, StepRecord, train_step
 from paretomtl.methods import State, slice_state
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _SHORT = 5e-3  # seconds; a model's step under this is mostly Python, of which o
 _TIMED = 3  # how many steps of each way are timed
 
 
-class Workers:
+class ThreadPool:
     """Steps groups one after another, or so many side by side, each with its share of the threads.
 
     What a step computes does not depend on its neighbours: with the same number of threads it is the same bit by bit.
@@ -39,11 +39,11 @@ class Workers:
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
-        self.taken: list[Taken] = []
+        self.taken: list[StepRecord] = []
         """What groups did in a step that failed at another one; empty after one that went well."""
         self._pool = ThreadPoolExecutor(count, "paretomtl") if count > 1 else None
 
-    def step(self, groups: Sequence[Group], batch: Any, **options: Any) -> list[Taken]:
+    def step(self, groups: Sequence[Group], batch: Any, **options: Any) -> list[StepRecord]:
         """One step of every group, in their order; an error in one of them is raised once its neighbours are done.
 
         The options are those of :func:`~paretomtl.engine.step.train_step`.
@@ -65,11 +65,11 @@ class Workers:
 
     def _side_by_side(
         self, pool: ThreadPoolExecutor, wave: Sequence[Group], batch: Any, options: dict[str, Any]
-    ) -> list[Taken]:
+    ) -> list[StepRecord]:
         threads = torch.get_num_threads()
         mine = share_of(threads, len(wave))
 
-        def one(group: Group) -> Taken:
+        def one(group: Group) -> StepRecord:
             torch.set_num_threads(mine)  # of this thread, and of those that have not started yet
             return train_step(group, batch, **options)
 
@@ -87,7 +87,7 @@ def share_of(threads: int, count: int) -> int:
 
 
 @dataclass(frozen=True)
-class Side:
+class ThreadTrial:
     """What is known of some models side by side.
 
     Attributes:
@@ -112,9 +112,9 @@ class Side:
         return self.pays and self.seconds < _GAIN * seconds
 
 
-def try_side_by_side(
+def try_threads(
     plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, most: int | None, *, timed: bool
-) -> Side:
+) -> ThreadTrial:
     """Whether models can step side by side, by one step of copies; and how long that takes.
 
     Args:
@@ -128,24 +128,24 @@ def try_side_by_side(
     """
     count = min(len(modules), most or torch.get_num_threads())
     if count == 1:
-        return Side()
+        return ThreadTrial()
     why = _obstacle(plan, modules)
     if why:
-        return Side(why=why)
-    workers = Workers(count)
+        return ThreadTrial(why=why)
+    workers = ThreadPool(count)
     part, factor = slice_state(state, slice(0, count)), len(modules) / count
     try:
         found = _trial(plan, workers, modules[:count], part, batch, total, timed)
         return replace(found, alone=factor * found.alone, seconds=factor * found.seconds)
     except Exception as error:  # what cannot be tried can still be trained one after another
-        return Side(why=f"{type(error).__name__} in a trial")
+        return ThreadTrial(why=f"{type(error).__name__} in a trial")
     finally:
         workers.close()
 
 
 def _trial(
-    plan: Plan, workers: Workers, modules: Sequence[nn.Module], state: State, batch: Any, total: int, timed: bool
-) -> Side:
+    plan: Plan, workers: ThreadPool, modules: Sequence[nn.Module], state: State, batch: Any, total: int, timed: bool
+) -> ThreadTrial:
     """One wave of models, which are as many as there are workers."""
     alone, side = (plan.sequential([copy.deepcopy(m) for m in modules], state) for _ in range(2))
     threads, before = torch.get_num_threads(), random_state()
@@ -157,24 +157,24 @@ def _trial(
     finally:
         torch.set_num_threads(threads)
     if timed and short:
-        return Side()
+        return ThreadTrial()
     if not _equal(before, random_state()):
-        return Side(why="their steps draw random numbers, which must come in order")
+        return ThreadTrial(why="their steps draw random numbers, which must come in order")
     found = workers.step(side, batch, number=0, total=total)
     if not _equal([vars(taken) for taken in expected], [vars(taken) for taken in found]) or not _equal(
         [group.models.tensors() for group in alone], [group.models.tensors() for group in side]
     ):
-        return Side(why="their steps side by side differ from those one after another")
+        return ThreadTrial(why="their steps side by side differ from those one after another")
     if not timed:
-        return Side(workers.count)
-    one = Workers()
+        return ThreadTrial(workers.count)
+    one = ThreadPool()
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(_TIMED + 1):
         for way, groups, taken in ((one, alone, times[0]), (workers, side, times[1])):
             began = time.perf_counter()
             way.step(groups, batch, number=0, total=total)
             taken.append(time.perf_counter() - began)
-    return Side(workers.count, "", min(times[0][1:]), min(times[1][1:]))
+    return ThreadTrial(workers.count, "", min(times[0][1:]), min(times[1][1:]))
 
 
 def _obstacle(plan: Plan, modules: Sequence[nn.Module]) -> str:

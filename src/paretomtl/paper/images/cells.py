@@ -15,7 +15,7 @@ from torch.optim.lr_scheduler import MultiStepLR
 from paretomtl._support.signatures import make_scheduler
 from paretomtl.compare.row_store import Row
 from paretomtl.front import Front
-from paretomtl.methods import Method, ParetoMTL, in_words, resolve_method
+from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
 from paretomtl.paper.solutions import solutions
 from paretomtl.problems import LeNet, Problem, Recipe, ResNet18
 from paretomtl.problems._multi_mnist.files import PUBLISHED
@@ -110,11 +110,11 @@ class ImageCell:
             "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
             "network": self.network,
             "inputs": f"0 to {255 * RECIPES[self.recipe].scale:g}",
-            "method": in_words(resolve_method(named)),
+            "method": describe(resolve_method(named)),
             "preferences": self.preferences,
             "epochs": self.epochs,
             "batch": recipe.batch_size,
-            "optimizer": optimizer_in_words(recipe, self.epochs),
+            "optimizer": describe_optimizer(recipe, self.epochs),
             "keep": self.keep,
             "precision": self.precision,
         }
@@ -167,7 +167,7 @@ class ImageCell:
         }
 
 
-def optimizer_in_words(recipe: Recipe, epochs: int) -> str:
+def describe_optimizer(recipe: Recipe, epochs: int) -> str:
     """An optimizer and its schedule in words: what it is, and its learning rates over the epochs."""
     weight = nn.Parameter(torch.zeros(1))
     assert recipe.optimizer is not None

@@ -20,8 +20,8 @@ from paretomtl.report.figures.planes import (
     TEST_LOSS,
     TRAIN_ACCURACY,
     TRAIN_LOSS,
-    Space,
-    draw_plane,
+    Quantity,
+    draw_scatter2d,
 )
 from paretomtl.report.figures.style import SMALL
 
@@ -49,7 +49,7 @@ def draw_images_resnet(rows: Sequence[Row], folder: Path) -> list[Path]:
     return draw_figures(rows, folder, {"images-resnet": _resnet})
 
 
-def _accuracies_or_losses(rows: Sequence[Row], space: Space) -> Figure | None:
+def _accuracies_or_losses(rows: Sequence[Row], space: Quantity) -> Figure | None:
     figure, panels = _recipes_and_sets(rows)
     for i, (axis, part, mine) in enumerate(panels):
         caption(axis, i, f"{TITLES[mine[0]['problem']]}, {part}", _plane(axis, mine, space))
@@ -124,11 +124,11 @@ def _note(rows: Sequence[Row]) -> str:
     return f"{NUMBERS}\n{_SEEDS}" if has(rows, method="pareto-mtl") else _SEEDS
 
 
-def _plane(axis: Axes, rows: Sequence[Row], space: Space) -> str:
+def _plane(axis: Axes, rows: Sequence[Row], space: Quantity) -> str:
     """All methods that there are."""
     layers = [
         layer(method, chosen(rows, method=method), joined=method == "pareto-mtl", others=method in _WITH_SEEDS)
         for method in METHODS
         if method != "single-task"
     ]
-    return draw_plane(axis, space, layers, chosen(rows, method="single-task"))
+    return draw_scatter2d(axis, space, layers, chosen(rows, method="single-task"))

@@ -20,8 +20,8 @@ from paretomtl.report.figures.planes import (
     TEST_LOSS,
     TRAIN_LOSS,
     Layer,
-    Space,
-    draw_plane,
+    Quantity,
+    draw_scatter2d,
     plane_limits,
 )
 from paretomtl.report.figures.style import COLOURS, SMALL
@@ -97,7 +97,7 @@ def _release(rows: Sequence[Row]) -> Figure | None:
 
 
 def _pair(
-    layers: Sequence[Layer], spaces: Sequence[Space], note: str = f"{NUMBERS}\n{_SEEDS}", *, origin: bool = True
+    layers: Sequence[Layer], spaces: Sequence[Quantity], note: str = f"{NUMBERS}\n{_SEEDS}", *, origin: bool = True
 ) -> Figure | None:
     """The same solutions in two planes."""
     first = next((each.rows[0] for each in layers if each.rows), None)
@@ -105,7 +105,7 @@ def _pair(
         return None
     figure, axes = grid(1, len(spaces), width=3.9, height=4.1, below=1.1)
     for i, (axis, space) in enumerate(zip(axes, spaces, strict=True)):
-        outside = draw_plane(axis, space, layers, limits=plane_limits(space, layers, origin=origin))
+        outside = draw_scatter2d(axis, space, layers, limits=plane_limits(space, layers, origin=origin))
         caption(axis, i, f"{TITLES[first['problem']]}, {space.words}", outside)
     legend(figure, note, columns=2)
     return figure
@@ -116,7 +116,7 @@ def _by_seed(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row
     return [(row, ends[row["seed"]]) for row in before if row["seed"] in ends]
 
 
-def _arrows(axis: Axes, space: Space, start: Row, end: Row, *, faint: bool) -> None:
+def _arrows(axis: Axes, space: Quantity, start: Row, end: Row, *, faint: bool) -> None:
     style: dict[str, Any] = {"arrowstyle": "->", "color": "0.25", "lw": 0.9, "shrinkA": 3, "shrinkB": 3}
     if faint:
         style |= {"arrowstyle": "-", "lw": 0.5, "alpha": 0.35, "shrinkA": 1, "shrinkB": 1}
@@ -138,7 +138,7 @@ def _preferences(rows: Sequence[Row]) -> Figure | None:
     figure, axes = grid(-(-len(panels) // columns), columns, len(panels), width=3.0, height=3.2)
     limits = plane_limits(TEST_LOSS, [each for _, each in panels])
     for i, (axis, (name, each)) in enumerate(zip(axes, panels, strict=True)):
-        outside = draw_plane(axis, TEST_LOSS, [each], limits=limits)
+        outside = draw_scatter2d(axis, TEST_LOSS, [each], limits=limits)
         caption(axis, i, name or f"{each.rows[0]['preferences']} even", outside)
     legend(figure, f"Each number stands at a solution and at the end of its ray.\n{_SEEDS}")
     return figure

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from paretomtl.compare.row_store import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.front import Front
-from paretomtl.methods import Method, ParetoMTL, in_words, resolve_method
-from paretomtl.paper.images.cells import optimizer_in_words
+from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
+from paretomtl.paper.images.cells import describe_optimizer
 from paretomtl.paper.solutions import solutions
 from paretomtl.problems import MLP, PROBLEMS, LeNet, MixtureOfExperts, PoseNet, Problem, ResNet18
 from paretomtl.problems._census.problem import records_of
@@ -112,7 +112,7 @@ class TaskCell:
             "problem": f"{self.problem}, recipe {RECIPE_VERSION}",
             "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
             "network": self.network,
-            "method": in_words(resolve_method(self.method)),
+            "method": describe(resolve_method(self.method)),
             "changes": ", ".join(f"{name}={value!r}" for name, value in sorted(self.changes.items())) or "none",
             "preferences": f"{self.preferences} random, other ones for each seed" if self.random else self.preferences,
             "epochs": self.epochs or "of the recipe",
@@ -179,7 +179,7 @@ class TaskCell:
             "network": self.network,
             "method": front.method,
             "note": self.note,
-            "recipe": f"{in_words(method)}; {optimizer_in_words(problem.recipe, epochs)}",
+            "recipe": f"{describe(method)}; {describe_optimizer(problem.recipe, epochs)}",
             "epochs": epochs,
             **solutions(front, problem.reference),
             "better": dict(front.better),

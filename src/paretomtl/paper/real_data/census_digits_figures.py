@@ -13,9 +13,9 @@ from paretomtl.paper.labels import LABELS, label_of
 from paretomtl.paper.panels import caption, chosen, draw_figures, draw_strip, grid, layer, legend, name_lines
 from paretomtl.paper.real_data.studies import DIGIT_COUNTS, EXPERTS, SHARED
 from paretomtl.paper.statistics import has
-from paretomtl.report.figures.planes import TEST_LOSS, Layer, Limits, draw_plane, outside, plane_limits, projected
+from paretomtl.report.figures.planes import TEST_LOSS, Layer, Limits, draw_scatter2d, outside, plane_limits, projected
 from paretomtl.report.figures.style import SMALL
-from paretomtl.report.figures.three_tasks import IN_SPACE, Course, draw_parallel, draw_space
+from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ def _spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bool =
     if not filled:
         return None
     columns = max(map(len, filled))
-    figure, axes = grid(len(filled), columns, width=4.0, height=4.1, below=0.6, **IN_SPACE)
+    figure, axes = grid(len(filled), columns, width=4.0, height=4.1, below=0.6, **PROJECTION_3D)
     number = 0
     for i, line in enumerate(filled):
         limits = _limits(each for one in (filled if alike else [line]) for _, layers in one for each in layers)
@@ -92,7 +92,7 @@ def _spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bool =
             if panel is None:
                 axis.remove()
                 continue
-            caption(axis, number, panel[0], draw_space(axis, TEST_LOSS, panel[1], limits), drop=22)
+            caption(axis, number, panel[0], draw_scatter3d(axis, TEST_LOSS, panel[1], limits), drop=22)
             number += 1
     legend(figure, _SPACE_NOTE)
     return figure
@@ -121,7 +121,7 @@ def _projections(rows: Sequence[Row]) -> Figure | None:
         (part, layers, alone), pair = found[i // 3], pairs[i % 3]
         seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
         separate = [projected(row, pair) for row in alone]
-        beyond = draw_plane(axis, TEST_LOSS, seen, separate, _limits(seen, separate))
+        beyond = draw_scatter2d(axis, TEST_LOSS, seen, separate, _limits(seen, separate))
         title = _TITLES[(alone or layers[0].rows)[0]["problem"]]
         caption(axis, i, f"{title}, {part}", beyond)
     legend(figure, "Each pair of the three test losses, first seed.")
@@ -153,7 +153,9 @@ def _parallel(rows: Sequence[Row]) -> Figure | None:
                 axis.remove()
                 continue
             row = each.rows[0]
-            courses = [Course(point, _last_task(row, k)) for k, point in enumerate(row["losses"]) if None not in point]
+            courses = [
+                Polyline(point, _last_task(row, k)) for k, point in enumerate(row["losses"]) if None not in point
+            ]
             draw_parallel(axis, row["tasks"], limits, courses)
             title = f"{_TITLES[row['problem']]}, {part}:\n{each.label}"
             caption(axis, number, title, outside(TEST_LOSS, [each], limits), drop=34)

@@ -14,9 +14,9 @@ from paretomtl.paper.labels import label_of
 from paretomtl.paper.panels import caption, chosen, draw_figures, grid, layer, legend
 from paretomtl.paper.real_data.tables import SHOWN
 from paretomtl.paper.statistics import mean
-from paretomtl.report.figures.planes import Layer, Limits, Space, draw_plane, plane_limits, projected
+from paretomtl.report.figures.planes import Layer, Limits, Quantity, draw_scatter2d, plane_limits, projected
 from paretomtl.report.figures.style import COLOURS
-from paretomtl.report.figures.three_tasks import IN_SPACE, Course, draw_parallel, draw_space
+from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +35,7 @@ _THIN: dict[str, Any] = {
     "uncertainty": {"linestyle": (0, (6, 2, 1, 2))},
     "single-task": {"linestyle": (0, (1, 1.5))},
 }
-_ERRORS = Space("losses", "error")
+_ERRORS = Quantity("losses", "error")
 _SCALED_MARKERS = ("D", "s", "^", "v", "h")
 _MEANS = "Means over seeds on test: less is better; of gender and race the share of wrong labels, of age years."
 _NAMES = ("translation error (m)", "rotation error (degrees)")
@@ -93,9 +93,9 @@ def _faces_space(rows: Sequence[Row]) -> Figure | None:
     if not panels:
         return None
     limits = plane_limits(_ERRORS, [*plain, *scaled, *others], origin=False)
-    figure, axes = grid(1, len(panels), width=4.2, height=4.1, below=0.9, **IN_SPACE)
+    figure, axes = grid(1, len(panels), width=4.2, height=4.1, below=0.9, **PROJECTION_3D)
     for i, (axis, (words, layers)) in enumerate(zip(axes, panels, strict=True)):
-        caption(axis, i, f"Faces: {words}", draw_space(axis, _ERRORS, layers, limits), drop=22)
+        caption(axis, i, f"Faces: {words}", draw_scatter3d(axis, _ERRORS, layers, limits), drop=22)
     legend(figure, f"{_MEANS}\nLarger: nearer to the eye. Lines lead down to the floor.", columns=4)
     return figure
 
@@ -109,7 +109,7 @@ def _faces_projections(rows: Sequence[Row]) -> Figure | None:
     figure, axes = grid(1, 3)
     for i, (axis, pair) in enumerate(zip(axes, itertools.combinations(range(3), 2), strict=True)):
         seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
-        beyond = draw_plane(axis, _ERRORS, seen, (), plane_limits(_ERRORS, seen, origin=False))
+        beyond = draw_scatter2d(axis, _ERRORS, seen, (), plane_limits(_ERRORS, seen, origin=False))
         names = [layers[0].rows[0]["tasks"][task] for task in pair]
         axis.set(xlabel=names[0], ylabel=names[1])
         caption(axis, i, f"Faces: {' and '.join(name.split()[0] for name in names)}", beyond)
@@ -149,13 +149,13 @@ def _name(method: str) -> str:
     return "Fixed weights" if method == "linear" else label_of(method)
 
 
-def _thin(each: _Summary, course: Sequence[float | None]) -> Course:
+def _thin(each: _Summary, course: Sequence[float | None]) -> Polyline:
     style = {"color": COLOURS[each.method], "linewidth": 0.8, "zorder": 2, "label": _name(each.method)}
     style |= _THIN[each.method]
-    return Course(course, style)
+    return Polyline(course, style)
 
 
-def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Course:
+def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Polyline:
     """Named by the task that the vector favours, which has the smallest number in it."""
     vector = row["vectors"][model]
     least = [task for task, value in enumerate(vector) if value < min(vector) + 1e-3]
@@ -163,7 +163,7 @@ def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Course:
     if len(least) == 1:
         style, word = _FAVOURING[least[0]], f"favours {row['tasks'][least[0]]}"
     label = f"{label_of('pareto-mtl')}, {word}"
-    return Course(course, {"linewidth": 1.6, "markersize": 4.5, "zorder": 3, "label": label, **style})
+    return Polyline(course, {"linewidth": 1.6, "markersize": 4.5, "zorder": 3, "label": label, **style})
 
 
 def _ends(values: Sequence[float | None], better: str) -> tuple[float, float]:
@@ -187,7 +187,7 @@ def _localization(rows: Sequence[Row]) -> Figure | None:
     limits: Limits = plane_limits(_ERRORS, [*ours, *others], separate, origin=False)
     figure, axes = _panels(len(panels), height=3.7)
     for i, (axis, (note, mine), pareto) in enumerate(zip(axes, panels, ours, strict=True)):
-        beyond = draw_plane(axis, _ERRORS, [*others, pareto], separate, limits)
+        beyond = draw_scatter2d(axis, _ERRORS, [*others, pareto], separate, limits)
         axis.set(xlabel=_NAMES[0], ylabel=_NAMES[1])
         caption(axis, i, _title("Localization", note, mine), beyond)
     numbers = "Numbers: the vectors (1, 0), which favours rotation, to (0, 1), which favours translation."

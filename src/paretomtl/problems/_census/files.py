@@ -16,7 +16,7 @@ from paretomtl._support.files import check_writable
 from paretomtl.problems._census.layout import CATEGORIES, CENSUS, NUMBERS, TARGETS, UNKNOWN
 from paretomtl.problems._census.text import find_text, read_records
 from paretomtl.problems._data.array_file import Like, checksum, read_arrays, write_arrays
-from paretomtl.problems._data.cache import kept
+from paretomtl.problems._data.cache import load_or_make
 from paretomtl.problems._data.download import download
 from paretomtl.problems._multi_mnist.files import data_folder
 
@@ -96,7 +96,7 @@ def census_file(cache: str | Path | None, verify: bool) -> Path:
 def prepare_census(
     source: str | Path | None = None,
     cache: str | Path | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
     *,
     verify: bool = True,
     unknown: str = "error",
@@ -107,7 +107,7 @@ def prepare_census(
         source: a folder with ``census-income.data`` and ``census-income.test``, plain or as .gz, .bz2 or .xz, directly
             or in ``census-income-kdd``. None downloads them into ``cache``.
         cache: where the records are kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
-        tell: is told what happens.
+        log: is told what happens.
         verify: whether the text must be the published one, by its checksum. False reads files of one's own in the same
             layout, always anew, and keeps them apart from the published ones.
         unknown: a category that only the test file has is an "error", or, with "ignore", a one-hot vector of zeros.
@@ -119,18 +119,18 @@ def prepare_census(
 
     def make() -> Census:
         if source is None:
-            download(CENSUS, path.parent / CENSUS.folder, tell=tell)
+            download(CENSUS, path.parent / CENSUS.folder, log=log)
         began = time.perf_counter()
         folder = path.parent if source is None else Path(source).expanduser()
         census = read_census(folder, verify=verify, unknown=unknown)
         if verify:
             _check_published(census, "The records")
         write_arrays(path, census.arrays, version=VERSION, name="census")
-        tell(f"Made in {time.perf_counter() - began:.1f} s: {path}")
+        log(f"Made in {time.perf_counter() - began:.1f} s: {path}")
         return census
 
     if verify:
-        return kept(path, lambda: load_census(cache), make, tell)
+        return load_or_make(path, lambda: load_census(cache), make, log)
     check_writable("cache", path.parent)
     return make()
 

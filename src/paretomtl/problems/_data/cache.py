@@ -12,8 +12,8 @@ from paretomtl.problems._data.download import ABANDONED
 Made = TypeVar("Made")
 
 
-def kept(
-    path: Path, load: Callable[[], Made], make: Callable[[], Made], tell: Callable[[str], None], remark: str = ""
+def load_or_make(
+    path: Path, load: Callable[[], Made], make: Callable[[], Made], log: Callable[[str], None], remark: str = ""
 ) -> Made:
     """What a file holds already, or what is made now and written to it.
 
@@ -21,16 +21,16 @@ def kept(
         path: the file.
         load: reads it; a ValueError says that it has to be made again.
         make: makes and writes it.
-        tell: is told what happens.
+        log: is told what happens.
         remark: what to say of a file that is there.
     """
     if path.exists():
         try:
             found = load()
         except ValueError as error:
-            tell(f"Making it again: {error}")
+            log(f"Making it again: {error}")
         else:
-            tell(f"There already{remark}: {path}")
+            log(f"There already{remark}: {path}")
             return found
     check_writable("cache", path.parent)
     sweep(path.parent, seconds=ABANDONED)

@@ -31,25 +31,25 @@ class _UselessError(Exception):
     """The address has not what is wanted, and will not get better by asking again."""
 
 
-def download(source: Published, folder: Path, *, tell: Callable[[str], None] = lambda text: None) -> None:
+def download(source: Published, folder: Path, *, log: Callable[[str], None] = lambda text: None) -> None:
     """Bring the files of a set into a folder; those that are there, and are the published ones, stay."""
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder, seconds=ABANDONED)
     for file, md5 in source.md5.items():
         path = folder / file
         if not path.is_file() or source.md5_of(path) != md5:
-            _from_any_mirror(source, path, md5, tell)
+            _from_any_mirror(source, path, md5, log)
 
 
-def _from_any_mirror(source: Published, path: Path, md5: str, tell: Callable[[str], None]) -> None:
+def _from_any_mirror(source: Published, path: Path, md5: str, log: Callable[[str], None]) -> None:
     reasons = []
     for mirror in source.mirrors:
         address = mirror + path.name
-        tell(f"Downloading {address}")
+        log(f"Downloading {address}")
         reason = _from_mirror(address, path, md5, source)
         if reason is None:
             return
-        tell(f"That failed: {reason}")
+        log(f"That failed: {reason}")
         reasons.append(f"{address}: {reason}")
     raise OSError(
         f"'{path.name}' of {source.name} could not be downloaded from any address. {'; '.join(reasons)}. If you have "

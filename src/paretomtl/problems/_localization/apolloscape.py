@@ -52,7 +52,7 @@ def layout_of(folder: Path) -> tuple[Path, Path] | None:
 
 
 def read_apolloscape(
-    folder: Path, size: Size, skip_broken: bool = False, tell: Callable[[str], None] = lambda text: None
+    folder: Path, size: Size, skip_broken: bool = False, log: Callable[[str], None] = lambda text: None
 ) -> Frames:
     """The frames of a road: every image must have its pose, and every pose its image, which decodes unless skipped."""
     layout = layout_of(folder)
@@ -76,7 +76,7 @@ def read_apolloscape(
         way = "; skip_broken=True (--skip-broken) leaves them out" if whole else ""
         raise ValueError(f"'{images}' must hold pictures that decode. {found} do not{way}:{listing(broken)}")
     if broken:
-        tell(f"Left out {found} pictures:{listing(broken)}")
+        log(f"Left out {found} pictures:{listing(broken)}")
     shots, listed = [shots[i] for i in whole], listed[whole]
     records = sorted({shot.camera.parent for shot in shots})
     matrices = np.stack([shot.pose for shot in shots])

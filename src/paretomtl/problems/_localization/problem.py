@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl.problems._data.array_file import Like, read_arrays, write_arrays
-from paretomtl.problems._data.cache import kept
+from paretomtl.problems._data.cache import load_or_make
 from paretomtl.problems._data.images import Size, check_size
 from paretomtl.problems._localization.apolloscape import LAYOUTS, layout_of, read_apolloscape
 from paretomtl.problems._localization.frames import NEITHER, Frames, Integers
@@ -138,7 +138,7 @@ def prepare_localization(
     source: str | Path | None,
     cache: str | Path | None = None,
     size: Size = SIZE,
-    tell: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
     skip_broken: bool = False,
 ) -> Frames:
     """Read frames with their poses once, and keep them in one file; what is there already is only read.
@@ -156,23 +156,23 @@ def prepare_localization(
         source: the folder. None takes what is there already.
         cache: where the file is kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         size: height and width that images are shrunk to, by Pillow (extra ``images``), whatever their proportions.
-        tell: is told what happens.
-        skip_broken: leave out images that do not decode, and name them to ``tell``; they are an error otherwise. Sheets
+        log: is told what happens.
+        skip_broken: leave out images that do not decode, and name them to ``log``; they are an error otherwise. Sheets
             are never left out.
     """
     path = localization_file(cache, size)
 
     def make() -> Frames:
         began = time.perf_counter()
-        frames = _read(source, size, skip_broken, tell)
+        frames = _read(source, size, skip_broken, log)
         write_arrays(path, frames.arrays, version=VERSION, name="localization", height=size[0], width=size[1])
-        tell(f"Read {len(frames):,} frames in {time.perf_counter() - began:.1f} s: {path}")
+        log(f"Read {len(frames):,} frames in {time.perf_counter() - began:.1f} s: {path}")
         return frames
 
-    return kept(path, lambda: load_localization(cache, size), make, tell, ", delete it to read other files")
+    return load_or_make(path, lambda: load_localization(cache, size), make, log, ", delete it to read other files")
 
 
-def _read(source: str | Path | None, size: Size, skip_broken: bool, tell: Callable[[str], None]) -> Frames:
+def _read(source: str | Path | None, size: Size, skip_broken: bool, log: Callable[[str], None]) -> Frames:
     """The frames of a folder in either layout."""
     if source is None:
         raise ValueError("'source' (--from) must be a folder with frames and poses. Got None, and none are kept.")
@@ -182,7 +182,7 @@ def _read(source: str | Path | None, size: Size, skip_broken: bool, tell: Callab
     if (folder / "poses.csv").is_file():
         return read_frame_sheets(folder, size)
     if layout_of(folder) is not None:
-        return read_apolloscape(folder, size, skip_broken, tell)
+        return read_apolloscape(folder, size, skip_broken, log)
     pairs = " or ".join(f"'{images}' and '{poses}'" for images, poses in LAYOUTS)
     raise FileNotFoundError(
         f"'{folder}' must hold the folders {pairs}, or sheets with poses.csv. It has none of these."

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from paretomtl._support.checks import check_not_negative
 from paretomtl.problems._data.array_file import Like, read_arrays, write_arrays
-from paretomtl.problems._data.cache import kept
+from paretomtl.problems._data.cache import load_or_make
 from paretomtl.problems._data.download import download
 from paretomtl.problems._multi_mnist.canvases import CANVAS, MIXES, Canvases, generate_canvases
 from paretomtl.problems._multi_mnist.idx import CLASSES, SOURCES, read_source
@@ -52,7 +52,7 @@ def prepare_canvases(
     source: str | Path | None = None,
     cache: str | Path | None = None,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Canvases:
     """Make a set of canvases once, after the paper (section 6.1), and keep it; what is there already is only read.
 
@@ -63,7 +63,7 @@ def prepare_canvases(
             and ``fashion-mnist``. None downloads them into ``cache``.
         cache: where the canvases are kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         seed: of everything that is drawn. The checksums of seed 0 are published.
-        tell: is told what happens.
+        log: is told what happens.
     """
     path = canvases_file(name, cache, seed)
 
@@ -72,16 +72,16 @@ def prepare_canvases(
         for each in dict.fromkeys(MIXES[name]):
             known = SOURCES[each]
             if source is None:
-                download(known, path.parent / known.folder, tell=tell)
+                download(known, path.parent / known.folder, log=log)
             read[each] = read_source(known, path.parent if source is None else Path(source).expanduser())
         began = time.perf_counter()
         canvases = generate_canvases(name, seed, read)
         _check_published(canvases.name, seed, canvases.checksum(), "The canvases")
         write_arrays(path, canvases.arrays, version=VERSION, name=name, seed=seed)
-        tell(f"Made in {time.perf_counter() - began:.1f} s: {path}")
+        log(f"Made in {time.perf_counter() - began:.1f} s: {path}")
         return canvases
 
-    return kept(path, lambda: load_canvases(name, cache, seed), make, tell)
+    return load_or_make(path, lambda: load_canvases(name, cache, seed), make, log)
 
 
 def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> Canvases:

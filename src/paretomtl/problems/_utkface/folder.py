@@ -71,7 +71,7 @@ def labels_of(name: str) -> tuple[int, int, int]:
     return gender, race, age
 
 
-def read_faces(folder: Path, side: int, skip_broken: bool, tell: Callable[[str], None]) -> Faces:
+def read_faces(folder: Path, side: int, skip_broken: bool, log: Callable[[str], None]) -> Faces:
     """The faces of a folder in either layout."""
     if not folder.is_dir():
         raise FileNotFoundError(
@@ -79,10 +79,10 @@ def read_faces(folder: Path, side: int, skip_broken: bool, tell: Callable[[str],
         )
     if (folder / "labels.csv").is_file():
         return _read_sheets(folder, side)
-    return _read_folder(folder, side, skip_broken, tell)
+    return _read_folder(folder, side, skip_broken, log)
 
 
-def _read_folder(folder: Path, side: int, skip_broken: bool, tell: Callable[[str], None]) -> Faces:
+def _read_folder(folder: Path, side: int, skip_broken: bool, log: Callable[[str], None]) -> Faces:
     """The published folder: a picture for each face, with its labels in its name."""
     paths = pictures_in(folder)
     if not paths:
@@ -110,7 +110,7 @@ def _read_folder(folder: Path, side: int, skip_broken: bool, tell: Callable[[str
     if not names:
         raise ValueError(f"'{folder}' must hold a picture that can be used. None of {len(paths):,} can:{listing(bad)}")
     if bad:
-        tell(f"Left out {len(bad):,} of {len(paths):,} pictures:{listing(bad)}")
+        log(f"Left out {len(bad):,} of {len(paths):,} pictures:{listing(bad)}")
     return _by_name(np.stack(images), labels, names)
 
 

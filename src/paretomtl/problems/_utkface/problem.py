@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from paretomtl._support.checks import check_count
 from paretomtl.problems._data.array_file import Like, read_arrays, write_arrays
-from paretomtl.problems._data.cache import kept
+from paretomtl.problems._data.cache import load_or_make
 from paretomtl.problems._multi_mnist.files import data_folder
 from paretomtl.problems._networks.lenet import accuracy
 from paretomtl.problems._networks.resnet import ResNet18
@@ -137,7 +137,7 @@ def prepare_utkface(
     cache: str | Path | None = None,
     side: int = SIDE,
     skip_broken: bool = False,
-    tell: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Faces:
     """Read the faces of UTKFace once, and keep them in one file; what is there already is only read.
 
@@ -151,8 +151,8 @@ def prepare_utkface(
         cache: where the file is kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         side: that images are shrunk to, by Pillow (extra ``images``).
         skip_broken: leave out pictures that do not decode, or whose name does not tell the labels (the published
-            folder has four), and name them to ``tell``; they are an error otherwise. Sheets are never left out.
-        tell: is told what happens.
+            folder has four), and name them to ``log``; they are an error otherwise. Sheets are never left out.
+        log: is told what happens.
     """
     path = utkface_file(cache, side)
 
@@ -162,12 +162,12 @@ def prepare_utkface(
                 "'source' (--from) must be a folder with the faces of UTKFace. Got None, and none are kept."
             )
         began = time.perf_counter()
-        faces = read_faces(Path(source).expanduser(), side, skip_broken, tell)
+        faces = read_faces(Path(source).expanduser(), side, skip_broken, log)
         write_arrays(path, faces.arrays, version=VERSION, name="utkface", side=side)
-        tell(f"Read {len(faces):,} faces in {time.perf_counter() - began:.1f} s: {path}")
+        log(f"Read {len(faces):,} faces in {time.perf_counter() - began:.1f} s: {path}")
         return faces
 
-    return kept(path, lambda: load_utkface(cache, side), make, tell, ", delete it to read other files")
+    return load_or_make(path, lambda: load_utkface(cache, side), make, log, ", delete it to read other files")
 
 
 def load_utkface(cache: str | Path | None = None, side: int = SIDE) -> Faces:

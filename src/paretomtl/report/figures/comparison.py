@@ -12,7 +12,7 @@ from paretomtl._support.optional import require
 from paretomtl.compare.rows import best_losses, finite_points, read_row, rows_split
 from paretomtl.report.figures.planes import Limits
 from paretomtl.report.figures.style import COLOURS, MARKERS, RAY, label_of, paper_style, save_figure
-from paretomtl.report.figures.three_tasks import Course, draw_parallel
+from paretomtl.report.figures.three_tasks import Polyline, draw_parallel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,7 @@ def _separate(axis: Axes, best: Sequence[float], style: dict[str, Any]) -> None:
 
 def _parallel(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -> None:
     courses = [
-        Course(point, {"color": style["color"], "linewidth": 0.9, "alpha": 0.7, "label": "" if i else style["label"]})
+        Polyline(point, {"color": style["color"], "linewidth": 0.9, "alpha": 0.7, "label": "" if i else style["label"]})
         for row in rows
         for style in [_style(row["method"])]
         for i, point in enumerate(_points(row, split).tolist())

@@ -17,9 +17,9 @@ from paretomtl._support.paths import as_path
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.labels import short
-from paretomtl.report.figures.planes import Layer, Space
+from paretomtl.report.figures.planes import Layer, Quantity
 from paretomtl.report.figures.style import COLOURS, MARKERS, RAY, label_of, paper_style, plain
-from paretomtl.report.figures.three_tasks import IN_SPACE, Course, draw_parallel, draw_space
+from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
         if panels[1:]:
             figure.suptitle(whose, x=0.01, ha="left")
         for number, panel in enumerate(panels):
-            axis = figure.add_subplot(wide, across, number + 1, **(IN_SPACE if tasks == 3 else {}))
+            axis = figure.add_subplot(wide, across, number + 1, **(PROJECTION_3D if tasks == 3 else {}))
             draw = {2: _draw_plane, 3: _draw_space}.get(tasks, _draw_parallel)
             draw(axis, front, panel, points)
             title = f"losses on {panel.split}{panel.missing}"
@@ -197,13 +197,13 @@ def _draw_space(axis: Any, front: Front, panel: _Panel, points: Tensor) -> None:
         row = {"tasks": names, "losses": panel.losses[rows].tolist(), "seed": front.seed}
         style = COLOURS.get(front.method, "0.4"), MARKERS.get(front.method, "X")
         layers.append(Layer([row], label_of(front.method), *style, hollow=hollow))
-    draw_space(axis, Space("losses", "loss"), layers, _limits(points))
+    draw_scatter3d(axis, Quantity("losses", "loss"), layers, _limits(points))
 
 
 def _draw_parallel(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
     colour = COLOURS.get(front.method, "0.4")
     courses = [
-        Course(
+        Polyline(
             panel.losses[row].tolist(),
             {"color": colour, "linewidth": 1.0, "alpha": 0.85 if row in panel.kept else _FAINT},
         )

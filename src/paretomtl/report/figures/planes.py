@@ -25,7 +25,7 @@ _NEAR = 0.045  # of a panel: rays that end nearer to each other share a label
 
 
 @dataclass(frozen=True)
-class Space:
+class Quantity:
     """What a plane shows of the rows: a field of theirs, and its name in words."""
 
     field: str
@@ -51,8 +51,8 @@ class Space:
         return 1 - value if self.rising else value
 
 
-TEST_LOSS, TRAIN_LOSS = Space("losses", "test loss"), Space("train_losses", "training loss")
-TEST_ACCURACY, TRAIN_ACCURACY = Space("metrics", "test accuracy"), Space("train_metrics", "training accuracy")
+TEST_LOSS, TRAIN_LOSS = Quantity("losses", "test loss"), Quantity("train_losses", "training loss")
+TEST_ACCURACY, TRAIN_ACCURACY = Quantity("metrics", "test accuracy"), Quantity("train_metrics", "training accuracy")
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ class Layer:
     others: bool = False
     numbered: bool = True
 
-    def shown(self, space: Space) -> list[Point]:
+    def shown(self, space: Quantity) -> list[Point]:
         """All points that are drawn, if the panel is large enough."""
         return [point for row in self.rows[: None if self.others else 1] for point in space.points(row)]
 
 
-def draw_plane(
-    axis: Axes, space: Space, layers: Sequence[Layer], alone: Sequence[Row] = (), limits: Limits | None = None
+def draw_scatter2d(
+    axis: Axes, space: Quantity, layers: Sequence[Layer], alone: Sequence[Row] = (), limits: Limits | None = None
 ) -> str:
     """Draw one task against the other; returns words on what lies outside of the panel, empty if nothing does.
 
@@ -116,7 +116,7 @@ def draw_plane(
     return outside(space, filled, limits)
 
 
-def plane_limits(space: Space, layers: Sequence[Layer], alone: Sequence[Row] = (), *, origin: bool = True) -> Limits:
+def plane_limits(space: Quantity, layers: Sequence[Layer], alone: Sequence[Row] = (), *, origin: bool = True) -> Limits:
     """From where to where each task is shown, of two or more.
 
     A plane is as large as the solutions of the joined layers ask for, which are those of Pareto MTL: a method that
@@ -150,7 +150,7 @@ def plane_limits(space: Space, layers: Sequence[Layer], alone: Sequence[Row] = (
     return tuple(found)
 
 
-def _useful(space: Space, points: Sequence[Point], layers: Sequence[Layer]) -> list[Point]:
+def _useful(space: Quantity, points: Sequence[Point], layers: Sequence[Layer]) -> list[Point]:
     """The points that are good enough in every task to widen a panel: losses below the reference."""
     reference = layers[0].rows[0]["reference"] if layers else []
     poor = [_USELESS] * len(reference) if space.rising else reference
@@ -192,7 +192,7 @@ def _number_rays(axis: Axes, ends: Sequence[Point], right: float, top: float) ->
         axis.annotate(text, (x, y), offset, textcoords="offset points", fontsize=7, color="0.35", **style)
 
 
-def _draw_layer(axis: Axes, space: Space, each: Layer) -> None:
+def _draw_layer(axis: Axes, space: Quantity, each: Layer) -> None:
     face = "white" if each.hollow else each.colour
     edge = each.colour if each.hollow else "white"
     if each.others:
@@ -226,7 +226,7 @@ def _draw_layer(axis: Axes, space: Space, each: Layer) -> None:
                       zorder=height + 0.005)  # fmt: skip
 
 
-def _alone(space: Space, rows: Sequence[Row], count: int) -> list[list[float]]:
+def _alone(space: Quantity, rows: Sequence[Row], count: int) -> list[list[float]]:
     """For each task what the first row of separate networks reaches in it, if there is one."""
     found: list[list[float]] = [[] for _ in range(count)]
     for row in rows[:1]:
@@ -242,7 +242,7 @@ def projected(row: Row, pair: Sequence[int]) -> Row:
     return {**row, **fields, "reading": "", "losses": [[point[task] for task in pair] for point in row["losses"]]}
 
 
-def outside(space: Space, layers: Sequence[Layer], limits: Limits) -> str:
+def outside(space: Quantity, layers: Sequence[Layer], limits: Limits) -> str:
     """Words on the solutions that lie outside of the limits, empty if there are none."""
     said = []
     for each in layers:

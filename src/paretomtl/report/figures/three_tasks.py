@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.optional import require
-from paretomtl.report.figures.planes import Layer, Limits, Point, Space, outside
+from paretomtl.report.figures.planes import Layer, Limits, Point, Quantity, outside
 from paretomtl.report.figures.style import SMALL, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-IN_SPACE: dict[str, Any] = {"projection": "3d", "computed_zorder": False}
+PROJECTION_3D: dict[str, Any] = {"projection": "3d", "computed_zorder": False}
 """What the panels of :func:`draw_space` are made with."""
 
 _ELEVATION, _AZIMUTH = 22, 38  # degrees
@@ -24,7 +24,7 @@ _NAME = 20  # letters of a name below an axis, which has neighbours
 _FLOOR: dict[str, Any] = {"color": "0.72", "zorder": 1}
 
 
-def draw_space(axis: Any, space: Space, layers: Sequence[Layer], limits: Limits) -> str:
+def draw_scatter3d(axis: Any, space: Quantity, layers: Sequence[Layer], limits: Limits) -> str:
     """Draw the first row of each layer; returns words on what lies outside of the panel, empty if nothing does.
 
     A point is the larger the nearer it is, hides those behind it, and has a line down to its place on the floor.
@@ -76,7 +76,7 @@ def _nearness(scaled: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True)
-class Course:
+class Polyline:
     """A line through parallel coordinates.
 
     Attributes:
@@ -88,7 +88,7 @@ class Course:
     style: Mapping[str, Any] = field(default_factory=dict)
 
 
-def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, courses: Sequence[Course]) -> None:
+def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, courses: Sequence[Polyline]) -> None:
     """Draw courses through one upright axis for each name, with the numbers of its two ends.
 
     Args:

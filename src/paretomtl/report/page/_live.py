@@ -19,8 +19,8 @@ from paretomtl._support.files import read_json
 from paretomtl.front import Front
 from paretomtl.front.fields import check_count
 from paretomtl.report.page.view import View, history_of, view_of
+from paretomtl.runs import is_running
 from paretomtl.runs.log_tail import POINTS, Curves, LogTail
-from paretomtl.training import is_running
 
 _TRAINING, _ENDED = ("start", "resume", "epoch"), ("end", "stopped")  # words of a log
 _CURVES = {"losses": "losses", "weights": "weights", "val": "val_losses"}  # what a history calls them, and a log
@@ -54,11 +54,11 @@ class LiveRun:
 
     Example:
         >>> run = LiveRun(Path("runs/not-yet"), "not-yet")
-        >>> run.look()
+        >>> run.poll()
         True
         >>> run.news.state, run.front
         ('waiting', None)
-        >>> run.look()
+        >>> run.poll()
         False
     """
 
@@ -70,7 +70,7 @@ class LiveRun:
         self._tail = LogTail(folder / "log.jsonl")
         self._forget()
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Read what is new; return whether anything is."""
         anew = self._tail.begun_anew()
         if anew:

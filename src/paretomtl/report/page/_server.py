@@ -53,7 +53,7 @@ class Watched:
     def data(self) -> tuple[bytes, str]:
         """All runs as JSON, and what stays the same as long as there is no news."""
         with self._lock:
-            news = [run.look() for run in self._runs]
+            news = [run.poll() for run in self._runs]
             if any(news) or not self._data:
                 self._payload = live_payload(self._runs)
                 self._data = json.dumps(self._payload, ensure_ascii=False, allow_nan=False).encode(

@@ -47,7 +47,7 @@ from torch import Tensor
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.indicators import quick_hypervolume
-from paretomtl.front.selection import table_of
+from paretomtl.front.selection import build_table
 from paretomtl.runs.log_tail import POINTS
 
 View: TypeAlias = dict[str, Any]
@@ -194,5 +194,5 @@ def _better(front: Front, name: str) -> str:
 
 def _within(front: Front, split: str) -> list[bool]:
     """Of which solutions the balanced one is chosen."""
-    rows = set(table_of(front, split).within_reference())
+    rows = set(build_table(front, split).within_reference())
     return [row in rows for row in range(len(front))]

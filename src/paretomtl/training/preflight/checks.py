@@ -21,7 +21,7 @@ from paretomtl.engine.gradients import before_stack, task_gradients
 from paretomtl.engine.models.attributes import others_than_first
 from paretomtl.engine.models.models import Single, make_modules
 from paretomtl.engine.models.module_checks import warn_of_modes
-from paretomtl.engine.processes import Ranks
+from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
 from paretomtl.training.fingerprint import digest
 from paretomtl.training.preflight.hidden_state import check_hidden_state
@@ -45,7 +45,7 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
     problem = settings.problem
     for name, split in splits.items():
         check_passes(name, getattr(problem, name), split)
-    check_apart(settings.shares.ranks, splits["train"], batch)
+    check_distinct_samples(settings.shares.ranks, splits["train"], batch)
     warn_of_modes(modules[0])
     stacked = check_losses(settings, modules[0], batch)
     for text in [] if batch is None else missing_values(problem, "train", splits["train"], modules[0], batch):
@@ -162,9 +162,9 @@ def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any)
         check_factory(settings.problem, modules[k], seeds[k], make, batch)
 
 
-def check_apart(ranks: Ranks, train: Batches, batch: Any) -> None:
+def check_distinct_samples(ranks: ProcessGroup, train: Batches, batch: Any) -> None:
     """Find DataLoaders that hand the same samples to every process that shares a run."""
-    if not ranks.several or train.resumes_inside:  # tensors and Datasets are shared out here
+    if not ranks.is_distributed or train.resumes_inside:  # tensors and Datasets are shared out here
         return
     digest = hashlib.sha256()
 

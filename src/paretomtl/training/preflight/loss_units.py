@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl.engine.accumulate import Sums
-from paretomtl.engine.data.batches import Cut
+from paretomtl.engine.data.batches import MicroBatches
 from paretomtl.engine.measure import count_samples_of
 from paretomtl.engine.models.models import Single, make_modules, named_tensors
 from paretomtl.methods import Method, State, slice_state
@@ -73,7 +73,7 @@ def initial_state(settings: Settings, first: FirstLosses) -> State:
 
 def warn_of_units(settings: Settings, first: Sequence[Sequence[Sequence[float]]]) -> None:
     """Say before training that losses have different units, where the method does nothing about it."""
-    if not settings.method.minds_units or not first or not settings.shares.ranks.leads:
+    if not settings.method.minds_units or not first or not settings.shares.ranks.is_main:
         return
     large, small, ratio = largest_ratio(first[0])
     if ratio <= DIFFER:
@@ -109,14 +109,14 @@ def _model(settings: Settings, modules: Sequence[nn.Module], seed: int, k: int) 
         at = settings.seeds.index(seed) * len(settings.subproblems) + settings.subproblems.index(k)
         return copy.deepcopy(modules[at])
     (made,) = make_modules(settings.problem, [model_seed(seed, k)], settings.device, settings.dtype)
-    settings.shares.ranks.follow_first([tensor.detach() for tensor in named_tensors(made).values()])
+    settings.shares.ranks.broadcast_tensors([tensor.detach() for tensor in named_tensors(made).values()])
     return made
 
 
 def _losses(settings: Settings, module: nn.Module, batch: Any) -> Tensor:
     """Losses ``[m]`` of a batch, or of all its parts in all processes; NaN without labels."""
     models = Single(settings.problem, module)
-    cut = batch if isinstance(batch, Cut) else Cut((batch,), (1,))
+    cut = batch if isinstance(batch, MicroBatches) else MicroBatches((batch,), (1,))
     precision: Any = contextlib.nullcontext()
     if settings.autocast is not None:
         precision = torch.autocast(settings.device.type, dtype=settings.autocast)

@@ -129,7 +129,7 @@ def check_callbacks(callbacks: Sequence[Callback]) -> None:
         check_takes("callbacks", callback, "be functions of a report", "report")
 
 
-def tell(listeners: Sequence[Callback], report: Report) -> bool:
+def notify(listeners: Sequence[Callback], report: Report) -> bool:
     """Call all with a report; return whether one wants to stop. Where one raises, the error says when."""
     stop = False
     for listener in listeners:
@@ -185,7 +185,7 @@ _instead: ContextVar[list[Callback] | None] = ContextVar("instead", default=None
 
 
 @contextmanager
-def listening_instead(listeners: list[Callback]) -> Iterator[None]:
+def listening_for(listeners: list[Callback]) -> Iterator[None]:
     """Within, runs with ``progress="auto"`` report to these listeners and have no display of their own."""
     token = _instead.set(listeners)
     try:
@@ -197,7 +197,7 @@ def listening_instead(listeners: list[Callback]) -> Iterator[None]:
 @contextmanager
 def quiet_elsewhere() -> Iterator[None]:
     """Within, a run of a study is quiet in a process that has no display of that study, such as a worker of Ray."""
-    with listening_instead(_instead.get() or []):
+    with listening_for(_instead.get() or []):
         yield
 
 

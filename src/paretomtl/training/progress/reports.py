@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import torch
 
 from paretomtl.engine.evaluate import Scores
-from paretomtl.engine.history import Trace
+from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.step import Group
 from paretomtl.training.progress.progress import Report
-from paretomtl.training.results.snapshot import mean_volume, scale_now
+from paretomtl.training.results.snapshot import mean_hypervolume, scale_now
 from paretomtl.training.settings import Settings
 
 
 def make_report(
     settings: Settings,
     groups: Sequence[Group],
-    trace: Trace,
+    trace: EpochHistory,
     scores: Scores | None,
     epoch: int,
     step: int,
@@ -36,7 +36,7 @@ def make_report(
     """
     seeds = len(settings.seeds)
     models = settings.subproblems * seeds
-    alive = torch.cat([group.alive for group in groups]).tolist()
+    alive = torch.cat([group.active for group in groups]).tolist()
     losses = trace.last("losses")
     reference = trace.reference(settings.problem)
     return Report(
@@ -50,7 +50,7 @@ def make_report(
         weights=trace.last("weights"),
         val_losses=None if scores is None else scores.losses,
         val_metrics={} if scores is None else scores.metrics,
-        hypervolume=mean_volume(losses if scores is None else scores.losses, reference, seeds),
+        hypervolume=mean_hypervolume(losses if scores is None else scores.losses, reference, seeds),
         reference=reference,
         frozen=[k for k in settings.subproblems if not all(a for m, a in zip(models, alive, strict=True) if m == k)],
         scale=scale_now(settings.method, groups),

@@ -17,7 +17,7 @@ from paretomtl.training.progress.progress import (
     bar_line,
     choose_style,
     clock,
-    listening_instead,
+    listening_for,
     report_panel,
 )
 from paretomtl.training.progress.time_left import Tally
@@ -45,7 +45,7 @@ class StudyProgress:
 
     def __enter__(self) -> Self:
         listeners: list[Callback] = [] if self._style == "quiet" else [_Inner(self)]
-        self._stack.enter_context(listening_instead(listeners))
+        self._stack.enter_context(listening_for(listeners))
         if self._style == "rich":
             live = require("rich.live", "cli").Live
             console = text_console(stderr=True)
@@ -72,11 +72,11 @@ class StudyProgress:
         if self.tally.done < self.tally.total:
             self._say(PLAIN_SECONDS)
 
-    def rest(self) -> None:
+    def poll(self) -> None:
         """Called now and then while runs are trained elsewhere."""
         self._say(6 * PLAIN_SECONDS)
 
-    def hear(self, share: float, seconds: float, report: Report | None) -> None:
+    def on_report(self, share: float, seconds: float, report: Report | None) -> None:
         """How far the only run under way has come."""
         if len(self.tally.running) != 1:
             return
@@ -124,8 +124,8 @@ class _Inner:
         self._study = study
 
     def __call__(self, report: Report) -> None:
-        self._study.hear(report.epoch / report.epochs, report.seconds, report)
+        self._study.on_report(report.epoch / report.epochs, report.seconds, report)
 
     def tick(self, share: float, seconds: float) -> None:
         """Inside of an epoch."""
-        self._study.hear(share, seconds, None)
+        self._study.on_report(share, seconds, None)

@@ -13,7 +13,7 @@ from paretomtl._support.splits import ranking_split
 from paretomtl.core import dominates
 
 if TYPE_CHECKING:
-    from paretomtl.training.results.snapshot import Stage
+    from paretomtl.training.results.snapshot import Snapshot
     from paretomtl.training.settings import Settings
 
 FEWEST_STEPS = 50
@@ -59,7 +59,7 @@ class Result:
     keep: str = "last"
 
 
-def results(stage: Stage, settings: Settings, untrained: Tensor | None) -> list[Result]:
+def build_results(stage: Snapshot, settings: Settings, untrained: Tensor | None) -> list[Result]:
     """The result of each seed; ``untrained`` are losses of all models on the split that ranks."""
     split = ranking_split(stage.losses)
     count = len(settings.subproblems)
@@ -83,7 +83,7 @@ def results(stage: Stage, settings: Settings, untrained: Tensor | None) -> list[
     return found
 
 
-def find(result: Result) -> list[str]:
+def find_problems(result: Result) -> list[str]:
     """What is off, one line each; the most telling first."""
     stuck = _unmoved(result)
     unlearnt = _unlearnt(result)
@@ -91,7 +91,7 @@ def find(result: Result) -> list[str]:
             *_outside(result)]  # fmt: skip
 
 
-def in_one(lines: Sequence[str]) -> list[str]:
+def merge_lines(lines: Sequence[str]) -> list[str]:
     """All lines as one warning; none without any."""
     if len(lines) < 2:
         return list(lines)

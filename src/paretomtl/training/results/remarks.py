@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from paretomtl.training.results.snapshot import Stage
+    from paretomtl.training.results.snapshot import Snapshot
     from paretomtl.training.settings import Settings
 
 _NOT_STACKED = (
@@ -20,8 +20,8 @@ _NOT_STACKED = (
 _ROUNDING = 1e-6  # relative: what the order of the samples does to a mean in float32
 
 
-def remarks(
-    stage: Stage,
+def final_warnings(
+    stage: Snapshot,
     settings: Settings,
     history: Mapping[str, Tensor],
     labelled: Sequence[bool],
@@ -97,7 +97,7 @@ def _vanished(settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
     return said
 
 
-def _constant(stage: Stage, settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
+def _constant(stage: Snapshot, settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
     """Tasks with one loss in all epochs of models that differ: nothing that is trained changes them."""
     losses = history["losses"].double().flatten(0, 1)
     alike = all(torch.equal(tensor, tensor[:1].expand_as(tensor)) for tensor in stage.parameters.values())
@@ -114,7 +114,7 @@ def _constant(stage: Stage, settings: Settings, history: Mapping[str, Tensor]) -
     ]
 
 
-def _negative(stage: Stage, settings: Settings) -> list[str]:
+def _negative(stage: Snapshot, settings: Settings) -> list[str]:
     """Losses below zero at the end: regions are cut from the positive part of the loss space."""
     if stage.ideal is not None:  # what is better than the ideal point counts as zero
         return []
@@ -129,7 +129,7 @@ def _negative(stage: Stage, settings: Settings) -> list[str]:
     ]
 
 
-def _reversed(stage: Stage, settings: Settings) -> list[str]:
+def _reversed(stage: Snapshot, settings: Settings) -> list[str]:
     """Losses that are the smaller the larger their direction allows them to be: rows taken for importances."""
     if stage.since is not None:  # a method with regions says of each model whether it lies in its own
         return []

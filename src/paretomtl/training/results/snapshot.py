@@ -13,17 +13,17 @@ from paretomtl._support.optional import require
 from paretomtl._support.version import made_by
 from paretomtl.core import FEASIBLE_TOLERANCE, dominates
 from paretomtl.engine.evaluate import Scores
-from paretomtl.engine.step import Group, by_group
+from paretomtl.engine.step import Group, split_by_group
 from paretomtl.front import Front
 from paretomtl.methods import Method
 
 if TYPE_CHECKING:
-    from paretomtl.engine.history import Trace
+    from paretomtl.engine.history import EpochHistory
     from paretomtl.training.settings import Settings
 
 
 @dataclass(frozen=True)
-class Stage:
+class Snapshot:
     """All models at one moment: final, or right before the constraints are dropped."""
 
     losses: dict[str, Tensor]
@@ -37,10 +37,10 @@ class Stage:
     measured: dict[str, Tensor] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, method: Method, groups: Sequence[Group], scores: Mapping[str, Scores], epochs: list[int]) -> Stage:
+    def of(cls, method: Method, groups: Sequence[Group], scores: Mapping[str, Scores], epochs: list[int]) -> Snapshot:
         """The models as they are now, with scores that were just taken."""
-        state = _joined([group.state for group in groups])
-        alive = torch.cat([group.alive for group in groups]).cpu()
+        state = _concat_rows([group.state for group in groups])
+        alive = torch.cat([group.active for group in groups]).cpu()
         losses = scores["train"].losses
         words = method.status({name: tensor.cpu() for name, tensor in state.items()}, losses)
         return cls(
@@ -52,7 +52,7 @@ class Stage:
             ideal=method.ideal,
             measured={name: tensor.cpu() for name, tensor in method.measured(state).items()},
             epochs=epochs,
-            parameters={name: t.cpu() for name, t in _joined([group.models.copy() for group in groups]).items()},
+            parameters={name: t.cpu() for name, t in _concat_rows([group.models.copy() for group in groups]).items()},
         )
 
     def part(self, rows: slice) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Stage:
         }
 
 
-class Best:
+class BestSoFar:
     """Each model as it was when it scored best on validation: an epoch that none so far dominates.
 
     With directions: in its own region first, and then the least mean of its losses; outside, the least violation. With
@@ -99,7 +99,7 @@ class Best:
         """Take every model that is better now than it was; ``seen [T, K, m]`` are the losses of all epochs so far."""
         self._follow(groups)
         method = settings.method
-        state = {name: tensor.cpu() for name, tensor in _joined([group.state for group in groups]).items()}
+        state = {name: tensor.cpu() for name, tensor in _concat_rows([group.state for group in groups]).items()}
         scale = method.scale_of(state)
         seen = torch.where(seen.isnan().flatten(0, 1).all(0), 0.0, seen.double())  # tasks without labels
         sound = seen.isfinite().all(-1)
@@ -123,8 +123,8 @@ class Best:
         self._epochs = [epoch if now else then for now, then in zip(better.tolist(), self._epochs, strict=True)]
         if not self._tensors:
             return
-        for group, kept, rows in zip(groups, self._tensors, by_group(better, groups), strict=True):
-            mask = rows.to(group.alive.device)
+        for group, kept, rows in zip(groups, self._tensors, split_by_group(better, groups), strict=True):
+            mask = rows.to(group.active.device)
             for name, tensor in group.models.tensors().items():
                 kept[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, kept[name])
 
@@ -132,7 +132,7 @@ class Best:
         """Sort what is kept by groups, which may be others than before: stacks are taken apart where they fail."""
         if not self._tensors or len(groups) == len(self._tensors):
             return
-        parts = zip(*(by_group(tensor, groups) for tensor in _joined(self._tensors).values()), strict=True)
+        parts = zip(*(split_by_group(tensor, groups) for tensor in _concat_rows(self._tensors).values()), strict=True)
         names = list(self._tensors[0])
         self._tensors = [{name: t.clone() for name, t in zip(names, part, strict=True)} for part in parts]
 
@@ -140,10 +140,10 @@ class Best:
         """Put every model back to its best, if it ever was on validation."""
         self._follow(groups)
         known = torch.tensor([epoch > 0 for epoch in self._epochs])
-        for group, kept, rows in zip(groups, self._tensors, by_group(known, groups), strict=True):
-            group.models.restore(rows.to(group.alive.device), kept)
+        for group, kept, rows in zip(groups, self._tensors, split_by_group(known, groups), strict=True):
+            group.models.restore(rows.to(group.active.device), kept)
             group.previous = group.models.copy()
-            group.alive = group.alive | rows.to(group.alive.device)  # at that epoch it was finite
+            group.active = group.active | rows.to(group.active.device)  # at that epoch it was finite
 
     def epochs(self, now: int) -> list[int]:
         """The epoch of each model's best; ``now`` for one that was never on validation."""
@@ -167,18 +167,18 @@ class Best:
 
 def scale_now(method: Method, groups: Sequence[Group]) -> Tensor | None:
     """The factors ``[K, m]`` that the method multiplies the losses by, on the CPU; None for none."""
-    scale = method.scale_of(_joined([group.state for group in groups]))
+    scale = method.scale_of(_concat_rows([group.state for group in groups]))
     return None if scale is None else scale.cpu()
 
 
-def mean_volume(losses: Tensor, reference: Sequence[float] | None, seeds: int) -> float | None:
+def mean_hypervolume(losses: Tensor, reference: Sequence[float] | None, seeds: int) -> float | None:
     """The hypervolume of each seed's losses, as a mean over seeds; None where one cannot be known."""
-    found = [volume(part, reference) for part in losses.chunk(seeds)]
+    found = [hypervolume_or_none(part, reference) for part in losses.chunk(seeds)]
     known = [each for each in found if each is not None]
     return sum(known) / seeds if len(known) == seeds else None
 
 
-def volume(losses: Tensor, reference: Sequence[float] | None) -> float | None:
+def hypervolume_or_none(losses: Tensor, reference: Sequence[float] | None) -> float | None:
     """The hypervolume of finite losses, for a report; None where it cannot be known, or only slowly."""
     try:
         moocore = require("moocore", "indicators")
@@ -193,11 +193,11 @@ def volume(losses: Tensor, reference: Sequence[float] | None) -> float | None:
     return float(moocore.hypervolume(finite.numpy(), ref=list(reference)))
 
 
-def front_of(
+def build_front(
     settings: Settings,
     index: int,
-    stages: Sequence[Stage],
-    trace: Trace,
+    stages: Sequence[Snapshot],
+    trace: EpochHistory,
     strategy: str,
     seconds: float,
     complete: bool,
@@ -234,6 +234,6 @@ def front_of(
     return front
 
 
-def _joined(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def _concat_rows(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The rows of several groups in one."""
     return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}

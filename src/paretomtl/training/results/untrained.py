@@ -19,7 +19,7 @@ from paretomtl.engine.step import Group
 from paretomtl.methods import State
 
 if TYPE_CHECKING:
-    from paretomtl.engine.plan import Choice, Plan
+    from paretomtl.engine.plan import ExecutionPlan, Plan
     from paretomtl.training.settings import Settings
 
 _SHARE = 0.1  # of the work of a run that it may cost
@@ -27,7 +27,7 @@ _SHARE = 0.1  # of the work of a run that it may cost
 
 def measure_untrained(
     plan: Plan,
-    choice: Choice,
+    choice: ExecutionPlan,
     modules: Sequence[nn.Module],
     state: State,
     splits: Mapping[str, Batches],
@@ -38,7 +38,7 @@ def measure_untrained(
     Data must be tensors: reading a Dataset or a DataLoader once more may have side effects.
     """
     split = splits[ranking_split(list(splits))]
-    if plan.shares.ranks.several or not _is_cheap(split, splits["train"], settings):
+    if plan.shares.ranks.is_distributed or not _is_cheap(split, splits["train"], settings):
         return None
     bare = replace(plan, problem=replace(plan.problem, metrics={}), compiler=None, scheduler=None)
     try:

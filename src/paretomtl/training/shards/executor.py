@@ -10,29 +10,29 @@ from typing import Any, Protocol, Self, TypeAlias
 
 from paretomtl._support.checks import check_count
 from paretomtl.engine.device import find_device
-from paretomtl.engine.processes import Ranks
+from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import NamedProblem
 
 
-class Link(Protocol):
+class Channel(Protocol):
     """What a piece of work has to the process that asked for it."""
 
     @property
     def stopping(self) -> bool:
         """Whether that process wants the piece to store what there is, and to end."""
 
-    def tell(self, message: Any) -> None:
-        """Send something to :meth:`Jobs.hear`."""
+    def send(self, message: Any) -> None:
+        """Send something to :meth:`JobBatch.on_message`."""
 
     def fetch(self) -> Any:
-        """What :meth:`Jobs.fetch` has for this piece."""
+        """What :meth:`JobBatch.fetch` has for this piece."""
 
 
-Work: TypeAlias = Callable[[Any, Any, Link], Any]
+Work: TypeAlias = Callable[[Any, Any, Channel], Any]
 """A piece of work: of what all pieces have in common, of its own order, and of a link to whoever asked for it."""
 
 
-class Jobs:
+class JobBatch:
     """Pieces of work, and who listens to them.
 
     Args:
@@ -70,27 +70,27 @@ class Jobs:
         """Let them."""
         self._stopped = True
 
-    def hear(self, i: int, message: Any) -> None:
+    def on_message(self, i: int, message: Any) -> None:
         """Something that piece i told."""
 
     def fetch(self, i: int) -> Any:
         """What piece i needs where it does not see the files of the run."""
 
-    def began(self, i: int, where: Mapping[str, Any]) -> None:
+    def on_start(self, i: int, where: Mapping[str, Any]) -> None:
         """Piece i is worked on, in a process that is described."""
 
-    def lost(self, i: int, why: str) -> None:
+    def on_lost(self, i: int, why: str) -> None:
         """The process of piece i is gone; the piece is begun again."""
 
-    def standing(self, i: int) -> Any:
+    def progress_marker(self, i: int) -> Any:
         """How far piece i has come for good; a piece that is lost too often without a change is given up."""
 
-    def rest(self) -> None:
+    def poll(self) -> None:
         """Called now and then, while pieces are worked on."""
 
 
 @dataclass(frozen=True)
-class Room:
+class Capacity:
     """What there is to work with.
 
     Attributes:
@@ -117,11 +117,11 @@ class Executor(ABC):
     problem: NamedProblem | None = None
 
     @abstractmethod
-    def room(self, device: str | None) -> Room:
+    def capacity(self, device: str | None) -> Capacity:
         """What there is for pieces on this device; None for a GPU where there is one."""
 
     @abstractmethod
-    def map(self, jobs: Jobs) -> Iterator[tuple[int, Any]]:
+    def map(self, jobs: JobBatch) -> Iterator[tuple[int, Any]]:
         """Do all pieces; the number and the result of each, as they end.
 
         Pieces that have not begun when ``jobs.stopping`` becomes True are left out.
@@ -157,21 +157,21 @@ class SerialExecutor(Executor):
             check_count("shard_size", shard_size)
         self.shard_size = shard_size
 
-    def room(self, device: str | None) -> Room:
-        return Room(1, str(find_device(device, Ranks())))
+    def capacity(self, device: str | None) -> Capacity:
+        return Capacity(1, str(find_device(device, ProcessGroup())))
 
-    def map(self, jobs: Jobs) -> Iterator[tuple[int, Any]]:
+    def map(self, jobs: JobBatch) -> Iterator[tuple[int, Any]]:
         for i in range(len(jobs.names)):
             if jobs.stopping:
                 return
-            jobs.began(i, {})
+            jobs.on_start(i, {})
             yield i, jobs.work(jobs.common, jobs.orders[i], _Direct(jobs, i))
 
 
 class _Direct:
     """A link within one process."""
 
-    def __init__(self, jobs: Jobs, i: int) -> None:
+    def __init__(self, jobs: JobBatch, i: int) -> None:
         self._jobs = jobs
         self._i = i
 
@@ -179,9 +179,9 @@ class _Direct:
     def stopping(self) -> bool:
         return self._jobs.stopping
 
-    def tell(self, message: Any) -> None:
-        self._jobs.hear(self._i, message)
-        self._jobs.rest()
+    def send(self, message: Any) -> None:
+        self._jobs.on_message(self._i, message)
+        self._jobs.poll()
 
     def fetch(self) -> Any:
         return self._jobs.fetch(self._i)

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from paretomtl.front import Front
 from paretomtl.training.progress.progress import Report
-from paretomtl.training.results.snapshot import volume
+from paretomtl.training.results.snapshot import hypervolume_or_none
 from paretomtl.training.settings import Settings
 
 
-def joined(parts: Sequence[Front], settings: Settings, *, complete: bool, seconds: float, ended: str) -> Front:
+def merge_fronts(parts: Sequence[Front], settings: Settings, *, complete: bool, seconds: float, ended: str) -> Front:
     """The front of all subproblems that some shards hold, in the order of the run.
 
     Args:
@@ -25,11 +25,11 @@ def joined(parts: Sequence[Front], settings: Settings, *, complete: bool, second
         seconds: how long it took.
         ended: why it ended, in words.
     """
-    front = _joined(parts, settings, complete, seconds, ended)
+    front = _merge_stage(parts, settings, complete, seconds, ended)
     return replace(front, strategy=f"{len(parts)} shards; {front.strategy}")
 
 
-def _joined(parts: Sequence[Front], settings: Settings, complete: bool, seconds: float, ended: str) -> Front:
+def _merge_stage(parts: Sequence[Front], settings: Settings, complete: bool, seconds: float, ended: str) -> Front:
     first = parts[0]
     found = [k for part in parts for k in part.subproblems]
     places = {k: i for i, k in enumerate(settings.subproblems)}
@@ -63,7 +63,7 @@ def _joined(parts: Sequence[Front], settings: Settings, complete: bool, seconds:
         reference=_reference(settings, [part.reference for part in parts]),
         seconds=seconds,
         model_factory=settings.problem.model,
-        snapshot=_joined(snapshots, settings, complete, seconds, ended) if len(snapshots) == len(parts) else None,
+        snapshot=_merge_stage(snapshots, settings, complete, seconds, ended) if len(snapshots) == len(parts) else None,
         complete=complete,
         ended=ended,
         made_by=_made_by(parts),
@@ -106,7 +106,7 @@ class Overview:
         self._reports: dict[int, Report] = {}
         self._shares = [0.0] * len(shards)
 
-    def hear(self, i: int, message: Report | float) -> None:
+    def on_message(self, i: int, message: Report | float) -> None:
         """A report of a shard, or the share of its steps that are done."""
         if isinstance(message, Report):
             self._reports[i] = message
@@ -115,7 +115,7 @@ class Overview:
 
     def known(self, i: int, front: Front) -> None:
         """A shard that was done before, as it would have reported."""
-        self.hear(
+        self.on_message(
             i,
             Report(
                 epoch=self._settings.epochs,
@@ -175,7 +175,7 @@ class Overview:
             weights=table({i: r.weights for i, r in self._reports.items()}, shape[1]),
             val_losses=val,
             val_metrics={n: table({i: r.val_metrics[n] for i, r in self._reports.items()}) for n in names},
-            hypervolume=volume(losses if val is None else val, reference),
+            hypervolume=hypervolume_or_none(losses if val is None else val, reference),
             reference=reference,
             frozen=[k for r in reports for k in r.frozen],
             scale=table(scales, shape[1]) if scales else None,

@@ -23,19 +23,19 @@ from paretomtl.front import Front
 from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.manifest import SHARDS
 from paretomtl.training._extend import asks_for_more, follow_first_plan, longer_config, stored_plan
-from paretomtl.training._run import Course
+from paretomtl.training._run import TrainingRun
 from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, planned_end
 from paretomtl.training.fingerprint import differing_start
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
-from paretomtl.training.progress.progress import Callback, Report, tell, tick
-from paretomtl.training.settings import Settings, own_modes
-from paretomtl.training.shards.executor import Executor, Jobs, Room
-from paretomtl.training.shards.merge import Overview, joined
+from paretomtl.training.progress.progress import Callback, Report, notify, tick
+from paretomtl.training.settings import Settings, library_modes
+from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
+from paretomtl.training.shards.merge import Overview, merge_fronts
 from paretomtl.training.shards.task import (
-    TOKEN,
-    Common,
-    Measured,
-    Order,
+    SHARED_FS_PROBE,
+    ShardConfig,
+    ShardCost,
+    ShardJob,
     Train,
     measure_shard,
     put_files,
@@ -50,7 +50,7 @@ _LEAST_SECONDS = 60.0  # of a shard that is cut finer than there are workers
 _FINER = 4  # how many shards each worker gets at most
 
 
-def is_sharded(folder: Path) -> bool:
+def is_sharded_run(folder: Path) -> bool:
     """Whether the run in a folder is one in shards."""
     return exists(folder / SHARDS)
 
@@ -77,7 +77,7 @@ def train_in_shards(
         pause: seconds between checkpoints of a shard, and between fronts of what there is.
         listeners: told of all shards in one report.
     """
-    if settings.shares.ranks.several:
+    if settings.shares.ranks.is_distributed:
         raise ValueError("'executor' must be left out where processes share a run. Got one under torchrun.")
     if settings.patience is not None:
         raise ValueError(
@@ -87,7 +87,7 @@ def train_in_shards(
     lasts = folder is not None
     try:
         with contextlib.ExitStack() as stack, executor:
-            room = executor.room(None if device is None else str(device))
+            room = executor.capacity(None if device is None else str(device))
             settings = replace(settings, device=torch.device(room.device))
             if folder is None:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paretomtl-")))
@@ -103,7 +103,7 @@ def train_in_shards(
                 before = {**_config(stored_plan(stored, settings))[0], "start": config["start"]} if longer else config
                 run.check(stored, before, differing_start(stored.get("start"), config["start"], settings.precision))
                 if longer:
-                    run.go_on(longer_config(stored, config, settings, 0), settings.problem)
+                    run.extend(longer_config(stored, config, settings, 0), settings.problem)
                 plan = stored["shards"]
             else:
                 plan = _plan(settings, train, executor, pause, room)
@@ -145,7 +145,7 @@ def _finish(jobs: _Shards, executor: Executor, *, lasts: bool) -> Front:
         return front
 
 
-class _Shards(Jobs):
+class _Shards(JobBatch):
     """The shards of a run that are not done yet."""
 
     def __init__(
@@ -177,13 +177,13 @@ class _Shards(Jobs):
         super().__init__(
             train_shard,
             [self._name(i) for i in self._left],
-            [Order(self._parts[i], self._path(i).absolute(), self._word) for i in self._left],
-            common_of(taken, train, executor, pause),
+            [ShardJob(self._parts[i], self._path(i).absolute(), self._word) for i in self._left],
+            make_shard_config(taken, train, executor, pause),
             settings.device.type,
             pieces(settings),
         )
         if self._left:
-            write_text(run.path / SHARDS / TOKEN, self._word)
+            write_text(run.path / SHARDS / SHARED_FS_PROBE, self._word)
             run.log(
                 "start" if not self._fronts else "resume",
                 shards=len(self._parts),
@@ -202,26 +202,26 @@ class _Shards(Jobs):
     def fetch(self, i: int) -> Any:
         return take_files(self._path(self._left[i]))
 
-    def hear(self, i: int, message: Any) -> None:
+    def on_message(self, i: int, message: Any) -> None:
         if isinstance(message, dict):
             put_files(self._path(self._left[i]), message)
         else:
-            self._overview.hear(self._left[i], message)
+            self._overview.on_message(self._left[i], message)
 
-    def began(self, i: int, where: Mapping[str, Any]) -> None:
+    def on_start(self, i: int, where: Mapping[str, Any]) -> None:
         self._running.add(self._left[i])
         self._run.log("shard", name=self.names[i], state="running", **where)
 
-    def lost(self, i: int, why: str) -> None:
+    def on_lost(self, i: int, why: str) -> None:
         self._running.discard(self._left[i])
         self._begun_again += 1
         self._run.log("shard", name=self.names[i], state="lost", why=why)
 
-    def standing(self, i: int) -> Any:
+    def progress_marker(self, i: int) -> Any:
         path = RunFolder(self._path(self._left[i])).checkpoint_path
         return path.lstat().st_mtime_ns if exists(path) else None
 
-    def rest(self) -> None:
+    def poll(self) -> None:
         now = time.monotonic()
         if self._epoch < self._overview.epoch() < self._settings.epochs:
             self._report()
@@ -243,7 +243,7 @@ class _Shards(Jobs):
                 warnings.warn(text, stacklevel=5)
         if not front.complete:
             self.stop()
-        self.rest()
+        self.poll()
         if time.monotonic() - self._saved >= self._pause and len(self._fronts) < len(self._parts):
             self.keep(complete=False)
 
@@ -252,7 +252,9 @@ class _Shards(Jobs):
         known = [self._fronts[i] for i in sorted(self._fronts)]
         if not known:
             return None
-        front = joined(known, self._settings, complete=complete, seconds=self._elapsed(), ended=self._ended(complete))
+        front = merge_fronts(
+            known, self._settings, complete=complete, seconds=self._elapsed(), ended=self._ended(complete)
+        )
         self._run.save_front(front)
         self._saved = time.monotonic()
         return front
@@ -270,7 +272,7 @@ class _Shards(Jobs):
             raise KeyboardInterrupt  # stopped before there was anything
         if complete and self._left:
             self._report()
-        (self._run.path / SHARDS / TOKEN).unlink(missing_ok=True)
+        (self._run.path / SHARDS / SHARED_FS_PROBE).unlink(missing_ok=True)
         self._run.log("end" if complete else "stopped", seconds=round(self._elapsed(), 3), ended=found.ended)
         if not complete and not self._stopped_by_callback and self.failure is None:
             done = sum(front.complete for front in self._fronts.values())
@@ -314,7 +316,7 @@ class _Shards(Jobs):
         note += f", {self._begun_again} begun again" if self._begun_again else ""
         report: Report = self._overview.report(self._elapsed(), note)
         self._run.log("epoch", **report.numbers())
-        if self._ask(lambda: tell(self._listeners, report)):
+        if self._ask(lambda: notify(self._listeners, report)):
             self._stopped_by_callback = True
             self.stop()
 
@@ -338,11 +340,11 @@ class _Shards(Jobs):
         return f"{why}, after {done} of {len(self._parts)} shards"
 
 
-def common_of(settings: Settings, train: Train, executor: Executor, pause: float) -> Common:
+def make_shard_config(settings: Settings, train: Train, executor: Executor, pause: float) -> ShardConfig:
     """What all shards have in common; without the problem, where workers find it by name."""
     if executor.problem is None:
-        return Common(settings, None, train, pause)
-    return Common(replace(settings, problem=None), executor.problem, train, pause)  # type: ignore[arg-type]
+        return ShardConfig(settings, None, train, pause)
+    return ShardConfig(replace(settings, problem=None), executor.problem, train, pause)  # type: ignore[arg-type]
 
 
 def pieces(settings: Settings) -> dict[str, Any]:
@@ -362,14 +364,14 @@ def _config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]]:
     one = replace(
         settings, subproblems=settings.subproblems[:1], device=here, strategy="sequential", workers=1, compiler=None
     )
-    with isolated_randomness(), own_modes(settings.precision):
+    with isolated_randomness(), library_modes(settings.precision):
         seed_everything(settings.seeds[0])
-        with Course(one, None, False, 0.0, []) as course:
+        with TrainingRun(one, None, False, 0.0, []) as course:
             config = course.config(settings)
             return {**config, "start": course.start(config)}, course.scaling()
 
 
-def _plan(settings: Settings, train: Train, executor: Executor, pause: float, room: Room) -> dict[str, Any]:
+def _plan(settings: Settings, train: Train, executor: Executor, pause: float, room: Capacity) -> dict[str, Any]:
     """How subproblems are cut into shards, and how these train: all in the same way, so that a part can be begun again.
 
     Each worker gets one shard. Models that train one after another are cut finer, into up to four shards for each
@@ -389,11 +391,13 @@ def _plan(settings: Settings, train: Train, executor: Executor, pause: float, ro
     return _cut(settings, size, found.strategy, found.workers if found.strategy == "sequential" else None)
 
 
-def _measured(settings: Settings, train: Train, executor: Executor, pause: float, size: int, room: Room) -> Measured:
-    part, common = tuple(settings.subproblems[:size]), common_of(settings, train, executor, pause)
-    jobs = Jobs(measure_shard, ["trial"], [part], common, room.device, pieces(settings))
+def _measured(
+    settings: Settings, train: Train, executor: Executor, pause: float, size: int, room: Capacity
+) -> ShardCost:
+    part, common = tuple(settings.subproblems[:size]), make_shard_config(settings, train, executor, pause)
+    jobs = JobBatch(measure_shard, ["trial"], [part], common, room.device, pieces(settings))
     found = dict(executor.map(jobs))
-    measured: Measured = found[0]
+    measured: ShardCost = found[0]
     return measured
 
 

@@ -22,10 +22,10 @@ from paretomtl.engine.device import find_device
 from paretomtl.front import Front
 from paretomtl.problems import NamedProblem
 from paretomtl.runs.folder import RunFolder
-from paretomtl.training._run import Course
+from paretomtl.training._run import TrainingRun
 from paretomtl.training.progress.progress import Callback, Report
-from paretomtl.training.settings import Settings, own_modes
-from paretomtl.training.shards.executor import Link
+from paretomtl.training.settings import Settings, library_modes
+from paretomtl.training.shards.executor import Channel
 
 Train: TypeAlias = Callable[[Settings, RunFolder | None, bool, float, list[Callback]], list[Front]]
 Files: TypeAlias = dict[str, bytes | None]
@@ -33,7 +33,7 @@ Files: TypeAlias = dict[str, bytes | None]
 
 """Where the folders of shards are, in that of the run."""
 
-TOKEN = ".reached"
+SHARED_FS_PROBE = ".reached"
 """A file beside the folders of shards: a worker that reads the word in it writes to them itself."""
 
 _TIMED = 3  # how many steps are timed
@@ -41,7 +41,7 @@ _TELL_SECONDS = 0.25  # between messages of one shard
 
 
 @dataclass(frozen=True)
-class Common:
+class ShardConfig:
     """What all shards of a run have in common.
 
     Attributes:
@@ -64,7 +64,7 @@ class Common:
 
 
 @dataclass(frozen=True)
-class Order:
+class ShardJob:
     """What one shard needs: its subproblems, its folder, and the word by which a worker knows that it is that one."""
 
     subproblems: tuple[int, ...]
@@ -73,7 +73,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ShardCost:
     """What a trial of a shard found: the strategy, its threads, how many models fit into a stack, seconds of a run."""
 
     strategy: str
@@ -82,15 +82,15 @@ class Measured:
     seconds: float
 
 
-def measure_shard(common: Common, subproblems: tuple[int, ...], link: Link) -> Measured:
+def measure_shard(common: ShardConfig, subproblems: tuple[int, ...], link: Channel) -> ShardCost:
     """How a shard of these subproblems would train: the engine's own trials, and a few steps."""
     settings = common.part(subproblems)
     on_gpu = settings.device.type == "cuda"
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
-    with here, isolated_randomness(), own_modes(settings.precision), warnings.catch_warnings():
+    with here, isolated_randomness(), library_modes(settings.precision), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the shards will say the same
         seed_everything(settings.seeds[0])
-        with Course(settings, None, False, 0.0, []) as course:
+        with TrainingRun(settings, None, False, 0.0, []) as course:
             times = []
             for batch in itertools.islice(course.batches(0), _TIMED + 1):
                 began = time.perf_counter()
@@ -99,10 +99,10 @@ def measure_shard(common: Common, subproblems: tuple[int, ...], link: Link) -> M
                     torch.cuda.synchronize()
                 times.append(time.perf_counter() - began)
             choice = course.choice
-            return Measured(choice.strategy, choice.workers, choice.most, min(times) * course.total)
+            return ShardCost(choice.strategy, choice.workers, choice.most, min(times) * course.total)
 
 
-def train_shard(common: Common, order: Order, link: Link) -> list[str]:
+def train_shard(common: ShardConfig, order: ShardJob, link: Channel) -> list[str]:
     """Train a shard in its folder, from its last checkpoint on; return what it warned of."""
     settings = common.part(order.subproblems)
     with _folder(order, link) as (folder, mirror), warnings.catch_warnings(record=True) as said:
@@ -114,9 +114,9 @@ def train_shard(common: Common, order: Order, link: Link) -> list[str]:
 
 
 @contextlib.contextmanager
-def _folder(order: Order, link: Link) -> Iterator[tuple[Path, _Mirror | None]]:
+def _folder(order: ShardJob, link: Channel) -> Iterator[tuple[Path, _Mirror | None]]:
     """The shard's folder where this process sees it; else one here, with its files, and what sends them back."""
-    token = order.folder.parent / TOKEN
+    token = order.folder.parent / SHARED_FS_PROBE
     if exists(token) and read_file(token, limit=WORD) == order.word.encode():
         yield order.folder, None
         return
@@ -160,7 +160,7 @@ def _inside(folder: Path) -> Iterator[Path]:
 class _Mirror:
     """Sends what changed in a folder to whoever asked for the work."""
 
-    def __init__(self, folder: Path, link: Link) -> None:
+    def __init__(self, folder: Path, link: Channel) -> None:
         self._folder = folder
         self._link = link
         self._known = self._state()
@@ -174,7 +174,7 @@ class _Mirror:
         self._known = now
         there = {name: self._folder / name for name in changed if name in now}
         gone: Files = {name: None for name in changed if name not in now}
-        self._link.tell({**{name: read_file(path, limit=TENSORS) for name, path in there.items()}, **gone})
+        self._link.send({**{name: read_file(path, limit=TENSORS) for name, path in there.items()}, **gone})
 
     def _state(self) -> dict[str, tuple[int, int]]:
         return {name: (path.stat().st_mtime_ns, path.stat().st_size) for name, path in _files(self._folder).items()}
@@ -183,7 +183,7 @@ class _Mirror:
 class _Relay:
     """A listener that passes on what a shard tells, and stops it when that is wanted."""
 
-    def __init__(self, link: Link, mirror: _Mirror | None) -> None:
+    def __init__(self, link: Channel, mirror: _Mirror | None) -> None:
         self._link = link
         self._mirror = mirror
         self._told = -_TELL_SECONDS
@@ -202,7 +202,7 @@ class _Relay:
         self._told = time.monotonic()
         if self._mirror is not None:
             self._mirror.send(log_alone=False)
-        self._link.tell(message)
+        self._link.send(message)
         if self._link.stopping and not self._stopped:
             self._stopped = True
             _interrupt()

@@ -17,9 +17,10 @@ import paretomtl as pm
 from _helpers.networks import classes, fit, problem, sgd
 from _helpers.workers import Dying, Failing, slow, unsendable
 from paretomtl.problems import NamedProblem
-from paretomtl.training import Report, read_log
+from paretomtl.runs import read_log
+from paretomtl.training import Report
 from paretomtl.training.shards.ray import executor as on_ray
-from paretomtl.training.shards.task import Order
+from paretomtl.training.shards.task import ShardJob
 from training.shards.test_run import assert_same
 
 if importlib.util.find_spec("ray") is None:
@@ -71,7 +72,7 @@ def test_a_killed_worker_is_replaced_and_nothing_is_trained_twice(tmp_path: Path
 @pytest.mark.usefixtures("cluster")
 def test_workers_that_do_not_see_the_folder_send_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "paretomtl.training.shards.run.Order", lambda part, folder, word: Order(part, folder, "another")
+        "paretomtl.training.shards.run.ShardJob", lambda part, folder, word: ShardJob(part, folder, "another")
     )
     made = slow(0.05, tmp_path / "counted", {40})
     front = train(made, out=tmp_path / "run", executor=pm.RayExecutor(shard_size=2))

@@ -12,7 +12,7 @@ from typing import Any, Self
 from paretomtl._support.checks import check_count, check_not_negative
 from paretomtl._support.optional import require
 from paretomtl.problems import NamedProblem
-from paretomtl.training.shards.executor import Executor, Jobs, Room
+from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
 from paretomtl.training.shards.ray.cluster import connect, resources_of
 from paretomtl.training.shards.ray.worker import Failure, board_class, remedy, run_piece, versions
 
@@ -98,16 +98,16 @@ class RayExecutor(Executor):
         if self._own:
             self._ray.shutdown()
 
-    def room(self, device: str | None) -> Room:
+    def capacity(self, device: str | None) -> Capacity:
         if device not in (None, "cpu", "cuda"):
             raise ValueError(f'\'device\' must be "cpu" or "cuda" on workers of Ray. Got {device!r} instead.')
         with self:
             on_gpu = device == "cuda" or (device is None and self._gpus != 0 and self._has_gpus())
             kind = "cuda" if on_gpu else "cpu"
             slots = self._wait_for_room(kind)
-            return Room(slots if self._workers is None else min(slots, self._workers), kind)
+            return Capacity(slots if self._workers is None else min(slots, self._workers), kind)
 
-    def map(self, jobs: Jobs) -> Iterator[tuple[int, Any]]:
+    def map(self, jobs: JobBatch) -> Iterator[tuple[int, Any]]:
         with self:
             self._wait_for_room(jobs.device)
             yield from _Round(self._ray, jobs, self._asked(jobs.device), self._send(jobs), self).results()
@@ -175,7 +175,7 @@ class RayExecutor(Executor):
             f"have {'; '.join(sorted(set(found))) or 'nothing'}. Ask for less, or start a larger one."
         )
 
-    def _send(self, jobs: Jobs) -> Any:
+    def _send(self, jobs: JobBatch) -> Any:
         """Put what all pieces have in common where every worker can get it; say what of it cannot be sent."""
         try:
             return self._ray.put(jobs.common)
@@ -200,7 +200,9 @@ class RayExecutor(Executor):
 class _Round:
     """Some jobs on a cluster, until all are done."""
 
-    def __init__(self, ray: Any, jobs: Jobs, asked: Mapping[str, float], common: Any, executor: RayExecutor) -> None:
+    def __init__(
+        self, ray: Any, jobs: JobBatch, asked: Mapping[str, float], common: Any, executor: RayExecutor
+    ) -> None:
         self._ray, self._jobs, self._common, self._executor = ray, jobs, common, executor
         self._board, self._number = executor.board()
         self._piece = ray.remote(num_cpus=asked["CPU"], num_gpus=asked["GPU"], max_retries=0)(run_piece)
@@ -226,7 +228,7 @@ class _Round:
                     if ended:
                         yield i, result
                 self._look()
-                self._jobs.rest()
+                self._jobs.poll()
         finally:
             for ref in self._running:
                 self._ray.cancel(ref, force=True)
@@ -254,11 +256,11 @@ class _Round:
         for i, kind, message in self._ray.get(self._board.take.remote(self._number, self._jobs.stopping)):
             if kind == "began":
                 self._begun.add(i)
-                self._jobs.began(i, message)
+                self._jobs.on_start(i, message)
             elif kind == "fetch":
                 self._board.answer.remote(self._number, i, self._jobs.fetch(i))
             else:
-                self._jobs.hear(i, message)
+                self._jobs.on_message(i, message)
 
     def _result(self, ref: Any, i: int) -> tuple[bool, Any]:
         """Whether a piece ended, and its result; one whose worker died waits to be begun again."""
@@ -280,7 +282,7 @@ class _Round:
 
     def _lost(self, i: int, why: str) -> None:
         """Begin a piece again, unless it has been lost too often where it stands."""
-        standing = self._jobs.standing(i)
+        standing = self._jobs.progress_marker(i)
         before, times = self._losses.get(i, (standing, 0))
         times = times + 1 if before == standing else 1
         self._losses[i] = standing, times
@@ -290,7 +292,7 @@ class _Round:
                 "in between. Where memory is short, fewer 'workers' or a smaller 'shard_size' may help; a shorter "
                 "'checkpoint_seconds' may, too. What is done is stored, and resume=True goes on."
             )
-        self._jobs.lost(i, why)
+        self._jobs.on_lost(i, why)
         self._waiting.append(i)
 
     def _look(self) -> None:

@@ -75,7 +75,7 @@ def board_class() -> type:
     return Board
 
 
-class _BoardLink:
+class _BoardChannel:
     """A link from a worker, by the board. Messages are not waited for, but for the last."""
 
     def __init__(self, ray: Any, board: Any, place: tuple[int, int]) -> None:
@@ -88,7 +88,7 @@ class _BoardLink:
         self._look()
         return self._stopping
 
-    def tell(self, message: Any, kind: str = "said") -> None:
+    def send(self, message: Any, kind: str = "said") -> None:
         self._look()  # at the answer to the last message, which had time to come
         self._last = self._board.put.remote(*self._place, kind, message)
 
@@ -97,7 +97,7 @@ class _BoardLink:
             self._stopping |= bool(self._ray.get(self._last))
 
     def fetch(self) -> Any:
-        self.tell(None, "fetch")
+        self.send(None, "fetch")
         while not (found := self._ray.get(self._board.fetched.remote(*self._place)))[0]:
             time.sleep(_FETCH_SECONDS)
         return found[1]
@@ -130,8 +130,8 @@ def run_piece(
         theirs: its versions.
     """
     ray = require("ray", "ray")
-    link = _BoardLink(ray, board, place)
-    link.tell({"host": socket.gethostname(), "pid": os.getpid()}, "began")
+    link = _BoardChannel(ray, board, place)
+    link.send({"host": socket.gethostname(), "pid": os.getpid()}, "began")
     try:
         check_versions(theirs, versions())
         sys.path.extend(path for path in paths if path not in sys.path and Path(path).exists())

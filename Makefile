@@ -29,7 +29,7 @@ $(READY): pyproject.toml constraints.txt
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-demo: $(READY_DEMO)  ## a front on real digits beside the linear baseline, with tables, a figure and a page, in out/demo
+demo: $(READY_DEMO)  ## a front on real digits and the linear baseline, with tables, a figure and a page, in out/demo
 	@rm -rf out/demo
 	@echo "Training two fronts of five models on handwritten digits; this takes minutes, too"
 	@$(BIN)/paretomtl compare multi-digits --methods pareto-mtl,linear --seeds 1 --out out/demo --fronts
@@ -67,10 +67,22 @@ lint: $(READY)  ## style, types, and the direction of imports
 docs: $(READY)  ## the documentation, in out/docs; a broken reference is an error
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky docs out/docs
 
-bench: $(READY)  ## speed and accuracy beside peers, stored in benchmarks/results
-	$(BIN)/python benchmarks/min_norm.py
-	$(BIN)/python benchmarks/step.py
-	$(BIN)/python benchmarks/front.py
+# Stored results are replaced on purpose only: make bench BENCH_OUT=benchmarks/results
+BENCH_OUT ?= out/bench
+bench: $(READY)  ## benchmarks that fit a CPU, half an hour on two cores, into out/bench (or BENCH_OUT=FOLDER)
+	@mkdir -p $(BENCH_OUT)
+	$(BIN)/python benchmarks/plan.py
+	$(BIN)/torchrun --standalone --nproc-per-node 2 benchmarks/distributed.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/dual.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/shards.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/units.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/front.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/page.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/layouts.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/ray_workers.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/min_norm.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/weigh_every.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/step.py --out $(BENCH_OUT)
 
 clean:  ## remove what the other targets made
 	rm -rf .venv out

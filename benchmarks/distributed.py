@@ -1,4 +1,4 @@
-"""One process beside two that share each batch: bytes that each hands to the others in a step, and time.
+"""One process compared with two that share each batch: bytes that each sends in a step, and time.
 
     torchrun --standalone --nproc-per-node 2 benchmarks/distributed.py      # benchmarks/results/distributed.json
     torchrun --standalone --nproc-per-node 2 benchmarks/distributed.py --out FOLDER
@@ -162,7 +162,7 @@ def main() -> None:
         common = {"cores": os.cpu_count(), "load": round(os.getloadavg()[1], 1), **environment()}
         command = "torchrun --standalone --nproc-per-node 2 benchmarks/distributed.py"
         save_rows(out / "distributed.json", "distributed", command, [{**row, **common} for row in rows])
-    dist.barrier()  # nobody leaves while the first still writes
+    dist.barrier()  # none leaves while the first still writes
     dist.destroy_process_group()
 
 

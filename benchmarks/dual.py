@@ -1,4 +1,4 @@
-"""What the dual costs beside the step that it serves, against the number of tasks and of preference vectors.
+"""The cost of the dual compared with the step that it serves, by the number of tasks and of preference vectors.
 
     python benchmarks/dual.py                 # writes benchmarks/results/dual-cpu.json, or -cuda on a GPU
     python benchmarks/dual.py --out FOLDER

@@ -1,4 +1,4 @@
-"""A training step of a whole front: this library beside the paper's pattern, TorchJD and a plain weighted sum.
+"""A training step of a whole front: this library, the paper's pattern, TorchJD and a plain weighted sum.
 
     python benchmarks/front.py                 # writes benchmarks/results/front-cuda.json, or -cpu without a GPU
     python benchmarks/front.py --quick         # few models, few rounds

@@ -1,4 +1,4 @@
-"""The dual's cost and accuracy beside DAQP and TorchJD, measured side by side in one run.
+"""The dual's cost and accuracy compared with DAQP and TorchJD, measured side by side in one run.
 
     python benchmarks/min_norm.py                 # writes benchmarks/results/min_norm-cpu.json, or -cuda on a GPU
     python benchmarks/min_norm.py --out FOLDER
@@ -206,7 +206,7 @@ def accuracy(problems: int = 20) -> list[Row]:
 
 
 def lengths(problems: int = 5_000) -> list[Row]:
-    """By how much ⟨g, d⟩ ≥ |d|² fails, relative to |g| |d|, for gradients whose lengths differ by so many digits."""
+    """By how much ⟨g, d⟩ ≥ |d|² fails, relative to |g| |d|, for gradients whose lengths differ by some digits."""
     found = []
     for precision in (torch.float64, torch.float32):
         for digits in (0, 4, 8, 12, 16):

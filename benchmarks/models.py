@@ -1,4 +1,4 @@
-"""The networks of the benchmark of fronts, each with a batch of made-up data."""
+"""The networks of the benchmarks, each with a batch of made-up data. A helper, not a benchmark."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Case:
 
     Attributes:
         name: what results call it.
-        model: makes one, for so many tasks.
+        model: makes one, for a number of tasks.
         tasks: m, where it is not varied.
         classes: of each head.
         batch: the size of a batch.

@@ -11,10 +11,10 @@ of the navigation to the frame after
   tasks also the three projections; with five the parallel coordinates) is drawn;
 - "in reach": all charts in sight, and up to one window further down, are drawn; with three tasks that includes the view
   in space, whose pixels are read back to be sure;
-- "everything": charts farther away are drawn too, as for printing. Else they are drawn when somebody comes near.
+- "everything": charts farther away are drawn too, as for printing. Otherwise each is drawn when it comes near.
 
-Beside them stands the time until "in reach" that the page's main thread had a processor, which other work on the
-machine does not lengthen. The tab is driven without a debugger, as people's are. With one, as pages of Playwright have
+The processor time of the page's main thread until "in reach" is measured, too: other work on the machine does not
+lengthen it. The tab is driven without a debugger, as people's are. With one, as pages of Playwright have
 it, V8 reads plotly's script again for errors that are caught while it loads; "open" is measured with it, too.
 Two times come first that are not counted.
 """

@@ -208,7 +208,7 @@ def sensitivity_lines(plan: Plan) -> tuple[list[str], list[list[str]]]:
 
 
 def communication_lines(plan: Plan) -> tuple[list[str], list[list[str]]]:
-    """What a GPU sends in a step when several share a subproblem, in bfloat16, beside the time of the step itself."""
+    """What a GPU sends in a step when several share a subproblem, in bfloat16, compared with the time of the step."""
     n, m = plan.parameters, plan.tasks
     compute = plan.batch * (2 + 4 * m) * n / (plan.flops * plan.utilisation)
     kinds = {
@@ -227,7 +227,7 @@ def communication_lines(plan: Plan) -> tuple[list[str], list[list[str]]]:
 
 
 def time_lines() -> tuple[list[str], list[list[str]]]:
-    """Milliseconds for K models, as a line through those of 1 and 5 says, beside what was measured."""
+    """Milliseconds for K models, by a line through those of 1 and 5, compared with what was measured."""
     lines = []
     for model, rows in _measured().items():
         usual = rows[0]["tasks"]

@@ -1,4 +1,4 @@
-"""The cost of a training step beside the bare autograd calls, a weighted sum, and the paper's pattern.
+"""The cost of a training step compared with the bare autograd calls, a weighted sum, and the paper's pattern.
 
     python benchmarks/step.py                 # writes benchmarks/results/step-cpu.json, or -cuda on a GPU
     python benchmarks/step.py --out FOLDER

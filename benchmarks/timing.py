@@ -1,4 +1,4 @@
-"""Calls that take turns, so that whatever else the machine does falls on all of them alike."""
+"""Calls that take turns, so that other work on the machine affects all of them alike. A helper, not a benchmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights made anew every n steps: how much time it saves, and what it does to the front.
+"""Weights that are updated every n steps: how much time that saves, and what it does to the front.
 
     python benchmarks/weigh_every.py                 # writes benchmarks/results/weigh_every.json; about five minutes
     python benchmarks/weigh_every.py --out FOLDER

@@ -8,7 +8,7 @@ from paretomtl.compare import load_rows
 
 
 def ray_table() -> str:
-    """Workers of Ray beside one process."""
+    """Workers of Ray compared with one process."""
     path = ROOT / "benchmarks" / "results" / "ray-workers.json"
     if not path.exists():
         return "Not measured yet: `python benchmarks/ray_workers.py`."

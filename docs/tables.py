@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def benchmark_tables() -> str:
-    """The cost and the accuracy of the dual beside peers."""
+    """The cost and the accuracy of the dual, compared with peers."""
     parts = []
     for device in ("cpu", "cuda"):
         path = ROOT / "benchmarks" / "results" / f"min_norm-{device}.json"
@@ -145,7 +145,7 @@ CONTENDERS = {
 
 
 def front_tables(device: str) -> str:
-    """A step of a whole front beside others, against models, tasks and precision."""
+    """A step of a whole front compared with others, by models, tasks and precision."""
     path = ROOT / "benchmarks" / "results" / f"front-{device}.json"
     rows = load_rows(path)
     cells: dict[tuple[str, int, int, str], dict[str, dict[str, Any]]] = {}
@@ -241,7 +241,7 @@ def quality_tables() -> str:
 
 
 def every_table() -> str:
-    """Weights made anew every n steps."""
+    """Weights that are updated every n steps."""
     path = ROOT / "benchmarks" / "results" / "weigh_every.json"
     rows = load_rows(path)
     lines = []
@@ -254,7 +254,7 @@ def every_table() -> str:
 
 
 def dual_table() -> str:
-    """The dual beside the step that it serves."""
+    """The dual compared with the step that it serves."""
     path = ROOT / "benchmarks" / "results" / "dual-cpu.json"
     if not path.exists():
         return "*Not measured yet:* `python benchmarks/dual.py`."

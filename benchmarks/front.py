@@ -43,7 +43,7 @@ from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.plan import Plan
 from paretomtl.engine.runners.runners import EagerRunner, GraphRunner, Runner
-from paretomtl.training.settings import library_modes
+from paretomtl.training.torch_modes import library_modes
 from timing import take_turns
 
 STEPS = 10  # of a graphed runner in a round

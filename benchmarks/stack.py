@@ -28,7 +28,7 @@ from paretomtl.compare import Row, environment, save_rows
 from paretomtl.problems import MLP, MixtureOfExperts, ResNet18
 from paretomtl.problems._losses import binary_cross_entropies
 from paretomtl.problems._utkface.problem import face_losses
-from paretomtl.training.settings import library_modes
+from paretomtl.training.torch_modes import library_modes
 from timing import take_turns
 
 MODELS, SAMPLES, STEPS, ROUNDS = 25, 2048, 4, 5

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 from front import runner
 from models import cases
 from paretomtl.compare import Row, environment, save_rows
-from paretomtl.training.settings import library_modes
+from paretomtl.training.torch_modes import library_modes
 
 STEPS, ROUNDS = 50, 9
 GROUPS = {

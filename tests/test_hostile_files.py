@@ -36,8 +36,9 @@ from paretomtl.problems._localization.rotations import check_rotation
 from paretomtl.problems._multi_mnist.idx import read_idx
 from paretomtl.report.page._server import Watched
 from paretomtl.runs import read_log
-from paretomtl.runs.folder import FORMAT, RunFolder, read_checkpoint
-from paretomtl.runs.log_tail import LogTail
+from paretomtl.runs.checkpoint_file import FORMAT, read_checkpoint
+from paretomtl.runs.folder import RunFolder
+from paretomtl.runs.log import LogTail
 
 DEEP = "[" * 100_000
 
@@ -136,8 +137,7 @@ def test_a_page_has_valid_numbers_whatever_a_configuration_says(tmp_path: Path, 
 
 
 def test_a_line_of_a_log_without_end_is_stepped_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretomtl.runs.log_tail.LINE", 100)
-    monkeypatch.setattr("paretomtl.runs.folder.LINE", 100)
+    monkeypatch.setattr("paretomtl.runs.log.LINE", 100)
     long = json.dumps({"event": "epoch", "x": "x" * 250})
     path = tmp_path / "log.jsonl"
     path.write_text('{"event": "start"}\n' + long + '\n{"event": "stopped"}\n' + "y" * 350)

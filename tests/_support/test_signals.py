@@ -10,7 +10,7 @@ import torch
 import paretomtl as pm
 from _helpers.networks import fit
 from paretomtl._support.signals import Stopping, sigterm_interrupts
-from paretomtl.training._fit import fit_seeds_whole
+from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_several_seeds_that_are_stopped_leave_their_fronts() -> None:
         fronts = pm.fit_seeds(small, "linear", 2, **options)
     assert [(front.seed, front.complete, len(front)) for front in fronts] == [(0, False, 2), (1, False, 2)]
     with pytest.raises(KeyboardInterrupt):
-        fit_seeds_whole(small, "linear", 2, **options)
+        fit_seeds_to_end(small, "linear", 2, **options)
 
 
 def test_an_error_says_what_is_left_of_a_run(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from _helpers.fronts import front_of
 from paretomtl._support.files import write_record
 from paretomtl._support.terminal import escaped, json_text, shown_warnings, text_console
 from paretomtl.cli._app import app
-from paretomtl.runs.folder import FORMAT
+from paretomtl.runs.checkpoint_file import FORMAT
 
 HOSTILE = ["\x1b]0;owned\x07", "\x9b31m", "\u202eevil", "a\rb", "\x1b]8;;http://x\x1b\\y", "\ud800", "\u2066z\u200b"]
 NAME = "".join(HOSTILE)

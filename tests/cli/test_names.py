@@ -12,7 +12,7 @@ import paretomtl as pm
 from paretomtl.cli._app import app
 from paretomtl.cli._common import find_problem
 from paretomtl.training import Report
-from paretomtl.training.progress.progress import RichProgress, report_panel
+from paretomtl.training.progress.display import RichProgress, report_panel
 
 HOSTILE = ["[red]x[/]", "[/]", "[bold", ":smile:", r"\[a]", "[link=a]b[/link]"]
 

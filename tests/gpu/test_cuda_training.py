@@ -20,7 +20,7 @@ from paretomtl.engine.models.models import Stack, make_modules
 from paretomtl.engine.plan import Plan
 from paretomtl.engine.runners.runners import GraphRunner
 from paretomtl.engine.step import Group
-from paretomtl.training.settings import library_modes
+from paretomtl.training.torch_modes import library_modes
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

@@ -76,7 +76,7 @@ def test_a_full_disk_is_found_before_training(tmp_path: Path, monkeypatch: pytes
     def full(*arguments: Any) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("paretomtl.runs.folder.write_tensors", full)
+    monkeypatch.setattr("paretomtl.runs.checkpoint_file.write_tensors", full)
     with pytest.raises(ValueError, match=r"'out' must have room for a run.*No space left"):
         fit(problem(), out=tmp_path)
     monkeypatch.undo()

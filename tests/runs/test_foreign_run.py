@@ -19,8 +19,9 @@ from paretomtl._support.files import read_record, write_record
 from paretomtl.cli._app import app
 from paretomtl.report.page._live import LiveRun
 from paretomtl.runs import inspect_run, read_log, repair_run
+from paretomtl.runs.checkpoint_file import FORMAT
 from paretomtl.runs.doctor import worst
-from paretomtl.runs.folder import FORMAT, RunFolder
+from paretomtl.runs.folder import RunFolder
 from paretomtl.training.shards.task import put_files, take_files
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}

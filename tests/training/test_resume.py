@@ -300,7 +300,7 @@ def test_a_disk_that_fills_up_costs_no_training(tmp_path: Path, monkeypatch: pyt
             raise OSError(errno.ENOSPC, "No space left on device")
         return original(*arguments)
 
-    monkeypatch.setattr("paretomtl.runs.folder.write_tensors", fills_up)
+    monkeypatch.setattr("paretomtl.runs.checkpoint_file.write_tensors", fills_up)
     monkeypatch.setattr("paretomtl.front.storage.write_tensors", fills_up)
     with pytest.warns(UserWarning, match=r"No space left") as said:
         front = fit(problem(), out=tmp_path, strategy="sequential", checkpoint_seconds=0.0)

@@ -19,7 +19,7 @@ from paretomtl.engine.data.batches import make_batches
 from paretomtl.front import Front
 from paretomtl.front.export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl.problems import Problem
-from paretomtl.runs.folder import FORMAT
+from paretomtl.runs.checkpoint_file import FORMAT
 
 _SAMPLES = 2, 3  # of what a model is traced with, and of what it is tried with
 

@@ -30,7 +30,7 @@ from paretomtl.methods.definition import describe_definition
 from paretomtl.problems import Problem
 from paretomtl.training import Executor, SerialExecutor
 from paretomtl.training.fingerprint import differing_start, identify_problem
-from paretomtl.training.progress.progress import ProgressStyle, choose_style
+from paretomtl.training.progress.display import ProgressStyle, choose_style
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.time_left import Tally
 from paretomtl.training.settings import check_problem

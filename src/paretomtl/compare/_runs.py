@@ -13,8 +13,8 @@ from paretomtl.methods import Method
 from paretomtl.problems import NamedProblem, Problem
 from paretomtl.training import Capacity, Channel, Executor, JobBatch, fit
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
-from paretomtl.training.progress.progress import is_part_of_study, quiet_elsewhere
 from paretomtl.training.progress.study import StudyProgress
+from paretomtl.training.progress.study_listeners import is_part_of_study, quiet_elsewhere
 from paretomtl.training.shards.ray.worker import Failure, failure
 
 

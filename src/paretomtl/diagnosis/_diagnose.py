@@ -16,18 +16,18 @@ from paretomtl._support.splits import ranking_split
 from paretomtl.diagnosis._preferences import end_weights
 from paretomtl.diagnosis._result import Diagnosis
 from paretomtl.diagnosis._rules import weight_factors
-from paretomtl.diagnosis._untrained import untrained_losses
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.methods.loss_scaling import as_scale
 from paretomtl.methods.probe import Measure, Plain
 from paretomtl.problems import OptimizerFactory, Problem
 from paretomtl.training import Strategy
-from paretomtl.training._fit import fit_seeds_whole
-from paretomtl.training.progress.progress import ProgressStyle
+from paretomtl.training.fit_to_end import fit_seeds_to_end
+from paretomtl.training.progress.display import ProgressStyle
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.time_left import Tally
 from paretomtl.training.stop_notes import note_kept
+from paretomtl.training.untrained import mean_untrained_losses
 
 _STEPS = 1000  # for a problem without data, whose epochs are single steps
 _EPOCHS = 5  # for a problem without a recipe
@@ -133,7 +133,7 @@ def _diagnose(
     def train(i: int, method: Method, preferences: int | Tensor) -> list[Front]:
         log(display.tally.names[i])
         display.begin(i)
-        fronts = fit_seeds_whole(problem, method, preferences, **options)
+        fronts = fit_seeds_to_end(problem, method, preferences, **options)
         display.end(i)
         return fronts
 
@@ -152,7 +152,7 @@ def _diagnose(
         ideal = c.new_zeros(tasks) if joint[0].ideal is None else c.new_tensor(joint[0].ideal)
         measured |= {"first": measured["first"] / c + ideal, "norms": measured["norms"] / c[:, None]}
     first = _over_seeds(measured["first"], measured["steps"].sum(1) > 0)
-    before = untrained_losses(problem, options["seeds"], options["batch_size"], options["device"])
+    before = mean_untrained_losses(problem, options["seeds"], options["batch_size"], options["device"])
     start = first if before is None else torch.where(before.isfinite(), before, first)
     fronts = [*joint, *alone]
     found = Diagnosis(

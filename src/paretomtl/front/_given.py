@@ -155,7 +155,7 @@ class GivenFronts:
             ('first', 'second')
         """
         # Training stands above fronts, so that nothing of it is imported until somebody asks for it.
-        evaluated = importlib.import_module("paretomtl.training._given_models").evaluate_models(
+        evaluated = importlib.import_module("paretomtl.training.evaluate_models").evaluate_models(
             models, problem, batch_size=batch_size, device=device
         )
         return cls._given(

@@ -18,7 +18,7 @@ from paretomtl.methods import ParetoMTL, describe
 from paretomtl.paper.statistics import column, mean, plus_minus
 from paretomtl.paper.study import Claim, Size
 from paretomtl.problems import synthetic
-from paretomtl.training._fit import fit_seeds_whole
+from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 TASKS = (2, 3, 4, 6, 10)
 COUNTS = (5, 15, 25, 50, 100)
@@ -74,7 +74,7 @@ class ManyCell:
         """Two rows per seed: before and after the constraints are dropped. There are no ``data``."""
         require("moocore", "indicators")  # rather now than after training
         problem = synthetic(tasks=self.tasks)
-        fronts = fit_seeds_whole(
+        fronts = fit_seeds_to_end(
             problem,
             self.method,
             self.vectors,

@@ -19,8 +19,9 @@ from paretomtl.paper.data import check_data
 from paretomtl.paper.study import Cell, Size, Study
 from paretomtl.training import Capacity, Channel, Executor, JobBatch, SerialExecutor
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
-from paretomtl.training.progress.progress import ProgressStyle, quiet_elsewhere
+from paretomtl.training.progress.display import ProgressStyle
 from paretomtl.training.progress.study import StudyProgress
+from paretomtl.training.progress.study_listeners import quiet_elsewhere
 from paretomtl.training.progress.time_left import Tally
 
 _SHOWN = 5  # how many rows a message names

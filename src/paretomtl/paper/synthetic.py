@@ -17,7 +17,7 @@ from paretomtl.front import Front
 from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch, describe
 from paretomtl.paper.study import Claim, Size, judge
 from paretomtl.problems import Truth, synthetic
-from paretomtl.training._fit import fit_seeds_whole
+from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 PLATEAU = 0.95
 """Where all losses are above this, gradients have vanished: no step leads back."""
@@ -81,7 +81,7 @@ class SyntheticCell:
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         """One row per seed, and one more where a snapshot was taken before a release. There are no ``data``."""
         problem = synthetic(tasks=self.tasks, difficulties=[self.ratio] + [1.0] * (self.tasks - 1), half=self.half)
-        fronts = fit_seeds_whole(
+        fronts = fit_seeds_to_end(
             problem,
             self.method,
             self.preferences,

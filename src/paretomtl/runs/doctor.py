@@ -15,17 +15,9 @@ from paretomtl._support.safe_open import SMALL_RECORD, check_folder_kind, exists
 from paretomtl.front import Front
 from paretomtl.front.storage import leftover_models
 from paretomtl.runs import manifest
-from paretomtl.runs.folder import (
-    CHECKPOINT,
-    CONFIG,
-    FORMAT,
-    LOCK,
-    PREVIOUS,
-    RunFolder,
-    identity_of,
-    lines_of,
-    read_checkpoint,
-)
+from paretomtl.runs.checkpoint_file import CHECKPOINT, FORMAT, PREVIOUS, identity_of, read_checkpoint
+from paretomtl.runs.folder import CONFIG, LOCK, RunFolder
+from paretomtl.runs.log import lines_of
 from paretomtl.runs.manifest import SHARDS
 
 State: TypeAlias = Literal["sound", "note", "mendable", "lost"]

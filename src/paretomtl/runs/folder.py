@@ -3,62 +3,52 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from paretomtl._support.files import (
     NewerFormatError,
-    check_format,
     check_writable,
-    pack,
-    parse_json,
     pointing_to_doctor,
     read_record,
-    read_tensors,
     sweep,
-    unpack,
     write_record,
-    write_tensors,
 )
 from paretomtl._support.locks import Lock
 from paretomtl._support.safe_open import (
-    LINE,
     append_file,
     check_file_kind,
     check_folder_kind,
     exists,
     names_in,
-    open_file,
 )
 from paretomtl._support.text import cut_to_difference
 from paretomtl.front import Front
 from paretomtl.front.storage import sweep_front, write_front
 from paretomtl.problems import Problem
+from paretomtl.runs.checkpoint_file import (
+    CHECKPOINT,
+    FORMAT,
+    IDENTITY,
+    PREVIOUS,
+    identity_of,
+    read_checkpoint,
+    write_checkpoint,
+)
+from paretomtl.runs.log import ends_with_line
 from paretomtl.runs.manifest import LOG, NAME, Manifest, is_member, read_manifest
-
-FORMAT = 3
-"""The version of a run's configuration and of its checkpoints."""
 
 CONFIG, LOCK = "config.json", ".lock"
 _MOMENT = 0.2  # seconds that somebody who looks at a lock may hold it
-CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
-IDENTITY = "run"
-"""Under this name a configuration and its checkpoints say which run they are of."""
 
 _FOLDERS = ("front", "shards")
-_LONGEST_LOG = 1 << 40  # bytes
-_COUNTS = 2**63  # what a checkpoint counts is smaller
 _OR_MORE = {"epochs": ", or more,", "patience": ", or more, or None where it has one,"}
 
 
@@ -204,7 +194,7 @@ class RunFolder:
         line = json.dumps({"event": event, "time": round(time.time(), 3), **fields}, ensure_ascii=False) + "\n"
         try:
             path = self.path / LOG
-            torn = not self._log_seen and exists(path) and not _ends_well(path)
+            torn = not self._log_seen and exists(path) and not ends_with_line(path)
             self._log_seen = True
             with append_file(path) as file:
                 file.write(("\n" if torn else "") + line)
@@ -215,12 +205,7 @@ class RunFolder:
 
     def save_checkpoint(self, state: Mapping[str, Any]) -> None:
         """Store a checkpoint, and keep the last one as the previous; or leave the last one where it is."""
-        tensors: dict[str, Tensor] = {}
-        packed = pack(dict(state), tensors)
-        meta = {"kind": "checkpoint", "format": str(FORMAT), "state": json.dumps(packed)}
-        identity = self._known_identity()
-        meta |= {} if identity is None else {IDENTITY: identity}
-        write_tensors(self.checkpoint_path, tensors, meta, self.previous_path)
+        write_checkpoint(self.path, state, self._known_identity())
         if exists(self.path / CONFIG):
             self._list()
 
@@ -312,48 +297,6 @@ def check_entries(folder: Path) -> None:
             check_file_kind(folder / "front" / name)
 
 
-def identity_of(config: Mapping[str, Any]) -> str | None:
-    """Which run a configuration is of; None for one of an earlier version."""
-    found = config.get(IDENTITY)
-    return found if isinstance(found, str) else None
-
-
-def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
-    """What a checkpoint holds, on the CPU; a ValueError that names a file which is damaged or of another kind.
-
-    Args:
-        path: the file.
-        identity: of the run that it must be of; None for any.
-    """
-    tensors, meta = read_tensors(path)
-    if meta.get("kind") != "checkpoint":
-        raise ValueError(f"'{path}' must be a checkpoint. Got {meta.get('kind')!r:.40} instead.")
-    number = meta.get("format", "")
-    check_format(path, int(number) if re.fullmatch("[0-9]{1,9}", number) else number[:40], [FORMAT])
-    if identity is not None and meta.get(IDENTITY) != identity:
-        raise ValueError(f"'{path}' must be a checkpoint of this run. It is whole, and of another run.")
-    words = parse_json(meta.get("state", "").encode(), f"'{path}'")
-    try:
-        state: dict[str, Any] = unpack(words, tensors)
-        counts = {name: state[name] for name in ("epoch", "step", "number")}
-        if not all(isinstance(count, int) and 0 <= count < _COUNTS for count in counts.values()):
-            raise ValueError(f"invalid counters: {counts!s:.200}")
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"'{path}' must describe where a run stands. It is damaged: {error!r}.") from None
-    return state
-
-
-@contextmanager
-def explain_mismatch(path: Path) -> Iterator[None]:
-    """Turn whatever comes of a file that is whole, but not of this run, into a ValueError that names it."""
-    try:
-        yield
-    except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
-        raise ValueError(
-            f"'{path}' must be of this run to resume it. It does not fit: {error!r}. Take another folder."
-        ) from None
-
-
 def _saved_elsewhere(front: Front) -> str:
     try:
         folder = tempfile.mkdtemp(prefix="paretomtl-front-")
@@ -363,15 +306,6 @@ def _saved_elsewhere(front: Front) -> str:
     return f"It is in '{folder}' instead."
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """The events of a run's log, without lines that are no event, such as one that was torn by a crash."""
-    events = []
-    for line in lines_of(path / LOG):
-        with suppress(ValueError):
-            events += [parse_json(line, "an event")] if line else []
-    return [event for event in events if isinstance(event, dict)]
-
-
 def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration with dotted names in place of objects within it."""
     found: dict[str, Any] = {}
@@ -379,28 +313,3 @@ def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
         inner = _flat(value) if isinstance(value, dict) else {}
         found |= {f"{name}.{key}": part for key, part in inner.items()} if inner else {name: value}
     return found
-
-
-def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a log, without their ends; those that are longer than any report are left out.
-
-    A last line that has no end is a line, too; where the file ends with one, the last is empty.
-    """
-    with open_file(path, limit=_LONGEST_LOG) as file:
-        whole = True
-        while piece := file.readline(LINE):
-            ended = piece.endswith(b"\n")
-            if whole and (ended or len(piece) < LINE):
-                yield piece.removesuffix(b"\n")
-            whole = ended
-        if whole:
-            yield b""
-
-
-def _ends_well(path: Path) -> bool:
-    """Whether a log is empty, or ends with a whole line."""
-    with open_file(path, limit=_LONGEST_LOG) as file:
-        if not file.seek(0, os.SEEK_END):
-            return True
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"

@@ -17,13 +17,15 @@ from paretomtl.engine.plan import ExecutionPlan
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.engine.step import Group
 from paretomtl.front import Front
-from paretomtl.runs.folder import RunFolder, explain_mismatch
+from paretomtl.runs.checkpoint_file import explain_mismatch
+from paretomtl.runs.folder import RunFolder
 from paretomtl.training import _extend as extend
 from paretomtl.training._execution import Execution
 from paretomtl.training._stopping import planned_end
 from paretomtl.training.fingerprint import differing_start, measure_start
 from paretomtl.training.preflight.loss_units import FirstLosses, scale_in_words, settles_scale
-from paretomtl.training.results.snapshot import BestSoFar, Snapshot
+from paretomtl.training.results.best_so_far import BestSoFar
+from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings import Settings
 
 

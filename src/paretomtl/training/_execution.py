@@ -17,8 +17,8 @@ from paretomtl.engine.plan import ExecutionPlan, Plan, choose
 from paretomtl.engine.rollback import undone_on_failure
 from paretomtl.engine.runners.runners import EagerRunner, GraphRunner, Runner
 from paretomtl.training.preflight.loss_units import FirstLosses, initial_state
-from paretomtl.training.results.untrained import checked_untrained, measure_untrained
 from paretomtl.training.settings import Settings
+from paretomtl.training.untrained import checked_untrained, measure_untrained
 
 
 class Execution:

@@ -6,15 +6,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor, nn
 
+from paretomtl.engine.step import Group
 from paretomtl.training.fingerprint import describe_schedule
-
-if TYPE_CHECKING:
-    from paretomtl.engine.step import Group
-    from paretomtl.training.settings import Settings
+from paretomtl.training.settings import Settings
 
 FIRST = "first_epochs"
 """In a configuration: the epochs that a run was begun with, where it was asked for more since."""

@@ -1,7 +1,7 @@
+"""``fit`` and ``fit_seeds``: from a problem and a method to a front."""
+
 from __future__ import annotations
 
-import contextlib
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,16 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_flag, is_number
 from paretomtl._support.paths import as_path
-from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.plan import Strategy
 from paretomtl.engine.processes import Distributed
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.runs.folder import RunFolder
-from paretomtl.training._run import TrainingRun
-from paretomtl.training._stopping import close_all
-from paretomtl.training.progress.progress import Callback, ProgressStyle, check_callbacks, make_progress
-from paretomtl.training.settings import Settings, library_modes, make_settings
+from paretomtl.training._loop import train_fronts
+from paretomtl.training.progress.callbacks import Callback, check_callbacks
+from paretomtl.training.progress.display import ProgressStyle, make_progress
+from paretomtl.training.settings import make_settings
 from paretomtl.training.shards.executor import Executor, SerialExecutor
 from paretomtl.training.shards.run import is_sharded_run, train_in_shards
 
@@ -162,8 +161,10 @@ def fit(
     if executor is None and folder is not None and is_sharded_run(folder):
         executor = SerialExecutor()
     if executor is not None:
-        return train_in_shards(settings, device, _train, executor, folder, resume, checkpoint_seconds, listeners)
-    return _train(settings, None if folder is None else RunFolder(folder), resume, checkpoint_seconds, listeners)[0]
+        return train_in_shards(settings, device, executor, folder, resume, checkpoint_seconds, listeners)
+    return train_fronts(settings, None if folder is None else RunFolder(folder), resume, checkpoint_seconds, listeners)[
+        0
+    ]
 
 
 def fit_seeds(
@@ -217,40 +218,4 @@ def fit_seeds(
     )  # fmt: skip
     check_callbacks(callbacks)
     listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.is_main else []
-    return _train(settings, None, False, 0.0, listeners)
-
-
-def fit_seeds_whole(*arguments: Any, **options: Any) -> list[Front]:
-    """:func:`fit_seeds` for results that need the whole run: a KeyboardInterrupt where it was stopped."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "training was stopped")  # the interrupt says it
-        fronts = fit_seeds(*arguments, **options)
-    if not all(front.complete for front in fronts):
-        raise KeyboardInterrupt
-    return fronts
-
-
-def _train(
-    settings: Settings, folder: RunFolder | None, resume: bool, checkpoint_seconds: float, listeners: list[Callback]
-) -> list[Front]:
-    """The loop: every epoch, every batch, every model (paper, algorithm 1)."""
-    on_gpu = settings.device.type == "cuda"
-    here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
-    closing = contextlib.nullcontext() if folder is None else contextlib.closing(folder)
-    with here, isolated_randomness(), library_modes(settings.precision), closing:
-        seed_everything(settings.seeds[0])
-        try:
-            course = TrainingRun(settings, folder, resume, checkpoint_seconds, listeners)
-        except BaseException as error:
-            close_all(listeners, error)
-            raise
-        with course:
-            if course.finished is not None:
-                return [course.finished]
-            while course.ended is None and not course.stopping:
-                for batch in course.batches(course.epoch):
-                    course.take_step(batch)
-                    if course.stopping:
-                        return course.fronts()
-                course.after_epoch()
-            return course.fronts()
+    return train_fronts(settings, None, False, 0.0, listeners)

@@ -28,18 +28,21 @@ from paretomtl.engine.models.models import make_modules, named_tensors
 from paretomtl.engine.plan import ExecutionPlan
 from paretomtl.engine.step import split_by_group
 from paretomtl.front import Front
-from paretomtl.runs.folder import CONFIG, RunFolder, explain_mismatch
+from paretomtl.runs.checkpoint_file import explain_mismatch
+from paretomtl.runs.folder import CONFIG, RunFolder
 from paretomtl.training._checkpoint import Resumable
 from paretomtl.training._execution import Execution
 from paretomtl.training._extend import follow_first_plan
 from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, early_stop
 from paretomtl.training.preflight.checks import check_problem, first_batch
 from paretomtl.training.preflight.loss_units import measure_first_losses, warn_of_units
-from paretomtl.training.progress.progress import Callback, notify, tick
+from paretomtl.training.progress.callbacks import Callback, notify, tick
 from paretomtl.training.progress.reports import make_report
-from paretomtl.training.results.findings import FEWEST_STEPS, build_results, find_problems, merge_lines
-from paretomtl.training.results.remarks import final_warnings, stopped_early
-from paretomtl.training.results.snapshot import BestSoFar, Snapshot, build_front
+from paretomtl.training.results.best_so_far import BestSoFar
+from paretomtl.training.results.final_warnings import final_warnings, stopped_early
+from paretomtl.training.results.front import build_front
+from paretomtl.training.results.sanity_checks import FEWEST_STEPS, build_results, find_problems, merge_lines
+from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings import Settings
 from paretomtl.training.stop_notes import note_run_kept
 

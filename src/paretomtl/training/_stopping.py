@@ -5,32 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from paretomtl._support.checks import as_whole, check_count
 from paretomtl.front import Front
-from paretomtl.training.progress.progress import Callback, close
-
-if TYPE_CHECKING:
-    from paretomtl.problems import Problem
-    from paretomtl.training.settings import Settings
+from paretomtl.training.progress.callbacks import Callback, close
+from paretomtl.training.settings import Settings
 
 CALLBACK, FAILED, INTERRUPTED = "callback", "error in a callback", "interrupted"
 """Why a run stopped before its end."""
-
-
-def check_patience(patience: int | None, problem: Problem) -> int | None:
-    """The epochs without improvement after which a run ends, checked; None for no such end."""
-    if patience is None:
-        return None
-    patience = as_whole(patience)
-    check_count("patience", patience)
-    if problem.val is None:
-        raise ValueError(
-            "'patience' must be None for a problem without a validation split, on which models improve. "
-            f"Got {patience} instead: give the problem 'val'."
-        )
-    return patience
 
 
 def planned_end(settings: Settings, epoch: int, improved: int) -> str | None:

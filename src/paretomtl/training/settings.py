@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +27,6 @@ from paretomtl.front.fields import MOST
 from paretomtl.methods import Method, describe, resolve_method
 from paretomtl.problems import PROBLEMS, OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.runs.process import this_process
-from paretomtl.training._stopping import check_patience
 from paretomtl.training._warm_start import Start, make_start
 from paretomtl.training.fingerprint import describe_problem, describe_schedule
 
@@ -38,8 +36,6 @@ _PRECISIONS = {
     "float64": (torch.float64, None),
     "bfloat16": (torch.float32, torch.bfloat16),
 }
-
-_CUDNN = ("conv", "rnn")  # what cuDNN multiplies in
 
 
 @dataclass(frozen=True)
@@ -230,7 +226,7 @@ def make_settings(
         )
     compiler = _compiler(compile)
     check_factories(optimizer, scheduler)
-    patience = check_patience(patience, problem)
+    patience = _check_patience(patience, problem)
     vectors = _vectors(method, preferences, len(problem.tasks), seeds)
     subproblems = _chosen(only, len(vectors[0]))
     dtype, autocast = _PRECISIONS[precision]
@@ -290,6 +286,20 @@ def check_problem(problem: Problem) -> None:
         )
 
 
+def _check_patience(patience: int | None, problem: Problem) -> int | None:
+    """The epochs without improvement after which a run ends, checked; None for no such end."""
+    if patience is None:
+        return None
+    patience = as_whole(patience)
+    check_count("patience", patience)
+    if problem.val is None:
+        raise ValueError(
+            "'patience' must be None for a problem without a validation split, on which models improve. "
+            f"Got {patience} instead: give the problem 'val'."
+        )
+    return patience
+
+
 def _compiler(compile: bool | Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The arguments of ``torch.compile``; None where models are not compiled."""
     if isinstance(compile, bool):
@@ -315,29 +325,6 @@ def _checked_scheduler(made: Any, total: int) -> Any:
             f"total_steps={room} instead: write lambda optimizer, total: OneCycleLR(optimizer, 0.1, total)."
         )
     return made
-
-
-@contextlib.contextmanager
-def library_modes(precision: str) -> Iterator[None]:
-    """Modes of torch within, whatever the caller has set: gradients on, autocast off, and the matmul precision.
-
-    On a GPU, float32 numbers are multiplied as "tf32" says, or exactly.
-    """
-    backends: list[Any] = [torch.backends.cuda.matmul, *(getattr(torch.backends.cudnn, name) for name in _CUDNN)]
-    before = [backend.fp32_precision for backend in backends]
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.enable_grad())
-        for device in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, enabled=False))
-        try:
-            for backend in backends:
-                backend.fp32_precision = "tf32" if precision == "tf32" else "ieee"
-            yield
-        finally:
-            for backend, value in zip(backends, before, strict=True):
-                backend.fp32_precision = value
 
 
 def _vectors(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from paretomtl.training.progress.progress import is_part_of_study
-
-if TYPE_CHECKING:
-    from paretomtl.training.settings import Settings
+from paretomtl.training.progress.study_listeners import is_part_of_study
+from paretomtl.training.settings import Settings
 
 Way: TypeAlias = Literal["resume", "again", "with folder", "none"]
 """How to go on: by ``resume``, by the same call, by the same call with a folder to keep results in, or not at all."""

@@ -26,7 +26,8 @@ from paretomtl.compare import load_rows, save_rows
 from paretomtl.front.export import export_weights
 from paretomtl.report.page._live import LiveRun
 from paretomtl.runs.doctor import inspect_run
-from paretomtl.runs.folder import RunFolder, read_log
+from paretomtl.runs.folder import RunFolder
+from paretomtl.runs.log import read_log
 from paretomtl.runs.manifest import read_manifest
 
 

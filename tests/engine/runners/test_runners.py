@@ -19,7 +19,7 @@ from paretomtl.engine.models import models as _models
 from paretomtl.engine.models.models import Stack, make_modules
 from paretomtl.engine.step import Group, StepRecord
 from paretomtl.methods import Method, Step
-from paretomtl.training.settings import library_modes
+from paretomtl.training.torch_modes import library_modes
 
 CPU = torch.device("cpu")
 

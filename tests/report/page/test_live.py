@@ -20,7 +20,8 @@ from _helpers.runs import training, wait_for
 from paretomtl.report.page import view_of
 from paretomtl.report.page._live import LiveRun, check_folder
 from paretomtl.runs import is_running
-from paretomtl.runs.log_tail import Curves, LogTail
+from paretomtl.runs.curves import Curves
+from paretomtl.runs.log import LogTail
 from paretomtl.runs.process import this_process
 
 SGD = lambda parameters: torch.optim.SGD(parameters, lr=0.1)  # noqa: E731

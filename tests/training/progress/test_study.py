@@ -14,10 +14,10 @@ from rich.console import Console
 import paretomtl as pm
 from paretomtl._support.signals import Stopping
 from paretomtl.training.progress import study as _study_progress
-from paretomtl.training.progress.progress import quiet_elsewhere
 from paretomtl.training.progress.study import StudyProgress
+from paretomtl.training.progress.study_listeners import quiet_elsewhere
 from paretomtl.training.progress.time_left import Tally, remaining_of
-from training.progress.test_progress import report
+from training.progress.test_display import report
 
 
 class Clock:
@@ -194,7 +194,7 @@ def test_no_run_begins_after_a_signal_that_came_while_another_one_ended() -> Non
 
 def test_ten_tasks_do_not_hold_up_reports() -> None:
     """The hypervolume of 50 solutions of ten tasks takes seconds, and there may be a report twice a second."""
-    from paretomtl.training.results.snapshot import mean_hypervolume
+    from paretomtl.training.results.hypervolume import mean_hypervolume
 
     points = torch.rand(60, 10, generator=torch.Generator().manual_seed(0))
     assert mean_hypervolume(points, [1.1] * 10, 1) is None

@@ -22,7 +22,7 @@ from paretomtl.problems._multi_mnist.files import PUBLISHED
 from paretomtl.problems._multi_mnist.problem import load_problem, problem_of
 from paretomtl.problems.recipes import IMAGE_RECIPES, ImageRecipe, configured
 from paretomtl.training import Strategy
-from paretomtl.training._fit import fit_seeds_whole
+from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 Network = Literal["LeNet", "ResNet-18"]
 _NETWORKS: dict[str, Any] = {"LeNet": LeNet, "ResNet-18": ResNet18}
@@ -122,7 +122,7 @@ class ImageCell:
 
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         problem = self._problem(data)
-        fronts = fit_seeds_whole(
+        fronts = fit_seeds_to_end(
             problem,
             self.method,
             self._vectors(),

@@ -24,7 +24,7 @@ from paretomtl.problems._multi_mnist.problem import problem_of
 from paretomtl.problems._utkface.problem import faces_of
 from paretomtl.problems.recipes import IMAGE_RECIPES
 from paretomtl.training import Strategy
-from paretomtl.training._fit import fit_seeds_whole
+from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 RECIPE_VERSION = 1
 """Of the recipes that these problems come with: rows of another one are not those of these cells."""
@@ -123,7 +123,7 @@ class TaskCell:
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         problem = self._problem(data)
         method = self._method(problem)
-        fronts = fit_seeds_whole(
+        fronts = fit_seeds_to_end(
             problem,
             method,
             self._vectors(len(problem.tasks), seeds),

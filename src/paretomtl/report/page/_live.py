@@ -20,7 +20,8 @@ from paretomtl.front import Front
 from paretomtl.front.fields import check_count
 from paretomtl.report.page.view import View, history_of, view_of
 from paretomtl.runs import is_running
-from paretomtl.runs.log_tail import POINTS, Curves, LogTail
+from paretomtl.runs.curves import POINTS, Curves
+from paretomtl.runs.log import LogTail
 
 _TRAINING, _ENDED = ("start", "resume", "epoch"), ("end", "stopped")  # words of a log
 _CURVES = {"losses": "losses", "weights": "weights", "val": "val_losses"}  # what a history calls them, and a log

@@ -14,7 +14,7 @@ from paretomtl._support.files import check_file, write_text
 from paretomtl._support.optional import require, version_of
 from paretomtl.front import Front
 from paretomtl.report.page.view import View, view_of
-from paretomtl.runs.log_tail import POINTS
+from paretomtl.runs.curves import POINTS
 
 Payload: TypeAlias = dict[str, Any]
 """What a page shows; see :mod:`paretomtl.report.page`."""

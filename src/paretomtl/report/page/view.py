@@ -48,7 +48,7 @@ from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.indicators import quick_hypervolume
 from paretomtl.front.selection import build_table
-from paretomtl.runs.log_tail import POINTS
+from paretomtl.runs.curves import POINTS
 
 View: TypeAlias = dict[str, Any]
 """What the page shows of a run."""

@@ -25,8 +25,9 @@ from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
 from paretomtl.training.fingerprint import digest
 from paretomtl.training.preflight.hidden_state import check_hidden_state
+from paretomtl.training.preflight.loss_sums import find_sums
 from paretomtl.training.preflight.missing_values import missing_values
-from paretomtl.training.preflight.repeats import check_factory, find_sums
+from paretomtl.training.preflight.model_factory import check_factory
 from paretomtl.training.settings import Settings
 
 

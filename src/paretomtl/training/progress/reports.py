@@ -9,8 +9,9 @@ import torch
 from paretomtl.engine.evaluate import Scores
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.step import Group
-from paretomtl.training.progress.progress import Report
-from paretomtl.training.results.snapshot import mean_hypervolume, scale_now
+from paretomtl.training.progress.callbacks import Report
+from paretomtl.training.results.hypervolume import mean_hypervolume
+from paretomtl.training.results.snapshot import scale_now
 from paretomtl.training.settings import Settings
 
 

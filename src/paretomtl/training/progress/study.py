@@ -10,16 +10,9 @@ from typing import Any, Self
 from paretomtl._support.optional import require
 from paretomtl._support.signals import SignalWatch
 from paretomtl._support.terminal import escaped, text_console
-from paretomtl.training.progress.progress import (
-    PLAIN_SECONDS,
-    Callback,
-    Report,
-    bar_line,
-    choose_style,
-    clock,
-    listening_for,
-    report_panel,
-)
+from paretomtl.training.progress.callbacks import Callback, Report
+from paretomtl.training.progress.display import PLAIN_SECONDS, bar_line, choose_style, clock, report_panel
+from paretomtl.training.progress.study_listeners import listening_for
 from paretomtl.training.progress.time_left import Tally
 
 

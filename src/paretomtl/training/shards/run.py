@@ -27,8 +27,8 @@ from paretomtl.training._run import TrainingRun
 from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, planned_end
 from paretomtl.training.fingerprint import differing_start
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
-from paretomtl.training.progress.progress import Callback, Report, notify, tick
-from paretomtl.training.settings import Settings, library_modes
+from paretomtl.training.progress.callbacks import Callback, Report, notify, tick
+from paretomtl.training.settings import Settings
 from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
 from paretomtl.training.shards.merge import Overview, merge_fronts
 from paretomtl.training.shards.task import (
@@ -36,13 +36,13 @@ from paretomtl.training.shards.task import (
     ShardConfig,
     ShardCost,
     ShardJob,
-    Train,
     measure_shard,
     put_files,
     take_files,
     train_shard,
 )
 from paretomtl.training.stop_notes import note_kept
+from paretomtl.training.torch_modes import library_modes
 
 _STOPPED = "training was stopped"  # what every shard warns of
 _TICK_SECONDS = 1.0  # between signs of life
@@ -58,7 +58,6 @@ def is_sharded_run(folder: Path) -> bool:
 def train_in_shards(
     settings: Settings,
     device: torch.device | str | None,
-    train: Train,
     executor: Executor,
     folder: Path | None,
     resume: bool,
@@ -70,7 +69,6 @@ def train_in_shards(
     Args:
         settings: of the whole run, but for its device.
         device: where to train, among what the executor has; None for a GPU if there is one.
-        train: the loop for a shard.
         executor: where shards are trained.
         folder: of the run; None for one that does not last.
         resume: whether to go on with the shards in it that are missing.
@@ -106,11 +104,11 @@ def train_in_shards(
                     run.extend(longer_config(stored, config, settings, 0), settings.problem)
                 plan = stored["shards"]
             else:
-                plan = _plan(settings, train, executor, pause, room)
+                plan = _plan(settings, executor, pause, room)
                 check_folder_kind(folder / SHARDS)
                 (folder / SHARDS).mkdir(exist_ok=True)
                 run.begin({**config, "shards": plan})
-            jobs = _Shards(settings, train, executor, run, plan, pause, listeners, scaling)
+            jobs = _Shards(settings, executor, run, plan, pause, listeners, scaling)
             front = jobs.front() if not jobs.names else _finish(jobs, executor, lasts=lasts)
     except BaseException as error:
         close_all(listeners, error)
@@ -151,7 +149,6 @@ class _Shards(JobBatch):
     def __init__(
         self,
         settings: Settings,
-        train: Train,
         executor: Executor,
         run: RunFolder,
         plan: Mapping[str, Any],
@@ -178,7 +175,7 @@ class _Shards(JobBatch):
             train_shard,
             [self._name(i) for i in self._left],
             [ShardJob(self._parts[i], self._path(i).absolute(), self._word) for i in self._left],
-            make_shard_config(taken, train, executor, pause),
+            make_shard_config(taken, executor, pause),
             settings.device.type,
             pieces(settings),
         )
@@ -340,11 +337,11 @@ class _Shards(JobBatch):
         return f"{why}, after {done} of {len(self._parts)} shards"
 
 
-def make_shard_config(settings: Settings, train: Train, executor: Executor, pause: float) -> ShardConfig:
+def make_shard_config(settings: Settings, executor: Executor, pause: float) -> ShardConfig:
     """What all shards have in common; without the problem, where workers find it by name."""
     if executor.problem is None:
-        return ShardConfig(settings, None, train, pause)
-    return ShardConfig(replace(settings, problem=None), executor.problem, train, pause)  # type: ignore[arg-type]
+        return ShardConfig(settings, None, pause)
+    return ShardConfig(replace(settings, problem=None), executor.problem, pause)  # type: ignore[arg-type]
 
 
 def pieces(settings: Settings) -> dict[str, Any]:
@@ -371,7 +368,7 @@ def _config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]]:
             return {**config, "start": course.start(config)}, course.scaling()
 
 
-def _plan(settings: Settings, train: Train, executor: Executor, pause: float, room: Capacity) -> dict[str, Any]:
+def _plan(settings: Settings, executor: Executor, pause: float, room: Capacity) -> dict[str, Any]:
     """How subproblems are cut into shards, and how these train: all in the same way, so that a part can be begun again.
 
     Each worker gets one shard. Models that train one after another are cut finer, into up to four shards for each
@@ -382,7 +379,7 @@ def _plan(settings: Settings, train: Train, executor: Executor, pause: float, ro
     size = executor.shard_size or -(-count // room.slots)
     if executor.shard_size is not None and settings.strategy != "auto":
         return _cut(settings, size, settings.strategy, settings.workers)
-    found = _measured(settings, train, executor, pause, size, room)
+    found = _measured(settings, executor, pause, size, room)
     if executor.shard_size is None:
         if found.strategy == "sequential":
             size = -(-size // max(1, min(_FINER, int(found.seconds / _LEAST_SECONDS))))
@@ -391,10 +388,8 @@ def _plan(settings: Settings, train: Train, executor: Executor, pause: float, ro
     return _cut(settings, size, found.strategy, found.workers if found.strategy == "sequential" else None)
 
 
-def _measured(
-    settings: Settings, train: Train, executor: Executor, pause: float, size: int, room: Capacity
-) -> ShardCost:
-    part, common = tuple(settings.subproblems[:size]), make_shard_config(settings, train, executor, pause)
+def _measured(settings: Settings, executor: Executor, pause: float, size: int, room: Capacity) -> ShardCost:
+    part, common = tuple(settings.subproblems[:size]), make_shard_config(settings, executor, pause)
     jobs = JobBatch(measure_shard, ["trial"], [part], common, room.device, pieces(settings))
     found = dict(executor.map(jobs))
     measured: ShardCost = found[0]

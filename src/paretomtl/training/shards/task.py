@@ -8,7 +8,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -19,19 +19,17 @@ from paretomtl._support.files import whole_file
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl._support.safe_open import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
 from paretomtl.engine.device import find_device
-from paretomtl.front import Front
 from paretomtl.problems import NamedProblem
 from paretomtl.runs.folder import RunFolder
+from paretomtl.training._loop import train_fronts
 from paretomtl.training._run import TrainingRun
-from paretomtl.training.progress.progress import Callback, Report
-from paretomtl.training.settings import Settings, library_modes
+from paretomtl.training.progress.callbacks import Report
+from paretomtl.training.settings import Settings
 from paretomtl.training.shards.executor import Channel
+from paretomtl.training.torch_modes import library_modes
 
-Train: TypeAlias = Callable[[Settings, RunFolder | None, bool, float, list[Callback]], list[Front]]
 Files: TypeAlias = dict[str, bytes | None]
 """Files by their path in a folder; None for one that is gone."""
-
-"""Where the folders of shards are, in that of the run."""
 
 SHARED_FS_PROBE = ".reached"
 """A file beside the folders of shards: a worker that reads the word in it writes to them itself."""
@@ -47,13 +45,11 @@ class ShardConfig:
     Attributes:
         settings: of the whole run; without its problem, where that is found by name.
         named: where the problem is found; None where it was sent.
-        train: the loop.
         pause: seconds between checkpoints.
     """
 
     settings: Settings
     named: NamedProblem | None
-    train: Train
     pause: float
 
     def part(self, subproblems: Sequence[int]) -> Settings:
@@ -107,7 +103,7 @@ def train_shard(common: ShardConfig, order: ShardJob, link: Channel) -> list[str
     settings = common.part(order.subproblems)
     with _folder(order, link) as (folder, mirror), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        common.train(settings, RunFolder(folder), True, common.pause, [_Relay(link, mirror)])
+        train_fronts(settings, RunFolder(folder), True, common.pause, [_Relay(link, mirror)])
         if mirror is not None:
             mirror.send()
     return list(dict.fromkeys(str(each.message) for each in said))

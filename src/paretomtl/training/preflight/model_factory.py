@@ -1,4 +1,4 @@
-"""What is made or seen twice must come to the same: models of a factory, and means over samples."""
+"""Model factories: whether one makes the same model again from the same random state."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import torch
 from torch import nn
 
 from paretomtl._support.files import load_tensors
-from paretomtl.engine.data.batches import map_samples
 from paretomtl.engine.models.attributes import attributes_of, changes
 from paretomtl.engine.models.models import copy_module
 from paretomtl.problems import Problem
 from paretomtl.training.preflight.hidden_state import in_words, try_pass
-
-_FEW = 8  # samples that are enough to tell sums from means
 
 
 def check_factory(problem: Problem, module: nn.Module, seed: int, make: Callable[[int], nn.Module], batch: Any) -> None:
@@ -29,30 +26,17 @@ def check_factory(problem: Problem, module: nn.Module, seed: int, make: Callable
         batch: the first one.
     """
     again = make(seed)
-    mine, theirs = attributes_of(module), attributes_of(again)
-    differing = changes(mine, theirs) if mine.keys() == theirs.keys() else []
+    first, second = attributes_of(module), attributes_of(again)
+    differing = changes(first, second) if first.keys() == second.keys() else []
     if not differing:
         return
     load_tensors(again, {**dict(module.named_parameters()), **dict(module.named_buffers())})
-    found = try_pass(problem, again, batch, training=False)
+    losses = try_pass(problem, again, batch, training=False)
     expected = try_pass(problem, copy_module(module), batch, training=False)
-    if found is None or expected is None or torch.allclose(found, expected, rtol=1e-4, equal_nan=True):
+    if losses is None or expected is None or torch.allclose(losses, expected, rtol=1e-4, equal_nan=True):
         return
     raise ValueError(
         f"'model' must make the same model again from the same random state, up to parameters and buffers, as "
         f"Front.model(k) does. Got another {in_words(differing)}: draw it from torch, numpy.random or random, or keep "
         "it in a buffer (register_buffer)."
     )
-
-
-def find_sums(problem: Problem, module: nn.Module, batch: Any) -> list[str]:
-    """The tasks whose losses double where every sample comes twice: sums over samples, and not means."""
-
-    def cut(times: int) -> Any:
-        return map_samples(lambda tensor: torch.cat([tensor[:_FEW]] * times), batch)
-
-    once, twice = (try_pass(problem, copy_module(module), cut(times), training=False) for times in (1, 2))
-    if once is None or twice is None:
-        return []
-    doubled = once.isfinite() & (once != 0) & ((twice - 2.0 * once).abs() <= 1e-4 * twice.abs())
-    return [task for task, found in zip(problem.tasks, doubled.tolist(), strict=True) if found]

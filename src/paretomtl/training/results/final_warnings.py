@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from paretomtl.training.results.snapshot import Snapshot
-    from paretomtl.training.settings import Settings
+from paretomtl.training.results.snapshot import Snapshot
+from paretomtl.training.settings import Settings
 
 _NOT_STACKED = (
     " If tasks lack labels in some batches: let torch.stack be the last operation of 'losses', or return a dictionary, "

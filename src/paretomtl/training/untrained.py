@@ -1,26 +1,32 @@
-"""Losses of the untrained models, which show whether training made anything better."""
+"""Losses of untrained models, which show whether training made anything better.
+
+A run compares its result with them, and so does a diagnosis.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
 from paretomtl._support.splits import ranking_split
 from paretomtl.engine.autotune.stack_matches import copies
 from paretomtl.engine.data.batches import Batches, NoData, Resident
+from paretomtl.engine.device import find_device
 from paretomtl.engine.evaluate import evaluate
+from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.plan import ExecutionPlan, Plan
+from paretomtl.engine.processes import ProcessGroup
 from paretomtl.engine.step import Group
+from paretomtl.front import Front
 from paretomtl.methods import State
-
-if TYPE_CHECKING:
-    from paretomtl.engine.plan import ExecutionPlan, Plan
-    from paretomtl.training.settings import Settings
+from paretomtl.problems import Problem
+from paretomtl.training.settings import Settings
 
 _SHARE = 0.1  # of the work of a run that it may cost
 
@@ -69,3 +75,27 @@ def checked_untrained(stored: Any, groups: Sequence[Group]) -> Tensor | None:
     if not isinstance(stored, Tensor) or stored.shape != torch.Size(shape):
         raise ValueError("the losses of untrained models are not of as many subproblems and tasks")
     return stored
+
+
+def mean_untrained_losses(
+    problem: Problem, seeds: Sequence[int], batch_size: int | None, device: torch.device | str | None
+) -> Tensor | None:
+    """Mean losses ``[m]`` of the untrained models on the whole training split.
+
+    The loss of the first batch is no measure for those of a split: a few samples with large targets decide it.
+
+    Returns:
+        None for data that are not tensors: reading a Dataset or a DataLoader once more may have side effects.
+    """
+    parts = problem.train if isinstance(problem.train, (tuple, list)) else [problem.train]
+    if not all(isinstance(part, Tensor) for part in parts):
+        return None
+    bare = replace(problem, val=None, test=None, metrics={})
+    place = find_device(device, ProcessGroup())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # training says the same
+            models = make_modules(bare, [model_seed(seed, 0) for seed in seeds], place, torch.float32)
+            return Front.from_models(models, bare, batch_size=batch_size, device=place).losses["train"].double().mean(0)
+    except Exception:  # the first batch stands in
+        return None

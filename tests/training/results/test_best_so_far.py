@@ -15,7 +15,7 @@ import paretomtl as pm
 from paretomtl.core import FEASIBLE_TOLERANCE, dominates, nondominated
 from paretomtl.engine.evaluate import Scores
 from paretomtl.methods import Method
-from paretomtl.training.results.snapshot import BestSoFar
+from paretomtl.training.results.best_so_far import BestSoFar
 
 DIRECTIONS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=torch.float64)
 METHODS = [pm.ParetoMTL(), pm.ParetoMTL(scale=(2.0, 0.5)), pm.Linear(), pm.MGDA()]

@@ -11,7 +11,7 @@ import torch
 import paretomtl as pm
 from _helpers.networks import accuracy, classes, fit, problem
 from paretomtl.training import Report
-from paretomtl.training.progress import progress as _progress
+from paretomtl.training.progress import display as _display
 
 
 def report(**fields: Any) -> Report:
@@ -34,19 +34,19 @@ def report(**fields: Any) -> Report:
 
 
 def test_one_line_says_all() -> None:
-    line = _progress.describe(report())
+    line = _display.describe(report())
     assert line == (
         "epoch 3/10, 0:06 gone, 0:14 left, hypervolume on train 1.25; losses on train 0: 1 2  1: 3 nan; frozen: 1"
     )
-    val = _progress.describe(report(val_losses=torch.ones(2, 2)))
+    val = _display.describe(report(val_losses=torch.ones(2, 2)))
     assert "hypervolume on val 1.25; losses on val 0: 1 1" in val
-    assert _progress.clock(3725) == "1:02:05"
+    assert _display.clock(3725) == "1:02:05"
 
 
 def test_a_line_on_many_models_says_how_far_their_losses_go() -> None:
     losses = torch.rand(25, 2, dtype=torch.float64) + torch.tensor([0.0, 50.0])
     losses[3], losses[4], losses[5, 0] = torch.tensor([9.0, 99.0]), torch.tensor([-1.0, 5.0]), math.nan
-    line = _progress.describe(report(losses=losses, subproblems=list(range(25)), frozen=[5]))
+    line = _display.describe(report(losses=losses, subproblems=list(range(25)), frozen=[5]))
     assert line.endswith("; losses on train of 25 models: a -1 to 9, b 5 to 99; frozen: 5")
 
 
@@ -75,7 +75,7 @@ def test_reports_of_a_run() -> None:
 def test_plain_lines_come_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     fit(progress="plain")
     assert capsys.readouterr().err == "", "short runs say nothing"
-    monkeypatch.setattr(_progress, "PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr(_display, "PLAIN_SECONDS", 0.0)
     fit(progress="plain")
     assert len(capsys.readouterr().err.splitlines()) == 4
     fit(progress="auto")
@@ -89,14 +89,14 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
     page = io.StringIO()
     console = Console(file=page, force_terminal=True, width=60, color_system=None)
-    monkeypatch.setattr(_progress, "text_console", lambda **_: console)
+    monkeypatch.setattr(_display, "text_console", lambda **_: console)
     fit(progress="rich")
     text = page.getvalue()
     assert "epoch 4/4" in text
     assert "left" in text
     panel = Console(file=(still := io.StringIO()), width=50)
     many = report(subproblems=list(range(20)), losses=torch.ones(20, 2), frozen=[3])
-    panel.print(_progress.report_panel(many, 0.3, 6.0))
+    panel.print(_display.report_panel(many, 0.3, 6.0))
     assert "and 8 more" in still.getvalue()
     assert "3 frozen" in still.getvalue()
     assert "hypervolume on train 1.25" in still.getvalue()
@@ -138,8 +138,8 @@ def test_signs_of_life_inside_an_epoch(capsys: pytest.CaptureFixture[str], monke
     fit(callbacks=[watch])
     assert watch.shares == pytest.approx([n / 12 for n in range(1, 13)])
     assert watch.closed == 1
-    monkeypatch.setattr(_progress, "PLAIN_SECONDS", 0.0)
-    plain = _progress.PlainProgress()
+    monkeypatch.setattr(_display, "PLAIN_SECONDS", 0.0)
+    plain = _display.PlainProgress()
     plain.tick(0.25, 30.0)
     assert capsys.readouterr().err == "25.0% done, 0:30 gone, 1:30 left\n"
 
@@ -161,8 +161,8 @@ def test_reports_of_several_seeds_have_a_row_for_every_model(monkeypatch: pytest
         torch.testing.assert_close(both.weights, torch.cat([first.weights, second.weights]))
         assert not first.seeds
         means = (first.losses + second.losses) / 2
-        assert _progress._mean_rows(both) == [(k, pytest.approx(row)) for k, row in enumerate(means.tolist())]
-    assert "losses on train (means of 2 seeds) 0: " in _progress.describe(seen[0])
+        assert _display._mean_rows(both) == [(k, pytest.approx(row)) for k, row in enumerate(means.tolist())]
+    assert "losses on train (means of 2 seeds) 0: " in _display.describe(seen[0])
     assert seen[0].numbers()["seeds"] == [4, 4, 7, 7]
     assert "seeds" not in alone[0][0].numbers()
 

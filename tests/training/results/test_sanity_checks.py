@@ -15,7 +15,7 @@ from torch import Tensor
 
 import paretomtl as pm
 from _helpers.networks import classes, fit, problem
-from paretomtl.training.results.findings import Result, find_problems, merge_lines
+from paretomtl.training.results.sanity_checks import Result, find_problems, merge_lines
 
 ROWS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=torch.float64)
 GOOD = Result(

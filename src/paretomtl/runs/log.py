@@ -1,18 +1,61 @@
-"""The log of a run while it is written: what was added since the last look, and few points of long curves."""
+"""The log of a run: all of its events, or those that were added since the last look.
+
+A run is watched through its log alone. Checkpoints are large, and a reader must not get in the way of the process that
+writes them. What a reader needs besides the configuration (the process that writes, the meaning of rows, the scale) is
+in the log's first line and in every report. It is not in the configuration, which must be the same for a run to be
+resumed.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from paretomtl._support.files import parse_json
 from paretomtl._support.safe_open import LINE, TENSORS, open_file
+from paretomtl.runs.manifest import LOG
 
+_LONGEST_LOG = 1 << 40  # bytes
 _ONE_LOOK = 256 << 20  # bytes that are read at a look; the rest at the next
 _HEAD = 256  # bytes at the start of a log that tell it from another one
 
-POINTS = 200  # of a curve, at most
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The events of a run's log, without lines that are no event, such as one that was torn by a crash."""
+    events = []
+    for line in lines_of(path / LOG):
+        with suppress(ValueError):
+            events += [parse_json(line, "an event")] if line else []
+    return [event for event in events if isinstance(event, dict)]
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a log, without their ends; those that are longer than any report are left out.
+
+    A last line that has no end is a line, too; where the file ends with one, the last is empty.
+    """
+    with open_file(path, limit=_LONGEST_LOG) as file:
+        whole = True
+        while piece := file.readline(LINE):
+            ended = piece.endswith(b"\n")
+            if whole and (ended or len(piece) < LINE):
+                yield piece.removesuffix(b"\n")
+            whole = ended
+        if whole:
+            yield b""
+
+
+def ends_with_line(path: Path) -> bool:
+    """Whether a log is empty, or ends with a whole line."""
+    with open_file(path, limit=_LONGEST_LOG) as file:
+        if not file.seek(0, os.SEEK_END):
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
 
 
 class LogTail:
@@ -62,46 +105,6 @@ class LogTail:
                         yield event
         except OSError:
             return
-
-
-class Curves:
-    """Few events of a log that grows: at most as many as a page shows of a curve, evenly, the last one among them.
-
-    Example:
-        >>> curves = Curves(points=4)
-        >>> for epoch in range(1, 9):
-        ...     curves.add({"epoch": epoch})
-        >>> [event["epoch"] for event in curves.events()]
-        [1, 5, 8]
-    """
-
-    def __init__(self, points: int = POINTS) -> None:
-        self._most = points
-        self._every = 1
-        self._seen = 0
-        self._kept: list[dict[str, Any]] = []
-        self._last: list[dict[str, Any]] = []
-
-    def add(self, event: dict[str, Any]) -> None:
-        """Add the report of an epoch."""
-        due = self._seen % self._every == 0
-        self._seen += 1
-        self._last = [] if due else [event]
-        if due:
-            self._kept.append(event)
-        if len(self._kept) == self._most:
-            self._kept, self._last = self._kept[::2], self._kept[-1:] if self._most % 2 == 0 else []
-            self._every *= 2
-
-    def go_back(self, epoch: int) -> None:
-        """Forget what came after an epoch: a run that is taken up again goes through it once more."""
-        self._kept = [event for event in self._kept if event["epoch"] <= epoch]
-        self._last = [event for event in self._last if event["epoch"] <= epoch]
-        self._seen = len(self._kept) * self._every
-
-    def events(self) -> list[dict[str, Any]]:
-        """What is left, in order."""
-        return self._kept + self._last
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from paretomtl._support.splits import ranking_split
 from paretomtl.core import dominates
-
-if TYPE_CHECKING:
-    from paretomtl.training.results.snapshot import Snapshot
-    from paretomtl.training.settings import Settings
+from paretomtl.training.results.snapshot import Snapshot
+from paretomtl.training.settings import Settings
 
 FEWEST_STEPS = 50
 """Shorter runs are left alone: nobody expects anything of them."""

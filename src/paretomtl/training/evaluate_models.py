@@ -22,7 +22,7 @@ from paretomtl.engine.models.models import Models, Single, copy_module, named_te
 from paretomtl.engine.processes import ProcessGroup, is_dtensor
 from paretomtl.front.fields import MOST, SPLITS
 from paretomtl.problems import Problem
-from paretomtl.training.settings import library_modes
+from paretomtl.training.torch_modes import library_modes
 
 
 @dataclass(frozen=True)

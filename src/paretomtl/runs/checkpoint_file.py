@@ -1,0 +1,83 @@
+"""Checkpoint files: how they are written and read, and which run they belong to.
+
+A checkpoint is one file of tensors with everything else as JSON in its header. It is whole or absent, has a checksum,
+and nothing in it is pickled. It is written between steps only. The random states of torch, NumPy and Python are in it;
+the order of samples follows from seed and epoch.
+
+A run has an identity, which is drawn when it begins: its configuration has it, and so has each checkpoint. A digest of
+the configuration would not tell two runs of the same settings apart, and is not known when the first checkpoint is
+written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from paretomtl._support.files import check_format, pack, parse_json, read_tensors, unpack, write_tensors
+
+FORMAT = 3
+"""The version of a run's configuration and of its checkpoints."""
+
+CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
+IDENTITY = "run"
+"""Under this name a configuration and its checkpoints say which run they are of."""
+
+_COUNTS = 2**63  # what a checkpoint counts is smaller
+
+
+def write_checkpoint(folder: Path, state: Mapping[str, Any], identity: str | None) -> None:
+    """Store a checkpoint of a run in its folder, and keep the last one as the previous one."""
+    tensors: dict[str, Tensor] = {}
+    packed = pack(dict(state), tensors)
+    meta = {"kind": "checkpoint", "format": str(FORMAT), "state": json.dumps(packed)}
+    meta |= {} if identity is None else {IDENTITY: identity}
+    write_tensors(folder / CHECKPOINT, tensors, meta, folder / PREVIOUS)
+
+
+def identity_of(config: Mapping[str, Any]) -> str | None:
+    """Which run a configuration is of; None for one of an earlier version."""
+    found = config.get(IDENTITY)
+    return found if isinstance(found, str) else None
+
+
+def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
+    """What a checkpoint holds, on the CPU; a ValueError that names a file which is damaged or of another kind.
+
+    Args:
+        path: the file.
+        identity: of the run that it must be of; None for any.
+    """
+    tensors, meta = read_tensors(path)
+    if meta.get("kind") != "checkpoint":
+        raise ValueError(f"'{path}' must be a checkpoint. Got {meta.get('kind')!r:.40} instead.")
+    number = meta.get("format", "")
+    check_format(path, int(number) if re.fullmatch("[0-9]{1,9}", number) else number[:40], [FORMAT])
+    if identity is not None and meta.get(IDENTITY) != identity:
+        raise ValueError(f"'{path}' must be a checkpoint of this run. It is whole, and of another run.")
+    words = parse_json(meta.get("state", "").encode(), f"'{path}'")
+    try:
+        state: dict[str, Any] = unpack(words, tensors)
+        counts = {name: state[name] for name in ("epoch", "step", "number")}
+        if not all(isinstance(count, int) and 0 <= count < _COUNTS for count in counts.values()):
+            raise ValueError(f"invalid counters: {counts!s:.200}")
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f"'{path}' must describe where a run stands. It is damaged: {error!r}.") from None
+    return state
+
+
+@contextmanager
+def explain_mismatch(path: Path) -> Iterator[None]:
+    """Turn whatever comes of a file that is whole, but not of this run, into a ValueError that names it."""
+    try:
+        yield
+    except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
+        raise ValueError(
+            f"'{path}' must be of this run to resume it. It does not fit: {error!r}. Take another folder."
+        ) from None

@@ -1,0 +1,19 @@
+"""``fit_seeds`` for studies and diagnoses, which have no use for a part of a run."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from paretomtl.front import Front
+from paretomtl.training._fit import fit_seeds
+
+
+def fit_seeds_to_end(*arguments: Any, **options: Any) -> list[Front]:
+    """:func:`fit_seeds`, with a KeyboardInterrupt where the run was stopped before its end."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "training was stopped")  # the interrupt says it
+        fronts = fit_seeds(*arguments, **options)
+    if not all(front.complete for front in fronts):
+        raise KeyboardInterrupt
+    return fronts

@@ -1,0 +1,159 @@
+"""Displays of a run: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from typing import Any, Literal, TypeAlias
+
+from paretomtl._support.optional import require
+from paretomtl._support.terminal import escaped, text_console
+from paretomtl.training.progress.callbacks import Callback, Report
+from paretomtl.training.progress.loss_text import losses_in_words
+from paretomtl.training.progress.study_listeners import study_listeners
+
+ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]
+STYLES = ("auto", "rich", "plain", "quiet")
+PLAIN_SECONDS = 5.0
+"""The least time between plain lines."""
+
+
+def choose_style(style: str) -> str:
+    """The style itself, or what "auto" stands for: a bar where standard error is a terminal and rich is there."""
+    if style not in STYLES:
+        raise ValueError(f"'progress' must be one of {', '.join(STYLES)}. Got {style!r} instead.")
+    if style == "auto":
+        terminal = sys.stderr.isatty() and importlib.util.find_spec("rich") is not None
+        style = "rich" if terminal else "plain"
+    return style
+
+
+def make_progress(style: str) -> list[Callback]:
+    """The display for this style; "auto" is that of the study that a run belongs to, if it belongs to one."""
+    listeners = study_listeners()
+    if style == "auto" and listeners is not None:
+        return list(listeners)
+    style = choose_style(style)
+    if style == "quiet":
+        return []
+    return [RichProgress() if style == "rich" else PlainProgress()]
+
+
+class PlainProgress:
+    """A line at most every five seconds, on standard error."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, report: Report) -> None:
+        if time.monotonic() - self._last >= PLAIN_SECONDS:
+            self._say(describe(report))
+
+    def tick(self, share: float, seconds: float) -> None:
+        """A sign of life in a long epoch."""
+        if time.monotonic() - self._last >= 6 * PLAIN_SECONDS:
+            self._say(f"{share:.1%} done, {clock(seconds)} gone, {clock(seconds / share - seconds)} left")
+
+    def _say(self, line: str) -> None:
+        self._last = time.monotonic()
+        sys.stderr.write(escaped(line) + "\n")
+        sys.stderr.flush()
+
+
+class RichProgress:
+    """A bar with the time left, and the losses of each subproblem below it."""
+
+    def __init__(self) -> None:
+        console = text_console(stderr=True)
+        self._live = require("rich.live", "cli").Live(console=console, transient=True, refresh_per_second=4)
+        self._started = False
+        self._report: Report | None = None
+
+    def __call__(self, report: Report) -> None:
+        self._report = report
+        self._draw(report.epoch / report.epochs, report.seconds)
+
+    def tick(self, share: float, seconds: float) -> None:
+        """Move the bar inside of an epoch."""
+        self._draw(share, seconds)
+
+    def _draw(self, share: float, seconds: float) -> None:
+        if not self._started:
+            self._live.start()
+            self._started = True
+        self._live.update(report_panel(self._report, share, seconds))
+
+    def close(self) -> None:
+        """Take the display away."""
+        if self._started:
+            self._live.stop()
+
+
+def describe(report: Report) -> str:
+    """One line on where a run stands."""
+    rows = losses_in_words(report.tasks, _mean_rows(report))
+    volume = "" if report.hypervolume is None else f", hypervolume on {report.split} {report.hypervolume:.4g}"
+    return (
+        f"epoch {report.epoch}/{report.epochs}, {clock(report.seconds)} gone, {clock(report.remaining)} left{volume}; "
+        f"{report.note + '; ' if report.note else ''}losses on {report.split}{_over_seeds(report)}{rows}"
+        f"{_frozen(report)}"
+    )
+
+
+def clock(seconds: float) -> str:
+    """Seconds as hours, minutes and seconds."""
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+
+
+def _mean_rows(report: Report) -> list[tuple[int, list[float]]]:
+    """Each subproblem with its losses, as means over seeds where there are several."""
+    places = dict.fromkeys(report.subproblems)
+    rows = report.shown().reshape(-1, len(places), len(report.tasks)).mean(0)
+    return list(zip(places, rows.tolist(), strict=True))
+
+
+def _over_seeds(report: Report) -> str:
+    return f" (means of {len(set(report.seeds))} seeds)" if report.seeds else ""
+
+
+def _frozen(report: Report) -> str:
+    return f"; frozen: {', '.join(map(str, report.frozen))}" if report.frozen else ""
+
+
+def bar_line(share: float, before: str, *after: str) -> Any:
+    """A bar between texts in one line; where that is narrow, the bar gives way."""
+    bar = require("rich.progress_bar", "cli").ProgressBar(total=1.0, completed=share)
+    line = require("rich.table", "cli").Table.grid(padding=(0, 1))
+    texts = [text for text in after if text]
+    if before:
+        line.add_column(no_wrap=True)
+    line.add_column(max_width=30, min_width=4)
+    for text in texts:
+        line.add_column(no_wrap=len(text) < 30, overflow="ellipsis")
+    line.add_row(*([before] if before else []), bar, *texts)
+    return line
+
+
+def report_panel(report: Report | None, share: float, seconds: float) -> Any:
+    """The bar and the table of the last report, as rich draws them."""
+    epoch = f"epoch {report.epoch}/{report.epochs}" if report is not None else "first epoch"
+    left = f"{clock(seconds / share - seconds)} left" if share > 0 else ""
+    note = "" if report is None else report.note
+    head = bar_line(share, epoch, left, note)
+    if report is None:
+        return head
+    table = require("rich.table", "cli").Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("\nk", justify="right")
+    for task in report.tasks:
+        table.add_column(f"{report.split}\n{task}", justify="right")
+    shown = _mean_rows(report)
+    for k, row in shown[:12]:
+        state = " frozen" if k in report.frozen else ""
+        table.add_row(f"{k}{state}", *[f"{value:.4g}" for value in row])
+    rest = [f"and {len(shown) - 12} more"] if len(shown) > 12 else []
+    rest += [f"Losses are means of {len(set(report.seeds))} seeds."] if report.seeds else []
+    rest += [] if report.hypervolume is None else [f"hypervolume on {report.split} {report.hypervolume:.4g}"]
+    return require("rich.console", "cli").Group(head, table, *rest)

@@ -1,0 +1,43 @@
+"""Listeners of a study: where runs within it report.
+
+Runs within a study report to its display without being told of it. A context variable holds the listeners that stand
+for ``progress="auto"``, so that neither cells nor executors need a further argument. A worker in another process has no
+display, and is quiet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from paretomtl.training.progress.callbacks import Callback
+
+_listeners: ContextVar[list[Callback] | None] = ContextVar("study_listeners", default=None)
+
+
+def study_listeners() -> list[Callback] | None:
+    """The listeners of the study that runs belong to; None outside of a study."""
+    return _listeners.get()
+
+
+@contextmanager
+def listening_for(listeners: list[Callback]) -> Iterator[None]:
+    """Within, runs with ``progress="auto"`` report to these listeners and have no display of their own."""
+    token = _listeners.set(listeners)
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+@contextmanager
+def quiet_elsewhere() -> Iterator[None]:
+    """Within, a run of a study is quiet in a process that has no display of that study, such as a worker of Ray."""
+    with listening_for(_listeners.get() or []):
+        yield
+
+
+def is_part_of_study() -> bool:
+    """Whether runs report to a display of many runs."""
+    return _listeners.get() is not None

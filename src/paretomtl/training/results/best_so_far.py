@@ -1,0 +1,107 @@
+"""The best epoch of each model so far, by its losses on validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl.core import FEASIBLE_TOLERANCE, dominates
+from paretomtl.engine.evaluate import Scores
+from paretomtl.engine.step import Group, split_by_group
+from paretomtl.training.results.snapshot import concat_rows
+from paretomtl.training.settings import Settings
+
+
+class BestSoFar:
+    """Each model as it was when it scored best on validation: an epoch that none so far dominates.
+
+    With directions: in its own region first, and then the least mean of its losses; outside, the least violation. With
+    importances: the least mean weighted by them. Else the least mean.
+
+    An epoch is taken if it dominates the kept one, or if it is better by these rules and no epoch so far dominates it.
+    By induction none dominates the kept one: what dominated a dominating epoch would have dominated the kept one.
+    An epoch that is best by these rules and dominated by none is taken when it comes, and never given up.
+
+    Args:
+        groups: the models.
+        weights: whether to keep theirs; otherwise the epochs alone are known.
+    """
+
+    def __init__(self, groups: Sequence[Group], *, weights: bool = True) -> None:
+        self._tensors = [dict(group.models.copy()) for group in groups] if weights else []
+        count = sum(group.models.count for group in groups)
+        self._epochs = [0] * count
+        self._inside = torch.zeros(count, dtype=torch.bool)
+        self._values = torch.full((count,), torch.inf, dtype=torch.float64)
+
+    def consider(self, epoch: int, scores: Scores, groups: Sequence[Group], settings: Settings, seen: Tensor) -> None:
+        """Take every model that is better now than it was; ``seen [T, K, m]`` are the losses of all epochs so far."""
+        self._follow(groups)
+        method = settings.method
+        state = {name: tensor.cpu() for name, tensor in concat_rows([group.state for group in groups]).items()}
+        scale = method.scale_of(state)
+        seen = torch.where(seen.isnan().flatten(0, 1).all(0), 0.0, seen.double())  # tasks without labels
+        sound = seen.isfinite().all(-1)
+        seen = torch.where(sound[..., None], seen, torch.nan)
+        now, before = seen[-1], seen[[max(epoch - 1, 0) for epoch in self._epochs], range(len(self._epochs))]
+        values = now * (1.0 if scale is None else scale)
+        if method.reading == "importance":
+            values = values * torch.cat([rows[settings.subproblems] for rows in settings.vectors])
+        values = values.sum(-1)
+        inside = torch.ones(len(values), dtype=torch.bool)
+        violation = method.violation(state, scores.losses)
+        if violation is not None:
+            inside = violation <= FEASIBLE_TOLERANCE
+            values = torch.where(inside, values, violation)
+        better = (inside & ~self._inside) | ((inside == self._inside) & (values < self._values))
+        beaten = dominates(seen[:-1], now).any(0)  # of losses as they are: no positive factor changes it
+        first = torch.tensor([epoch == 0 for epoch in self._epochs])
+        better = sound[-1] & values.isfinite() & (first | dominates(now, before) | (better & ~beaten))
+        self._values = torch.where(better, values, self._values)
+        self._inside = torch.where(better, inside, self._inside)
+        self._epochs = [epoch if now else then for now, then in zip(better.tolist(), self._epochs, strict=True)]
+        if not self._tensors:
+            return
+        for group, kept, rows in zip(groups, self._tensors, split_by_group(better, groups), strict=True):
+            mask = rows.to(group.active.device)
+            for name, tensor in group.models.tensors().items():
+                kept[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, kept[name])
+
+    def _follow(self, groups: Sequence[Group]) -> None:
+        """Sort what is kept by groups, which may be others than before: stacks are taken apart where they fail."""
+        if not self._tensors or len(groups) == len(self._tensors):
+            return
+        parts = zip(*(split_by_group(tensor, groups) for tensor in concat_rows(self._tensors).values()), strict=True)
+        names = list(self._tensors[0])
+        self._tensors = [{name: t.clone() for name, t in zip(names, part, strict=True)} for part in parts]
+
+    def give_back(self, groups: Sequence[Group]) -> None:
+        """Put every model back to its best, if it ever was on validation."""
+        self._follow(groups)
+        known = torch.tensor([epoch > 0 for epoch in self._epochs])
+        for group, kept, rows in zip(groups, self._tensors, split_by_group(known, groups), strict=True):
+            group.models.restore(rows.to(group.active.device), kept)
+            group.previous = group.models.copy()
+            group.active = group.active | rows.to(group.active.device)  # at that epoch it was finite
+
+    def epochs(self, now: int) -> list[int]:
+        """The epoch of each model's best; ``now`` for one that was never on validation."""
+        return [epoch or now for epoch in self._epochs]
+
+    def improved(self) -> int:
+        """The last epoch in which a model was better than before; 0 for none."""
+        return max(self._epochs)
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return {"tensors": self._tensors, "epochs": self._epochs, "inside": self._inside, "values": self._values}
+
+    def load(self, state: Mapping[str, Any], device: torch.device, epoch: int) -> None:
+        """From a checkpoint after so many epochs."""
+        if len(state["epochs"]) != len(self._epochs) or not all(0 <= kept <= epoch for kept in state["epochs"]):
+            raise ValueError(f"the best epochs are not of the {epoch} that are done")
+        self._tensors = [{name: t.to(device) for name, t in tensors.items()} for tensors in state["tensors"]]
+        self._epochs, self._inside, self._values = state["epochs"], state["inside"], state["values"]

@@ -1,0 +1,34 @@
+"""Modes of torch while models are trained or measured."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+_CUDNN = ("conv", "rnn")  # what cuDNN multiplies in
+
+
+@contextlib.contextmanager
+def library_modes(precision: str) -> Iterator[None]:
+    """Modes of torch within, whatever the caller has set: gradients on, autocast off, and the matmul precision.
+
+    On a GPU, float32 numbers are multiplied as "tf32" says, or exactly.
+    """
+    backends: list[Any] = [torch.backends.cuda.matmul, *(getattr(torch.backends.cudnn, name) for name in _CUDNN)]
+    before = [backend.fp32_precision for backend in backends]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        try:
+            for backend in backends:
+                backend.fp32_precision = "tf32" if precision == "tf32" else "ieee"
+            yield
+        finally:
+            for backend, value in zip(backends, before, strict=True):
+                backend.fp32_precision = value

@@ -135,7 +135,7 @@ TRIGGERS: dict[str, Callable[[Path], Any]] = {
     "'callbacks' must return None, or True to stop": lambda _: fit(callbacks=[lambda report: 0.5]),
     # Runs and files.
     "'out' must be a new folder, or come with resume=True": lambda run: fit(out=run),
-    "'out' must be a folder that no other process writes.": in_use,
+    "'out' is locked by process": in_use,
     "'…' must be that of the run in": lambda run: fit(out=run, resume=True, batch_size=2),
     "'path' must be the folder of a front.": lambda run: pm.Front.load(run.parent),
     "'path' must not be the folder of a run": lambda run: FRONT.save(run),

@@ -111,7 +111,7 @@ def test_signals_in_the_middle_of_a_checkpoint(
         with pytest.raises(KeyboardInterrupt):
             fit(problem(), out=tmp_path, **OPTIONS)
     monkeypatch.undo()
-    assert {finding.state for finding in inspect_run(tmp_path)} <= {"sound", "note"}
+    assert {finding.state for finding in inspect_run(tmp_path)} <= {"ok", "info"}
     assert_equal(fit(problem(), out=tmp_path, resume=True, **OPTIONS), fit(problem(), **OPTIONS))
 
 
@@ -148,7 +148,7 @@ def test_newer_formats_say_so(name: str, tmp_path: Path) -> None:
         fit(problem(), out=tmp_path, resume=True)
     found = {finding.file: finding for finding in inspect_run(tmp_path)}
     assert "was written by a newer paretomtl" in found[name].text
-    assert found[name].mend is None
+    assert found[name].repair is None
 
 
 def test_runs_of_before_load(tmp_path: Path) -> None:
@@ -159,6 +159,6 @@ def test_runs_of_before_load(tmp_path: Path) -> None:
         _files.write_text(tmp_path / name, json.dumps({"format": number, **content}))
     (tmp_path / "manifest.json").unlink()
     (tmp_path / "checkpoint-previous.safetensors").unlink()
-    assert {finding.state for finding in inspect_run(tmp_path)} <= {"sound", "note"}
+    assert {finding.state for finding in inspect_run(tmp_path)} <= {"ok", "info"}
     assert_equal(pm.Front.load(tmp_path), first)
     assert_equal(fit(problem(), out=tmp_path, resume=True), first)

@@ -74,9 +74,9 @@ def states(folder: Path) -> dict[str, str]:
     return {finding.file: finding.state for finding in inspect_run(folder)}
 
 
-def test_a_finished_run_is_sound(tmp_path: Path) -> None:
+def test_a_finished_run_is_ok(tmp_path: Path) -> None:
     finished(tmp_path)
-    assert set(states(tmp_path).values()) == {"sound"}
+    assert set(states(tmp_path).values()) == {"ok"}
     assert repair_run(tmp_path) == []
     listed = json.loads((tmp_path / "manifest.json").read_text())["files"]
     files = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*") if path.is_file()}
@@ -90,20 +90,20 @@ def test_a_finished_run_is_sound(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [flip, cut, remove])
 @pytest.mark.parametrize("name", [CHECKPOINT, PREVIOUS])
-def test_one_damaged_checkpoint_is_mended(name: str, harm: Callable[[Path], None], tmp_path: Path) -> None:
+def test_one_damaged_checkpoint_is_repaired(name: str, harm: Callable[[Path], None], tmp_path: Path) -> None:
     unfinished(tmp_path)
     harm(tmp_path / name)
-    assert worst(inspect_run(tmp_path)) == "mendable"
+    assert worst(inspect_run(tmp_path)) == "repairable"
     said = repair_run(tmp_path)
     if name == CHECKPOINT:
         assert said[0].startswith(f"{CHECKPOINT}: the previous one, of epoch ")
-    assert said[-1].startswith("manifest.json: written anew")
-    assert worst(inspect_run(tmp_path)) == "note", "there is no front yet"
+    assert said[-1].startswith("manifest.json: written again")
+    assert worst(inspect_run(tmp_path)) == "info", "there is no front yet"
     assert_equal(fit(problem(), out=tmp_path, resume=True, **OPTIONS), fit(problem(), **OPTIONS))
 
 
 def test_two_damaged_checkpoints_are_lost_unless_nothing_needs_them(tmp_path: Path) -> None:
-    for name, make, state in (("a", unfinished, "lost"), ("b", finished, "mendable")):
+    for name, make, state in (("a", unfinished, "lost"), ("b", finished, "repairable")):
         make(tmp_path / name)
         for file in (CHECKPOINT, PREVIOUS):
             flip(tmp_path / name / file)
@@ -119,7 +119,7 @@ def test_a_damaged_front_is_made_again_by_resuming(name: str, harm: Callable[[Pa
     finished(tmp_path)
     harm(next((tmp_path / "front").glob(name)))
     found = next(finding for finding in inspect_run(tmp_path) if finding.file == "front/front.json")
-    assert found.state == "mendable"
+    assert found.state == "repairable"
     assert "resume (--resume) makes the front again" in found.text
     for checkpoint in (CHECKPOINT, PREVIOUS):
         flip(tmp_path / checkpoint)
@@ -144,11 +144,11 @@ def test_leftovers_are_swept_and_others_left_alone(tmp_path: Path) -> None:
     with (tmp_path / "log.jsonl").open("a") as file:
         file.write('{"event": "epo')
     found = states(tmp_path)
-    assert found[".config.json.unfinished-1-2"] == found["front/models-0123456789abcdef.safetensors"] == "mendable"
-    assert found[".lock"] == found["notes.txt"] == found["log.jsonl"] == "note"
+    assert found[".config.json.unfinished-1-2"] == found["front/models-0123456789abcdef.safetensors"] == "repairable"
+    assert found[".lock"] == found["notes.txt"] == found["log.jsonl"] == "info"
     assert len(repair_run(tmp_path)) == 3
     assert set(states(tmp_path)) >= {"notes.txt", "log.jsonl"}
-    assert worst(inspect_run(tmp_path)) == "note"
+    assert worst(inspect_run(tmp_path)) == "info"
     (tmp_path / "log.jsonl").write_text("")
     text = next(finding.text for finding in inspect_run(tmp_path) if finding.file == "log.jsonl")
     assert "bytes shorter than it was" in text
@@ -159,10 +159,10 @@ def test_a_manifest_is_written_anew(harm: Callable[[Path], None], tmp_path: Path
     finished(tmp_path)
     before = (tmp_path / "manifest.json").read_text()
     harm(tmp_path / "manifest.json")
-    assert states(tmp_path)["manifest.json"] == ("note" if harm is remove else "mendable")
-    assert repair_run(tmp_path) == ["manifest.json: written anew; the checksums inside of all files were verified."]
+    assert states(tmp_path)["manifest.json"] == ("info" if harm is remove else "repairable")
+    assert repair_run(tmp_path) == ["manifest.json: written again; the checksums inside of all files were verified."]
     assert set(json.loads((tmp_path / "manifest.json").read_text())["files"]) == set(json.loads(before)["files"])
-    assert set(states(tmp_path).values()) == {"sound"}
+    assert set(states(tmp_path).values()) == {"ok"}
 
 
 def test_a_manifest_is_not_written_over_damage(tmp_path: Path) -> None:
@@ -183,13 +183,13 @@ def test_the_command(tmp_path: Path) -> None:
     finished(tmp_path / "run")
     code, text = call(run)
     assert code == 0
-    assert text.endswith("The run is sound.\n")
+    assert text.endswith("The run is ok.\n")
     cut(tmp_path / "run" / CHECKPOINT)
     code, text = call(run)
     assert code == 1
-    assert "Something is wrong, and can be mended. --fix does what is safe." in text
+    assert "Something is wrong, and can be repaired. --fix does what is safe." in text
     found = json.loads(call(run, "--json")[1])
-    assert (found["state"], found["mended"]) == ("mendable", [])
+    assert (found["state"], found["repaired"]) == ("repairable", [])
     assert {"file", "state", "text"} == set(found["findings"][0])
     assert call(run, "--fix")[0] == 0
     flip(tmp_path / "run" / "config.json")
@@ -203,6 +203,6 @@ def test_a_folder_that_cannot_be_written_is_examined(tmp_path: Path) -> None:
     finished(tmp_path / "run")
     (tmp_path / "run").chmod(0o500)
     try:
-        assert worst(inspect_run(tmp_path / "run")) == "sound"
+        assert worst(inspect_run(tmp_path / "run")) == "ok"
     finally:
         (tmp_path / "run").chmod(0o700)

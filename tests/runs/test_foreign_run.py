@@ -22,7 +22,7 @@ from paretomtl.runs import inspect_run, read_log, repair_run
 from paretomtl.runs.checkpoint_file import FORMAT
 from paretomtl.runs.doctor import worst
 from paretomtl.runs.folder import RunFolder
-from paretomtl.training.shards.task import put_files, take_files
+from paretomtl.training.shards.job import put_files, take_files
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}
 FILES = [
@@ -100,7 +100,7 @@ def test_what_is_no_regular_file_is_named_and_not_opened(name: str, harm: Callab
         RunFolder(run).open(resume=True)
     found = [finding for finding in inspect_run(run) if kind.partition(" to ")[0] in finding.text]
     assert found, "the doctor says it"
-    assert worst(found) in ("mendable", "lost")
+    assert worst(found) in ("repairable", "lost")
     try:
         repair_run(run)
     except ValueError as error:
@@ -155,7 +155,7 @@ def test_the_folder_itself_may_be_reached_through_a_link(run: Path, tmp_path: Pa
     (run / ".lock").unlink()
     (tmp_path / "link").symlink_to(run)
     (tmp_path / "front").symlink_to(run / "front")
-    assert worst(inspect_run(tmp_path / "link")) == "sound"
+    assert worst(inspect_run(tmp_path / "link")) == "ok"
     assert len(pm.Front.load(tmp_path / "link")) == len(pm.Front.load(tmp_path / "front")) == 3
     assert len(fit(problem(), out=tmp_path / "link", resume=True, **OPTIONS)) == 3
 
@@ -219,7 +219,7 @@ def test_a_link_among_shards_is_named_and_not_followed(run: Path) -> None:
     (run / "shards").mkdir()
     (run / "shards" / "000").symlink_to(run.parent / "outside")
     before = contents(run.parent / "outside")
-    assert {finding.file: finding.state for finding in inspect_run(run)}["shards/000"] == "mendable"
+    assert {finding.file: finding.state for finding in inspect_run(run)}["shards/000"] == "repairable"
     repair_run(run)
     assert contents(run.parent / "outside") == before
 
@@ -235,9 +235,9 @@ def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run
     with pytest.raises(ValueError, match=r"must hold the tensors with the checksum .* Got those of another file"):
         pm.Front.load(run)
     states = {finding.file: finding.state for finding in inspect_run(run)}
-    assert states["front/front.json"] == "mendable", "the checkpoint makes it again"
+    assert states["front/front.json"] == "repairable", "the checkpoint makes it again"
     repair_run(run)
-    assert (run / "manifest.json").read_bytes() == manifest, "what does not fit is not called sound"
+    assert (run / "manifest.json").read_bytes() == manifest, "what does not fit is not called ok"
     # The same with the name of the other file in the front.
     models.unlink()
     shutil.copy(theirs, run / "front")
@@ -269,7 +269,7 @@ def test_a_checkpoint_of_another_run_is_not_taken_up(run: Path, other: Path) -> 
     assert found["checkpoint.safetensors"].state == "lost"
     assert "must be a checkpoint of this run. It is whole, and of another run" in found["checkpoint.safetensors"].text
     repair_run(run)
-    assert "manifest.json: written anew" not in " ".join(repair_run(run))
+    assert "manifest.json: written again" not in " ".join(repair_run(run))
     with pytest.raises(ValueError, match="must be a checkpoint of this run"):
         fit(problem(), out=run, resume=True, **OPTIONS)
 

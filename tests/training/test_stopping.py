@@ -210,7 +210,7 @@ def test_a_run_that_is_trained_longer_is_that_of_so_many_epochs(
     front = fit(epochs=5, out=tmp_path, resume=True, **options)
     assert_equal(front, fit(epochs=5, **options))
     assert front.ended == "after 5 epochs"
-    assert worst(inspect_run(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "ok"
     assert [event["epochs"] for event in read_log(tmp_path) if event["event"] == "resume"] == [4, 5]
 
 
@@ -224,7 +224,7 @@ def test_a_kill_before_the_configuration_is_written_loses_nothing(
     monkeypatch.undo()
     assert not pm.Front.load(tmp_path).complete
     assert_equal(fit(epochs=2, out=tmp_path, resume=True), whole)
-    assert worst(inspect_run(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "ok"
 
 
 def test_schedules_of_runs_that_are_trained_longer(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_run_that_patience_ended_goes_on_with_more_of_it_or_more_epochs(tmp_pa
         fit(epochs=10, patience=1, **options)
     longer = fit(epochs=12, patience=2, **options)
     assert len(longer.history["val"]) >= len(more.history["val"]) + 2
-    assert worst(inspect_run(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "ok"
     assert_equal(fit(epochs=12, **options), fit(epochs=12))
 
 
@@ -375,12 +375,12 @@ def test_a_run_in_shards_is_trained_longer(tmp_path: Path) -> None:
     fit(epochs=1, **parts)
     front = fit(epochs=3, resume=True, **parts)
     assert_equal(front, fit(method=pm.ParetoMTL(initial_steps=STEPS // 5), epochs=3))
-    assert worst(inspect_run(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "ok"
     assert front.ended == "after 3 epochs"
 
 
 def test_a_callback_stops_shards_and_its_error_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretomtl.training.shards.task._TELL_SECONDS", 0.0)
+    monkeypatch.setattr("paretomtl.training.shards.job._SEND_SECONDS", 0.0)
     parts: dict[str, Any] = {"out": tmp_path, "executor": SerialExecutor(1)}
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -31,8 +31,8 @@ P = ParamSpec("P")
 BAD_INPUT, NOTHING_FITS, LOST, NOT_STORED, SOME_FAILED, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 6, 130, 143
 """Exit codes besides 0, and 1 for everything unexpected."""
 
-MENDABLE = 1
-"""Of a doctor who found something, as of other programs that look for differences."""
+REPAIRABLE = 1
+"""The exit code of ``doctor`` for something that it can repair, as of programs that look for differences."""
 
 OPTIMIZERS = {
     "sgd": torch.optim.SGD,

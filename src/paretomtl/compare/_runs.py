@@ -31,23 +31,23 @@ class Runs(JobBatch):
         place: Executor,
         log: Callable[[str], None],
     ) -> None:
-        room = place.capacity(options.get("device")) if runs else Capacity(1, "cpu")
-        device, self.slots = room.device, room.slots
+        capacity = place.capacity(options.get("device")) if runs else Capacity(1, "cpu")
+        device, self.slots = capacity.device, capacity.slots
         self.display: StudyProgress | None = None
         names = [f"{method}, seed {seed}" for method, seed in runs]
         warns = next((i for i, (method, _) in enumerate(runs) if methods[method].minds_units), 0)
-        orders: list[tuple[str, int | None, int, bool] | None] = [
+        inputs: list[tuple[str, int | None, int, bool] | None] = [
             (method, None if method == "single-task" else preferences, seed, i != warns)
             for i, (method, seed) in enumerate(runs)
         ]
-        self._waiting, self._begun = orders, set[int]()
-        common = place.problem or problem, methods, {**options, "device": device}
-        super().__init__(train_whole, names, orders, common, device, {"problem": problem, **options})
+        self._waiting, self._begun = inputs, set[int]()
+        config = place.problem or problem, methods, {**options, "device": device}
+        super().__init__(train_whole, names, inputs, config, device, {"problem": problem, **options})
         self._log = log
 
     def leave_out(self, method: str) -> int:
         """Do not train the runs of a method that have not begun; how many these are."""
-        late = [i for i, order in enumerate(self._waiting) if order and order[0] == method and i not in self._begun]
+        late = [i for i, run in enumerate(self._waiting) if run and run[0] == method and i not in self._begun]
         for i in late:
             self._waiting[i] = None
         return len(late)
@@ -66,22 +66,22 @@ class Runs(JobBatch):
 
 
 def train_whole(
-    common: tuple[Problem | NamedProblem, Mapping[str, Method], Mapping[str, Any]],
-    order: tuple[str, int | None, int, bool] | None,
-    link: Channel,
+    config: tuple[Problem | NamedProblem, Mapping[str, Method], Mapping[str, Any]],
+    run: tuple[str, int | None, int, bool] | None,
+    channel: Channel,
 ) -> tuple[Front | Exception | Failure | None, Row]:
     """One method with one seed, and where it was trained; its error if it fails, None for one that is left out.
 
-    ``order`` is a method, its preferences, a seed, and whether another run warns of units.
+    ``run`` is a method, its preferences, a seed, and whether another run warns of units.
     """
-    if order is None:
+    if run is None:
         return None, {}
-    (problem, methods, options), (method, preferences, seed, told) = common, order
+    (problem, methods, options), (method, preferences, seed, warned) = config, run
     here = is_part_of_study()
     made = problem.make() if isinstance(problem, NamedProblem) else problem
     with quiet_elsewhere(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is kept
-        if told:
+        if warned:
             warnings.filterwarnings("ignore", UNITS_WARNING)
         try:
             return fit(made, methods[method], preferences, seed=seed, **options), environment()

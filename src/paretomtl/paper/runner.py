@@ -198,8 +198,8 @@ class _Cells(JobBatch):
         stamp: Row,
         place: Executor,
     ) -> None:
-        room = place.capacity(None) if work else Capacity(1, "cpu")
-        device, self.slots = room.device, room.slots
+        capacity = place.capacity(None) if work else Capacity(1, "cpu")
+        device, self.slots = capacity.device, capacity.slots
         self.display: StudyProgress | None = None
         names = [cell.name for cell, _ in work]
         super().__init__(train_cell, names, work, (data, stamp), device, {cell.name: cell for cell, _ in work})
@@ -214,10 +214,10 @@ class _Cells(JobBatch):
 
 
 def train_cell(
-    common: tuple[Path | None, Row], work: tuple[Cell, Sequence[int]], link: Channel
+    config: tuple[Path | None, Row], work: tuple[Cell, Sequence[int]], channel: Channel
 ) -> tuple[list[Row], float]:
     """The rows of some seeds of a cell, with where they were trained; and how long that took."""
-    (data, stamp), (cell, seeds) = common, work
+    (data, stamp), (cell, seeds) = config, work
     began = time.monotonic()
     stamp = {"settings": cell.settings, **stamp, **environment()}
     with quiet_elsewhere(), warnings.catch_warnings():

@@ -1,4 +1,7 @@
-"""What is wrong with a run's folder, file by file, and what can be saved of it."""
+"""Inspection and repair of a run's folder, file by file.
+
+A file is as good as the checksum inside of it says; the manifest decides nothing. A repair removes no whole file.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from paretomtl.runs.folder import CONFIG, LOCK, RunFolder
 from paretomtl.runs.log import lines_of
 from paretomtl.runs.manifest import SHARDS
 
-State: TypeAlias = Literal["sound", "note", "mendable", "lost"]
-STATES: tuple[State, ...] = ("sound", "note", "mendable", "lost")
+State: TypeAlias = Literal["ok", "info", "repairable", "lost"]
+STATES: tuple[State, ...] = ("ok", "info", "repairable", "lost")
 """From good to bad."""
 
 ASKED, FRONT = "asked.json", "front/front.json"
@@ -31,24 +34,24 @@ _GO_ON = "resume (--resume) goes on from there"
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found out about a file.
+    """The state of one file.
 
     Attributes:
         file: its name in the run's folder.
-        state: "sound"; "note", which asks for nothing; "mendable", by what ``text`` says; or "lost".
-        text: what there is, what is wrong with it, and what mends it.
-        mend: does it, and returns what it did; None where there is nothing that is safe to do.
+        state: "ok"; "info", which asks for nothing; "repairable", by what ``text`` says; or "lost".
+        text: the state of the file, and what repairs it.
+        repair: a function that repairs it and returns what it did; None where nothing is safe to do.
     """
 
     file: str
     state: State
     text: str
-    mend: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    repair: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
 
 def worst(findings: list[Finding]) -> State:
     """The worst state among some."""
-    return max((finding.state for finding in findings), key=STATES.index, default="sound")
+    return max((finding.state for finding in findings), key=STATES.index, default="ok")
 
 
 def inspect_run(run: str | Path) -> list[Finding]:
@@ -66,40 +69,42 @@ def inspect_run(run: str | Path) -> list[Finding]:
         >>> [finding.file for finding in inspect_run(folder)][:3]
         ['config.json', 'checkpoint.safetensors', 'checkpoint-previous.safetensors']
         >>> worst(inspect_run(folder))
-        'sound'
+        'ok'
     """
     folder = Path(run)
     if _is_stored_front(folder):
         return [_about_stored_front(folder)]
-    found = list(_Look(folder).findings())
+    findings = list(_Inspection(folder).findings())
     for name in _shards(folder):
-        found += [replace(each, file=f"{name}/{each.file}") for each in inspect_run(folder / name)]
-    return found
+        findings += [replace(each, file=f"{name}/{each.file}") for each in inspect_run(folder / name)]
+    return findings
 
 
 def repair_run(run: str | Path) -> list[str]:
-    """Do what is safe: sweep leftovers, restore the previous checkpoint, write the manifest anew; say what was done.
+    """Repair what is safe to repair: leftovers, a damaged checkpoint with a whole one before it, the manifest.
 
-    Nothing that is whole is removed, and a run that somebody is writing is left alone.
+    Nothing that is whole is removed. A run that another process writes is an error.
 
     Args:
         run: the folder.
+
+    Returns:
+        What was done, a line each.
     """
     folder = Path(run)
     inspect_run(folder)  # an error for what is no run
     if _is_stored_front(folder):
         return []
     lock = Lock(folder / LOCK)
-    left = exists(lock.path)
+    has_old_lock = exists(lock.path)
     holder = lock.take()
     if holder is not None:
         raise BlockingIOError(
-            f"'RUN' must be a folder that no process writes. '{folder}' is locked by {holder}: wait until it ends, or "
-            "stop it."
+            f"'RUN' is locked by {holder}, which writes to '{folder}'. Wait until it ends, or stop it."
         )
     try:
-        done = [finding.mend() for finding in _Look(folder).findings() if finding.mend is not None]
-        if left:
+        done = [finding.repair() for finding in _Inspection(folder).findings() if finding.repair is not None]
+        if has_old_lock:
             done.append(f"{LOCK}: removed; its process is gone.")
         done += _list_again(folder)
     finally:
@@ -117,19 +122,19 @@ def _about_stored_front(folder: Path) -> Finding:
     try:
         front = Front.load(folder)
     except NewerFormatError as error:
-        return Finding(_STORED, "mendable", str(error))
+        return Finding(_STORED, "repairable", str(error))
     except (ValueError, OSError) as error:
         return Finding(_STORED, "lost", f"{error} Nothing makes it again.")
     models = "with their weights" if front.parameters else "without weights"
-    return Finding(_STORED, "sound", f"whole: {len(front)} solutions, {models}; a front that was saved alone.")
+    return Finding(_STORED, "ok", f"whole: {len(front)} solutions, {models}; a front that was saved alone.")
 
 
 def _shards(folder: Path) -> list[str]:
     """The runs that a run in shards is made of, as far as they have begun."""
     if kind_of(folder / SHARDS) != "a folder":
         return []
-    found = names_in(folder / SHARDS, follow=False)
-    return [f"{SHARDS}/{name}" for name in found if _is_folder_with(folder / SHARDS / name, CONFIG)]
+    names = names_in(folder / SHARDS, follow=False)
+    return [f"{SHARDS}/{name}" for name in names if _is_folder_with(folder / SHARDS / name, CONFIG)]
 
 
 def _is_folder_with(folder: Path, name: str) -> bool:
@@ -137,18 +142,18 @@ def _is_folder_with(folder: Path, name: str) -> bool:
 
 
 def _list_again(folder: Path) -> list[str]:
-    """Write the manifest anew where it is not that of the files, each of which must be whole."""
-    look = _Look(folder)
-    if worst(look.own()) not in ("sound", "note") or kind_of(folder / manifest.NAME) == "a folder":
+    """Write the manifest again where it does not fit the files, each of which must be whole."""
+    inspection = _Inspection(folder)
+    if worst(inspection.own()) not in ("ok", "info") or kind_of(folder / manifest.NAME) == "a folder":
         return []
-    if not any(finding.state == "mendable" or look.listed is None for finding in look.about_manifest()):
+    if not any(finding.state == "repairable" or inspection.listed is None for finding in inspection.about_manifest()):
         return []
     manifest.Manifest(folder).write()
-    return [f"{manifest.NAME}: written anew; the checksums inside of all files were verified."]
+    return [f"{manifest.NAME}: written again; the checksums inside of all files were verified."]
 
 
-class _Look:
-    """One look at a folder: each file is read once."""
+class _Inspection:
+    """The files of a folder, each of which is read once."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -162,9 +167,9 @@ class _Look:
         self.last = self._read(CHECKPOINT, lambda path: read_checkpoint(path, identity))
         self.previous = self._read(PREVIOUS, lambda path: read_checkpoint(path, identity))
         self.front = self._read(FRONT, _load_front)
-        found = self._read(manifest.NAME, lambda path: manifest.read_manifest(path.parent))
-        self.listed: Mapping[str, Any] | None = found if isinstance(found, dict) else None
-        self._manifest_error = found if isinstance(found, Exception) else None
+        listed = self._read(manifest.NAME, lambda path: manifest.read_manifest(path.parent))
+        self.listed: Mapping[str, Any] | None = listed if isinstance(listed, dict) else None
+        self._manifest_error = listed if isinstance(listed, Exception) else None
 
     def _read(self, name: str, read: Callable[[Path], Any]) -> Any:
         """The content of a file, the error that reading it gives, or None where it is not there."""
@@ -193,16 +198,16 @@ class _Look:
         return isinstance(self.config, dict) and any(isinstance(each, dict) for each in (self.last, self.previous))
 
     def findings(self) -> Iterator[Finding]:
-        """All, with what happens right now first."""
+        """All findings; the lock, which says who is writing now, comes first."""
         for name in (LOCK, manifest.LOG, SHARDS, *self._shard_names()):
             if (kind := kind_of(self.folder / name)) not in (None, "a folder" if name.startswith(SHARDS) else None):
                 text = f"{kind} in its place, which is not opened: remove it; nothing is lost with it."
-                yield Finding(name, "mendable", text)
+                yield Finding(name, "repairable", text)
         if is_held(self.folder / LOCK):
             holder = read_owner(self.folder / LOCK)
-            yield Finding(LOCK, "note", f"held by {holder}: what follows may change while it is read.")
+            yield Finding(LOCK, "info", f"held by {holder}: what follows may change while it is read.")
         elif exists(self.folder / LOCK) and kind_of(self.folder / LOCK) is None:
-            yield Finding(LOCK, "note", f"left by {read_owner(self.folder / LOCK)}, which is gone; the run is free.")
+            yield Finding(LOCK, "info", f"left by {read_owner(self.folder / LOCK)}, which is gone; the run is free.")
         yield from self.own()
         yield from self.about_log()
         yield from self.about_manifest()
@@ -210,104 +215,104 @@ class _Look:
 
     def own(self) -> list[Finding]:
         """On the files that carry a checksum of their own."""
-        found = [*self.about_config(), *self.about_checkpoints(), *self.about_front()]
-        return [_newer(finding, self) for finding in found]
+        findings = [*self.about_config(), *self.about_checkpoints(), *self.about_front()]
+        return [_newer(finding, self) for finding in findings]
 
     def about_config(self) -> Iterator[Finding]:
         rest = "; the front is whole: show reads it" if isinstance(self.front, Front) else ""
         if isinstance(self.config, dict):
-            yield Finding(CONFIG, "sound", f"whole: {self.config.get('problem')}, {self.config.get('epochs')} epochs.")
+            yield Finding(CONFIG, "ok", f"whole: {self.config.get('problem')}, {self.config.get('epochs')} epochs.")
         elif self.config is None and self.listed is None and self.front is None:
-            yield Finding(CONFIG, "note", "none: the run was stopped as it began; the same command starts it.")
+            yield Finding(CONFIG, "info", "none: the run was stopped as it began; the same command starts it.")
         else:
             yield Finding(CONFIG, "lost", f"{self.config or 'missing.'} The run cannot be resumed{rest}.")
         if isinstance(self.asked, dict):
-            yield Finding(ASKED, "sound", "whole: what the command line was asked for.")
+            yield Finding(ASKED, "ok", "whole: what the command line was asked for.")
         elif self.asked is not None or (self.listed is not None and ASKED in self.listed):
             yield Finding(ASKED, "lost", f"{self.asked or 'missing.'} refine and exports need it; nothing else does.")
 
     def about_checkpoints(self) -> Iterator[Finding]:
         last, previous = self.last, self.previous
         if isinstance(last, dict):
-            yield Finding(CHECKPOINT, "sound", f"whole: {_place(last)}.")
+            yield Finding(CHECKPOINT, "ok", f"whole: {_place(last)}.")
         elif last is None and previous is None:
             if self.config is not None and not self.complete and not self.sharded:
                 yield Finding(CHECKPOINT, "lost", "missing: resume (--resume) starts over.")
         elif isinstance(previous, dict):
             text = f"{last or 'missing.'} The previous one, of {_place(previous)}, is whole: {_GO_ON}."
             blocked = kind_of(self.folder / CHECKPOINT) == "a folder"
-            yield Finding(CHECKPOINT, "mendable", text, None if blocked else self._restore)
+            yield Finding(CHECKPOINT, "repairable", text, None if blocked else self._restore)
         elif self.complete:
             text = f"{last or 'missing.'} The front is complete and whole: only a run that is trained longer needs it."
-            yield Finding(CHECKPOINT, "mendable", text)
+            yield Finding(CHECKPOINT, "repairable", text)
         else:
             rest = "The front of a part of the run is whole. " if isinstance(self.front, Front) else ""
             text = f"{last or 'missing.'} There is no whole one before it. {rest}To start over, delete the folder."
             yield Finding(CHECKPOINT, "lost", text)
         if isinstance(previous, dict) and isinstance(last, dict):
-            yield Finding(PREVIOUS, "sound", f"whole: {_place(previous)}.")
+            yield Finding(PREVIOUS, "ok", f"whole: {_place(previous)}.")
         elif previous is not None and isinstance(last, dict):
             text = f"{previous} The last one is whole, and the next one takes this place."
-            yield Finding(PREVIOUS, "mendable", text, partial(self._remove, PREVIOUS, "it was damaged"))
+            yield Finding(PREVIOUS, "repairable", text, partial(self._remove, PREVIOUS, "it was damaged"))
 
     def about_front(self) -> Iterator[Finding]:
         listed = self.listed is not None and FRONT in self.listed
         if isinstance(self.front, Front):
             state = "complete" if self.front.complete else f"stopped early; {_GO_ON}"
-            yield Finding(FRONT, "sound", f"whole: {len(self.front)} solutions, {state}.")
+            yield Finding(FRONT, "ok", f"whole: {len(self.front)} solutions, {state}.")
             yield from self._leftover_models()
         elif self.front is None and not listed:
-            yield Finding(FRONT, "note", "none yet: resume (--resume) ends the run.")
+            yield Finding(FRONT, "info", "none yet: resume (--resume) ends the run.")
         else:
             again = "A checkpoint is whole: resume (--resume) makes the front again."
             text = f"{self.front or 'missing.'} {again if self.resumable else 'Nothing makes it again.'}"
-            yield Finding(FRONT, "mendable" if self.resumable else "lost", text)
+            yield Finding(FRONT, "repairable" if self.resumable else "lost", text)
 
     def _leftover_models(self) -> Iterator[Finding]:
         for path in leftover_models(self.folder / "front"):
             name = path.relative_to(self.folder).as_posix()
             text = "left by a write of the front that was cut short; the front names another file."
-            yield Finding(name, "mendable", text, partial(self._remove, name, "the front is another"))
+            yield Finding(name, "repairable", text, partial(self._remove, name, "the front is another"))
 
     def about_log(self) -> Iterator[Finding]:
         path = self.folder / manifest.LOG
-        said = (self.listed or {}).get(manifest.LOG, {}).get("size", 0)
+        expected = (self.listed or {}).get(manifest.LOG, {}).get("size", 0)
         if kind_of(path) is not None:
             return
         size = path.lstat().st_size if exists(path) else 0
-        if size < said:
-            text = f"{said - size:,} bytes shorter than it was: lines are lost, which nothing needs for training."
-            yield Finding(manifest.LOG, "note", text)
+        if size < expected:
+            text = f"{expected - size:,} bytes shorter than it was: lines are lost, which nothing needs for training."
+            yield Finding(manifest.LOG, "info", text)
         count = torn = 0
         last = b""
         for line in lines_of(path) if size else ():
             torn += count > 0 and not _is_json(last)
             count, last = count + 1, line
         if torn:
-            yield Finding(manifest.LOG, "note", f"torn lines: {torn} of {count - 1}; readers step over them.")
+            yield Finding(manifest.LOG, "info", f"torn lines: {torn} of {count - 1}; readers step over them.")
         if last:
-            yield Finding(manifest.LOG, "note", "the last line is torn; the next one begins anew.")
+            yield Finding(manifest.LOG, "info", "the last line is torn; the next one begins a new line.")
 
     def about_manifest(self) -> Iterator[Finding]:
         name = manifest.NAME
         if self._manifest_error is not None:
-            yield _newer(Finding(name, "mendable", f"{self._manifest_error} --fix writes it anew."), self)
+            yield _newer(Finding(name, "repairable", f"{self._manifest_error} --fix writes it again."), self)
         elif self.listed is None:
-            yield Finding(name, "note", "none: the run is of an earlier version, or had just begun; --fix writes one.")
+            yield Finding(name, "info", "none: the run is of an earlier version, or had just begun; --fix writes one.")
         else:
             other = [file for file in self.listed if file != manifest.LOG and self._differs(file)]
             if other:
-                text = f"does not fit {', '.join(other)}, as after a crash; --fix writes it anew once all are whole."
-                yield Finding(name, "mendable", text)
+                text = f"does not fit {', '.join(other)}, as after a crash; --fix writes it again once all are whole."
+                yield Finding(name, "repairable", text)
             else:
-                yield Finding(name, "sound", f"fits all {len(self.listed)} files.")
+                yield Finding(name, "ok", f"fits all {len(self.listed)} files.")
 
     def _differs(self, name: str) -> bool:
-        path, said = self.folder / name, (self.listed or {})[name]
+        path, entry = self.folder / name, (self.listed or {})[name]
         inside = path.parent == self.folder or self._has_front_folder
         if not inside or not exists(path) or kind_of(path) is not None:
             return True
-        return (path.lstat().st_size, manifest.sha256_of(path)) != (said.get("size"), said.get("sha256"))
+        return (path.lstat().st_size, manifest.sha256_of(path)) != (entry.get("size"), entry.get("sha256"))
 
     def about_others(self) -> Iterator[Finding]:
         """On leftovers of writes, and on files that no run makes."""
@@ -316,9 +321,9 @@ class _Look:
         for name in sorted([*names_in(self.folder), *(f"front/{name}" for name in inside)]):
             if is_leftover(Path(name).name) and kind_of(self.folder / name) != "a folder":
                 text = "left by a write that was cut short."
-                yield Finding(name, "mendable", text, partial(self._remove, name, "it was never whole"))
+                yield Finding(name, "repairable", text, partial(self._remove, name, "it was never whole"))
             elif "/" not in name and name not in known:
-                yield Finding(name, "note", "not of this run; left alone.")
+                yield Finding(name, "info", "not of this run; left alone.")
 
     def _shard_names(self) -> list[str]:
         if kind_of(self.folder / SHARDS) != "a folder":
@@ -344,18 +349,18 @@ def _load_front(path: Path) -> Front:
     return Front.load(path.parent)
 
 
-def _newer(finding: Finding, look: _Look) -> Finding:
+def _newer(finding: Finding, inspection: _Inspection) -> Finding:
     """What a newer version wrote is neither damaged nor to be touched."""
     errors = {
-        CONFIG: look.config,
-        ASKED: look.asked,
-        CHECKPOINT: look.last,
-        PREVIOUS: look.previous,
-        FRONT: look.front,
-        manifest.NAME: look._manifest_error,
+        CONFIG: inspection.config,
+        ASKED: inspection.asked,
+        CHECKPOINT: inspection.last,
+        PREVIOUS: inspection.previous,
+        FRONT: inspection.front,
+        manifest.NAME: inspection._manifest_error,
     }
     error = errors.get(finding.file)
-    return Finding(finding.file, "mendable", str(error)) if isinstance(error, NewerFormatError) else finding
+    return Finding(finding.file, "repairable", str(error)) if isinstance(error, NewerFormatError) else finding
 
 
 def _place(state: Mapping[str, Any]) -> str:

@@ -61,7 +61,7 @@ class RunFolder:
         config.json: what was asked for, and the strategy that was taken.
         log.jsonl: one line per report.
         checkpoint.safetensors: all that a later process needs to go on.
-        checkpoint-previous.safetensors: the one before, for the day that the last one is damaged.
+        checkpoint-previous.safetensors: the previous checkpoint, used if the last one is damaged.
         front: the result (:meth:`paretomtl.Front.save`).
         manifest.json: length and checksum of each file; written last.
         .lock: who is writing.
@@ -101,8 +101,8 @@ class RunFolder:
         holder = self._lock.take(_MOMENT)
         if holder is not None:
             raise BlockingIOError(
-                f"'out' must be a folder that no other process writes. '{self.path}' is locked by {holder}: wait until "
-                "it ends, stop it, or take another folder."
+                f"'out' is locked by {holder}, which writes to '{self.path}'. Wait until it ends, stop it, or take "
+                "another folder."
             )
         sweep(self.path)
         path = self.path / CONFIG

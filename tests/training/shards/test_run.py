@@ -17,7 +17,7 @@ from paretomtl.methods import METHODS
 from paretomtl.runs import read_log
 from paretomtl.runs.doctor import inspect_run, repair_run, worst
 from paretomtl.training import Capacity, JobBatch, Report, SerialExecutor
-from paretomtl.training.shards.task import put_files, take_files
+from paretomtl.training.shards.job import put_files, take_files
 from training.test_resume import assert_equal
 
 VAL = classes(50, seed=1)
@@ -25,7 +25,7 @@ VAL = classes(50, seed=1)
 
 @pytest.fixture(autouse=True)
 def _told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretomtl.training.shards.task._TELL_SECONDS", 0.0)
+    monkeypatch.setattr("paretomtl.training.shards.job._SEND_SECONDS", 0.0)
 
 
 def train(**options: Any) -> pm.Front:
@@ -189,7 +189,7 @@ def test_shards_are_as_many_as_there_is_room_for(tmp_path: Path) -> None:
 
 def test_long_runs_one_after_another_are_cut_finer(monkeypatch: pytest.MonkeyPatch) -> None:
     for least, count in ((1e-9, 8), (1e9, 2)):
-        monkeypatch.setattr("paretomtl.training.shards.run._LEAST_SECONDS", least)
+        monkeypatch.setattr("paretomtl.training.shards.plan._LEAST_SECONDS", least)
         front = train(preferences=8, epochs=1, executor=_Sized(2))
         assert front.strategy.startswith(f"{count} shards; ")
 
@@ -231,14 +231,14 @@ def test_bad_input(tmp_path: Path) -> None:
 
 def test_the_doctor_looks_into_every_shard(tmp_path: Path) -> None:
     whole = train(out=tmp_path, executor=SerialExecutor(2))
-    assert worst(inspect_run(tmp_path)) == "sound"
+    assert worst(inspect_run(tmp_path)) == "ok"
     shard = tmp_path / "shards" / "001"
     (shard / "front" / "front.json").write_text("{")
     (shard / "checkpoint.safetensors").write_bytes(b"cut")
     shutil.rmtree(tmp_path / "front")
     found = {finding.file: finding.state for finding in inspect_run(tmp_path)}
-    assert found["shards/001/checkpoint.safetensors"] == found["shards/001/front/front.json"] == "mendable"
-    assert found["shards/000/checkpoint.safetensors"] == "sound"
+    assert found["shards/001/checkpoint.safetensors"] == found["shards/001/front/front.json"] == "repairable"
+    assert found["shards/000/checkpoint.safetensors"] == "ok"
     assert any(line.startswith("shards/001/checkpoint.safetensors: the previous one") for line in repair_run(tmp_path))
     with pytest.warns(UserWarning, match="the front is made again"):
         assert_same(train(out=tmp_path, executor=SerialExecutor(2), resume=True), whole)

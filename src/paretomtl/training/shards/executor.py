@@ -1,4 +1,4 @@
-"""Where pieces of work are done: what an executor is, and the one that does them here, one after another."""
+"""Executors: where jobs run. The serial one runs them in this process, one after another."""
 
 from __future__ import annotations
 
@@ -15,86 +15,93 @@ from paretomtl.problems import NamedProblem
 
 
 class Channel(Protocol):
-    """What a piece of work has to the process that asked for it."""
+    """The connection of a job to the process that started it."""
 
     @property
     def stopping(self) -> bool:
-        """Whether that process wants the piece to store what there is, and to end."""
+        """Whether that process wants the job to store its progress, and to end."""
 
     def send(self, message: Any) -> None:
         """Send something to :meth:`JobBatch.on_message`."""
 
     def fetch(self) -> Any:
-        """What :meth:`JobBatch.fetch` has for this piece."""
+        """What :meth:`JobBatch.fetch` has for this job."""
 
 
-Work: TypeAlias = Callable[[Any, Any, Channel], Any]
-"""A piece of work: of what all pieces have in common, of its own order, and of a link to whoever asked for it."""
+JobFunction: TypeAlias = Callable[[Any, Any, Channel], Any]
+"""A job: a function of the configuration of all jobs, of its own input, and of a channel."""
 
 
 class JobBatch:
-    """Pieces of work, and who listens to them.
+    """Jobs for an executor, and the process that listens to them.
+
+    An executor calls :meth:`on_start` when a job begins, :meth:`on_message` with what it sends, :meth:`poll` now and
+    then while jobs run, and reads :attr:`stopping`. One whose jobs run elsewhere calls :meth:`fetch` and
+    :meth:`on_lost`, too.
 
     Args:
-        work: what is done for each piece; a function of a module, so that it can be named elsewhere.
-        names: of the pieces.
-        orders: what each piece alone needs.
-        common: what all pieces have in common, which is sent once.
+        function: what is called for each job; a function of a module, so that workers can import it.
+        names: of the jobs.
+        inputs: what each job alone needs.
+        config: what all jobs need, which is sent once.
         device: "cpu" or "cuda".
-        sent: what ``common`` is made of, by the names that users know, to say what of it cannot be sent.
+        config_parts: what ``config`` is made of, by the names that users know: an error names the part that cannot be
+            sent.
     """
 
     def __init__(
         self,
-        work: Work,
+        function: JobFunction,
         names: Sequence[str],
-        orders: Sequence[Any],
-        common: Any,
+        inputs: Sequence[Any],
+        config: Any,
         device: str,
-        sent: Mapping[str, Any],
+        config_parts: Mapping[str, Any],
     ) -> None:
-        self.work = work
+        self.function = function
         self.names = names
-        self.orders = orders
-        self.common = common
+        self.inputs = inputs
+        self.config = config
         self.device = device
-        self.sent = sent
+        self.config_parts = config_parts
         self._stopped = False
 
     @property
     def stopping(self) -> bool:
-        """Whether pieces shall store what there is, and end."""
+        """Whether jobs are asked to store their progress, and to end."""
         return self._stopped
 
     def stop(self) -> None:
-        """Let them."""
+        """Ask all jobs to store their progress, and to end."""
         self._stopped = True
 
+    def on_start(self, i: int, where: Mapping[str, Any]) -> None:
+        """Job i begins, in the process that ``where`` describes."""
+
     def on_message(self, i: int, message: Any) -> None:
-        """Something that piece i told."""
+        """Job i sent a message."""
 
     def fetch(self, i: int) -> Any:
-        """What piece i needs where it does not see the files of the run."""
+        """What job i needs where it does not see the files of the run."""
 
-    def on_start(self, i: int, where: Mapping[str, Any]) -> None:
-        """Piece i is worked on, in a process that is described."""
+    def on_lost(self, i: int, why: str) -> Any:
+        """The process of job i died.
 
-    def on_lost(self, i: int, why: str) -> None:
-        """The process of piece i is gone; the piece is begun again."""
-
-    def progress_marker(self, i: int) -> Any:
-        """How far piece i has come for good; a piece that is lost too often without a change is given up."""
+        Returns:
+            A marker of the progress that job i has stored. The job is retried, unless it is lost too often without a
+            change of the marker.
+        """
 
     def poll(self) -> None:
-        """Called now and then, while pieces are worked on."""
+        """Called now and then, while jobs run."""
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What there is to work with.
+    """How many jobs an executor runs at a time, and on which device.
 
     Attributes:
-        slots: how many pieces are worked on at a time.
+        slots: how many jobs run at a time.
         device: "cpu" or "cuda".
     """
 
@@ -103,10 +110,10 @@ class Capacity:
 
 
 class Executor(ABC):
-    """Where shards of a front are trained, or cells of a study.
+    """Runs jobs: shards of a front, runs of a comparison, cells of a study.
 
-    One that has to be started and stopped is so as a context manager, so that several runs can share it; a run that is
-    not within starts and stops it itself.
+    An executor that has to be started and stopped is a context manager, so that several runs can share it. A run
+    outside of the context starts and stops it.
 
     Attributes:
         shard_size: how many subproblems a shard has; None leaves it to what is measured.
@@ -118,13 +125,13 @@ class Executor(ABC):
 
     @abstractmethod
     def capacity(self, device: str | None) -> Capacity:
-        """What there is for pieces on this device; None for a GPU where there is one."""
+        """The capacity for jobs on this device; None for a GPU where there is one."""
 
     @abstractmethod
     def map(self, jobs: JobBatch) -> Iterator[tuple[int, Any]]:
-        """Do all pieces; the number and the result of each, as they end.
+        """Run all jobs, and yield the number and the result of each as it ends.
 
-        Pieces that have not begun when ``jobs.stopping`` becomes True are left out.
+        Jobs that have not begun when ``jobs.stopping`` becomes True are left out.
         """
 
     def __enter__(self) -> Self:
@@ -165,11 +172,11 @@ class SerialExecutor(Executor):
             if jobs.stopping:
                 return
             jobs.on_start(i, {})
-            yield i, jobs.work(jobs.common, jobs.orders[i], _Direct(jobs, i))
+            yield i, jobs.function(jobs.config, jobs.inputs[i], _DirectChannel(jobs, i))
 
 
-class _Direct:
-    """A link within one process."""
+class _DirectChannel:
+    """A channel within one process."""
 
     def __init__(self, jobs: JobBatch, i: int) -> None:
         self._jobs = jobs

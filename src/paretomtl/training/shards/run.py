@@ -1,4 +1,8 @@
-"""A run cut into shards: each an ordinary run of some subproblems, trained where an executor says, and put together."""
+"""A run in shards: each is an ordinary run of some subproblems, trained by an executor.
+
+A shard has a folder of its own, so that checkpoints, logs and resuming need no second way. Put together, shards give
+the front of a run that is not in shards.
+"""
 
 from __future__ import annotations
 
@@ -15,39 +19,31 @@ from typing import Any
 import torch
 
 from paretomtl._support.files import write_text
-from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl._support.safe_open import check_folder_kind, exists
 from paretomtl._support.signals import Stopping
-from paretomtl.engine.plan import equal_parts
 from paretomtl.front import Front
 from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.manifest import SHARDS
 from paretomtl.training._extend import asks_for_more, follow_first_plan, longer_config, stored_plan
-from paretomtl.training._run import TrainingRun
 from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, planned_end
 from paretomtl.training.fingerprint import differing_start
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
 from paretomtl.training.progress.callbacks import Callback, Report, notify, tick
 from paretomtl.training.settings import Settings
-from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
-from paretomtl.training.shards.merge import Overview, merge_fronts
-from paretomtl.training.shards.task import (
+from paretomtl.training.shards.executor import Executor, JobBatch
+from paretomtl.training.shards.job import (
     SHARED_FS_PROBE,
-    ShardConfig,
-    ShardCost,
     ShardJob,
-    measure_shard,
     put_files,
     take_files,
     train_shard,
 )
+from paretomtl.training.shards.merge import Overview, merge_fronts
+from paretomtl.training.shards.plan import config_parts, make_shard_config, plan_shards, shard_run_config
 from paretomtl.training.stop_notes import note_kept
-from paretomtl.training.torch_modes import library_modes
 
 _STOPPED = "training was stopped"  # what every shard warns of
 _TICK_SECONDS = 1.0  # between signs of life
-_LEAST_SECONDS = 60.0  # of a shard that is cut finer than there are workers
-_FINER = 4  # how many shards each worker gets at most
 
 
 def is_sharded_run(folder: Path) -> bool:
@@ -85,26 +81,30 @@ def train_in_shards(
     lasts = folder is not None
     try:
         with contextlib.ExitStack() as stack, executor:
-            room = executor.capacity(None if device is None else str(device))
-            settings = replace(settings, device=torch.device(room.device))
+            capacity = executor.capacity(None if device is None else str(device))
+            settings = replace(settings, device=torch.device(capacity.device))
             if folder is None:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paretomtl-")))
             run = RunFolder(folder)
             stack.callback(run.close)
             stored = run.open(resume=resume)
             settings = follow_first_plan(stored, settings, folder)
-            config, scaling = _config(settings)
+            config, scaling = shard_run_config(settings)
             if stored is not None:
                 if "shards" not in stored:
                     raise ValueError(f"'executor' must be left out: the run in '{folder}' is not in shards.")
                 longer = asks_for_more(stored, settings)
-                before = {**_config(stored_plan(stored, settings))[0], "start": config["start"]} if longer else config
+                before = (
+                    {**shard_run_config(stored_plan(stored, settings))[0], "start": config["start"]}
+                    if longer
+                    else config
+                )
                 run.check(stored, before, differing_start(stored.get("start"), config["start"], settings.precision))
                 if longer:
                     run.extend(longer_config(stored, config, settings, 0), settings.problem)
                 plan = stored["shards"]
             else:
-                plan = _plan(settings, executor, pause, room)
+                plan = plan_shards(settings, executor, pause, capacity)
                 check_folder_kind(folder / SHARDS)
                 (folder / SHARDS).mkdir(exist_ok=True)
                 run.begin({**config, "shards": plan})
@@ -122,8 +122,8 @@ def _finish(jobs: _Shards, executor: Executor, *, lasts: bool) -> Front:
     front: Front | None
     with jobs.signals:
         try:
-            for i, said in executor.map(jobs):
-                jobs.ended(i, said)
+            for i, messages in executor.map(jobs):
+                jobs.ended(i, messages)
         except BaseException:
             jobs.keep(complete=False)
             raise
@@ -167,20 +167,20 @@ class _Shards(JobBatch):
         self._overview = Overview(settings, self._parts)
         for i, front in self._fronts.items():
             self._overview.known(i, front)
-        self._word = uuid.uuid4().hex
+        self._token = uuid.uuid4().hex
         self._began = self._saved = self._ticked = time.monotonic()
         self._before, self._epoch, self._begun_again = self._earlier(), 0, 0
-        taken = replace(settings, strategy=plan["strategy"], workers=plan["workers"])
+        planned = replace(settings, strategy=plan["strategy"], workers=plan["workers"])
         super().__init__(
             train_shard,
             [self._name(i) for i in self._left],
-            [ShardJob(self._parts[i], self._path(i).absolute(), self._word) for i in self._left],
-            make_shard_config(taken, executor, pause),
+            [ShardJob(self._parts[i], self._path(i).absolute(), self._token) for i in self._left],
+            make_shard_config(planned, executor, pause),
             settings.device.type,
-            pieces(settings),
+            config_parts(settings),
         )
         if self._left:
-            write_text(run.path / SHARDS / SHARED_FS_PROBE, self._word)
+            write_text(run.path / SHARDS / SHARED_FS_PROBE, self._token)
             run.log(
                 "start" if not self._fronts else "resume",
                 shards=len(self._parts),
@@ -194,7 +194,7 @@ class _Shards(JobBatch):
         """That of the run."""
         return self._run.path
 
-    # What the executor asks and tells.
+    # Hooks of the executor.
 
     def fetch(self, i: int) -> Any:
         return take_files(self._path(self._left[i]))
@@ -209,12 +209,10 @@ class _Shards(JobBatch):
         self._running.add(self._left[i])
         self._run.log("shard", name=self.names[i], state="running", **where)
 
-    def on_lost(self, i: int, why: str) -> None:
+    def on_lost(self, i: int, why: str) -> Any:
         self._running.discard(self._left[i])
         self._begun_again += 1
         self._run.log("shard", name=self.names[i], state="lost", why=why)
-
-    def progress_marker(self, i: int) -> Any:
         path = RunFolder(self._path(self._left[i])).checkpoint_path
         return path.lstat().st_mtime_ns if exists(path) else None
 
@@ -226,16 +224,16 @@ class _Shards(JobBatch):
             self._ticked = now
             self._ask(lambda: tick(self._listeners, self._overview.share(), self._elapsed()))
 
-    # What becomes of the shards.
+    # The ends of shards, and the front of those that ended.
 
-    def ended(self, i: int, said: Sequence[str]) -> None:
-        """A shard ended: whole, or stopped with what there is of it."""
+    def ended(self, i: int, messages: Sequence[str]) -> None:
+        """A shard ended, complete or stopped early; ``messages`` are its warnings."""
         number = self._left[i]
         front = Front.load(self._path(number), self._settings.problem)
         self._running.discard(number)
         self._fronts[number] = front
         self._run.log("shard", name=self.names[i], state="finished" if front.complete else "stopped")
-        for text in said:
+        for text in messages:
             if not text.startswith((_STOPPED, UNITS_WARNING)):  # told once for all shards, before training
                 warnings.warn(text, stacklevel=5)
         if not front.complete:
@@ -264,25 +262,25 @@ class _Shards(JobBatch):
             front = self._run.load_front(self._settings.problem)
             if front is not None and front.complete:
                 return front
-        found = self.keep(complete=complete)
-        if found is None:
+        stored = self.keep(complete=complete)
+        if stored is None:
             raise KeyboardInterrupt  # stopped before there was anything
         if complete and self._left:
             self._report()
         (self._run.path / SHARDS / SHARED_FS_PROBE).unlink(missing_ok=True)
-        self._run.log("end" if complete else "stopped", seconds=round(self._elapsed(), 3), ended=found.ended)
+        self._run.log("end" if complete else "stopped", seconds=round(self._elapsed(), 3), ended=stored.ended)
         if not complete and not self._stopped_by_callback and self.failure is None:
             done = sum(front.complete for front in self._fronts.values())
-            said = f"{_STOPPED} after {done} of {len(self._parts)} shards"
-            warnings.warn(f"{said}: front.complete is False, and resume=True goes on.", stacklevel=5)
-        return found
+            stopped = f"{_STOPPED} after {done} of {len(self._parts)} shards"
+            warnings.warn(f"{stopped}: front.complete is False, and resume=True goes on.", stacklevel=5)
+        return stored
 
     @property
     def stopping(self) -> bool:
-        """Whether all shards shall store a checkpoint and end: after a signal, or when one of them was stopped."""
+        """Whether all shards are asked to store a checkpoint and end: after a signal, or when one was stopped."""
         return super().stopping or self.signals.asked
 
-    # Pieces.
+    # Parts.
 
     def _name(self, i: int) -> str:
         return f"{i:03d}"
@@ -299,7 +297,7 @@ class _Shards(JobBatch):
         return front if done else None
 
     def _earlier(self) -> float:
-        """The seconds that earlier goes took, as far as they are stored."""
+        """The seconds that earlier runs took, as far as they are stored."""
         front = self._run.load_front(self._settings.problem)
         return 0.0 if front is None else front.seconds
 
@@ -335,67 +333,3 @@ class _Shards(JobBatch):
         why = FAILED if self.failure is not None else CALLBACK if self._stopped_by_callback else INTERRUPTED
         done = sum(front.complete for front in self._fronts.values())
         return f"{why}, after {done} of {len(self._parts)} shards"
-
-
-def make_shard_config(settings: Settings, executor: Executor, pause: float) -> ShardConfig:
-    """What all shards have in common; without the problem, where workers find it by name."""
-    if executor.problem is None:
-        return ShardConfig(settings, None, pause)
-    return ShardConfig(replace(settings, problem=None), executor.problem, pause)  # type: ignore[arg-type]
-
-
-def pieces(settings: Settings) -> dict[str, Any]:
-    """What a run sends to workers, by the names of the arguments."""
-    problem = settings.problem
-    names = ("model", "losses", "train", "val", "test", "metrics", "shared", "recipe", "truth")
-    found = {name: getattr(problem, name) for name in names}
-    return {**found, "method": settings.method, "optimizer": settings.optimizer, "scheduler": settings.scheduler}
-
-
-def _config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]]:
-    """What must be the same for the run to be resumed, and what becomes of the scale, for the log.
-
-    What is wrong with the run is found out here, on one model.
-    """
-    here = torch.device("cpu")
-    one = replace(
-        settings, subproblems=settings.subproblems[:1], device=here, strategy="sequential", workers=1, compiler=None
-    )
-    with isolated_randomness(), library_modes(settings.precision):
-        seed_everything(settings.seeds[0])
-        with TrainingRun(one, None, False, 0.0, []) as course:
-            config = course.config(settings)
-            return {**config, "start": course.start(config)}, course.scaling()
-
-
-def _plan(settings: Settings, executor: Executor, pause: float, room: Capacity) -> dict[str, Any]:
-    """How subproblems are cut into shards, and how these train: all in the same way, so that a part can be begun again.
-
-    Each worker gets one shard. Models that train one after another are cut finer, into up to four shards for each
-    worker that take a minute at least: finished shards can be looked at, and workers may come. A stack is faster the
-    more models it has, and is not cut finer than the memory asks for.
-    """
-    count = len(settings.subproblems)
-    size = executor.shard_size or -(-count // room.slots)
-    if executor.shard_size is not None and settings.strategy != "auto":
-        return _cut(settings, size, settings.strategy, settings.workers)
-    found = _measured(settings, executor, pause, size, room)
-    if executor.shard_size is None:
-        if found.strategy == "sequential":
-            size = -(-size // max(1, min(_FINER, int(found.seconds / _LEAST_SECONDS))))
-        elif found.most is not None:
-            size = min(size, found.most)
-    return _cut(settings, size, found.strategy, found.workers if found.strategy == "sequential" else None)
-
-
-def _measured(settings: Settings, executor: Executor, pause: float, size: int, room: Capacity) -> ShardCost:
-    part, common = tuple(settings.subproblems[:size]), make_shard_config(settings, executor, pause)
-    jobs = JobBatch(measure_shard, ["trial"], [part], common, room.device, pieces(settings))
-    found = dict(executor.map(jobs))
-    measured: ShardCost = found[0]
-    return measured
-
-
-def _cut(settings: Settings, size: int, strategy: str, workers: int | None) -> dict[str, Any]:
-    parts = [settings.subproblems[part] for part in equal_parts(len(settings.subproblems), size)]
-    return {"parts": parts, "strategy": strategy, "workers": workers}

@@ -19,8 +19,8 @@ from _helpers.workers import Dying, Failing, slow, unsendable
 from paretomtl.problems import NamedProblem
 from paretomtl.runs import read_log
 from paretomtl.training import Report
+from paretomtl.training.shards.job import ShardJob
 from paretomtl.training.shards.ray import executor as on_ray
-from paretomtl.training.shards.task import ShardJob
 from training.shards.test_run import assert_same
 
 if importlib.util.find_spec("ray") is None:

@@ -1,4 +1,8 @@
-"""Pieces of work on the workers of Ray: sent, heard, begun again elsewhere when a worker dies."""
+"""The executor that runs jobs on the workers of Ray, and retries them when a worker dies.
+
+Ray places jobs, and this library retries them itself: Ray's own retries know nothing of checkpoints. A job is given up
+only if it is lost several times without a new checkpoint, however long a run lasts.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,10 @@ from paretomtl._support.optional import require
 from paretomtl.problems import NamedProblem
 from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
 from paretomtl.training.shards.ray.cluster import connect, resources_of
-from paretomtl.training.shards.ray.worker import Failure, board_class, remedy, run_piece, versions
+from paretomtl.training.shards.ray.worker import Failure, board_class, remedy, run_job, versions
 
-_POLL_SECONDS = 0.2  # between looks at what workers told
-_LOOK_SECONDS = 5.0  # between looks at whether there still is a worker that is large enough
+_POLL_SECONDS = 0.2  # between looks at messages of workers
+_CHECK_SECONDS = 5.0  # between checks that a worker is large enough
 _STOP_SECONDS = 60.0  # how long shards have to store a checkpoint when a run is stopped
 
 
@@ -25,7 +29,7 @@ class RayExecutor(Executor):
     """Trains shards on the workers of `Ray <https://docs.ray.io>`_ (extra ``ray``).
 
     Shards are begun again when their workers die, on whatever worker there is, from their last checkpoints. Workers may
-    come and go: Ray places every shard when there is room for it.
+    come and go: Ray places every shard when a worker is free.
 
     Args:
         address: of a cluster, such as ``"10.0.0.1:6379"``, or ``"auto"`` for the one that this machine belongs to. None
@@ -33,7 +37,7 @@ class RayExecutor(Executor):
         cpus: of each shard, which are as many threads of torch.
         gpus: of each shard; None for one where the cluster has any and training is not to be on the CPU. A share such
             as 0.5 puts two shards on one GPU.
-        workers: how many shards are trained at a time; None for as many as there is room for.
+        workers: how many shards are trained at a time; None for as many as the workers can hold.
         shard_size: how many subproblems a shard has; None leaves it to what is measured.
         retries: how many times in a row a shard may lose its worker without having stored a checkpoint in between.
         timeout: seconds to wait for an answer of the cluster, and for a worker that is large enough.
@@ -104,26 +108,16 @@ class RayExecutor(Executor):
         with self:
             on_gpu = device == "cuda" or (device is None and self._gpus != 0 and self._has_gpus())
             kind = "cuda" if on_gpu else "cpu"
-            slots = self._wait_for_room(kind)
+            slots = self._wait_for_slots(kind)
             return Capacity(slots if self._workers is None else min(slots, self._workers), kind)
 
     def map(self, jobs: JobBatch) -> Iterator[tuple[int, Any]]:
         with self:
-            self._wait_for_room(jobs.device)
-            yield from _Round(self._ray, jobs, self._asked(jobs.device), self._send(jobs), self).results()
+            self._wait_for_slots(jobs.device)
+            yield from _Round(self._ray, jobs, self._resources(jobs.device), self._send(jobs), self).results()
 
-    @property
-    def retries(self) -> int:
-        """How many times in a row a piece may be lost where it stands."""
-        return self._retries
-
-    @property
-    def workers(self) -> int | None:
-        """How many pieces are worked on at a time."""
-        return self._workers
-
-    def board(self) -> tuple[Any, int]:
-        """Where pieces leave what they tell, and the number of another round of them."""
+    def _open_board(self) -> tuple[Any, int]:
+        """The actor that passes messages on, and the number of a new round of jobs."""
         if self._board is None:
             here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
                 self._ray.get_runtime_context().get_node_id(), soft=True
@@ -133,17 +127,16 @@ class RayExecutor(Executor):
         self._rounds += 1
         return self._board, self._rounds
 
-    def check_room(self, device: str, since: float) -> None:
-        """Raise where no worker has been large enough for too long."""
-        if not self._slots(device) and time.monotonic() - since > self._timeout:
+    def _has_capacity(self, device: str, since: float) -> bool:
+        """Whether a worker is large enough, busy or not; an error where none has been for too long."""
+        if self._slots(device):
+            return True
+        if time.monotonic() - since > self._timeout:
             raise self._too_small(device)
+        return False
 
-    def has_room(self, device: str) -> bool:
-        """Whether there is a worker that is large enough, busy or not."""
-        return self._slots(device) > 0
-
-    def _asked(self, device: str) -> dict[str, float]:
-        """What Ray is asked for, for each piece."""
+    def _resources(self, device: str) -> dict[str, float]:
+        """What each job requests of Ray."""
         gpus = (1.0 if self._gpus is None else self._gpus) if device == "cuda" else 0.0
         if device == "cuda" and gpus == 0:
             raise ValueError("'gpus' must be positive to train on \"cuda\". Got 0 instead.")
@@ -153,34 +146,34 @@ class RayExecutor(Executor):
         return any(resources.get("GPU", 0) > 0 for resources in resources_of(self._ray))
 
     def _slots(self, device: str) -> int:
-        asked = {name: amount for name, amount in self._asked(device).items() if amount}
+        requested = {name: amount for name, amount in self._resources(device).items() if amount}
         return sum(
-            min(int(resources.get(name, 0) / amount) for name, amount in asked.items())
+            min(int(resources.get(name, 0) / amount) for name, amount in requested.items())
             for resources in resources_of(self._ray)
         )
 
-    def _wait_for_room(self, device: str) -> int:
+    def _wait_for_slots(self, device: str) -> int:
         began = time.monotonic()
         while not (slots := self._slots(device)):
-            if self._own or time.monotonic() - began > self._timeout:  # nobody joins a Ray of our own
+            if self._own or time.monotonic() - began > self._timeout:  # no worker joins a Ray of our own
                 raise self._too_small(device)
             time.sleep(min(1.0, self._timeout))
         return slots
 
     def _too_small(self, device: str) -> ValueError:
-        asked = self._asked(device)
-        found = [f"{r.get('CPU', 0):g} CPUs and {r.get('GPU', 0):g} GPUs" for r in resources_of(self._ray)]
+        requested = self._resources(device)
+        available = [f"{r.get('CPU', 0):g} CPUs and {r.get('GPU', 0):g} GPUs" for r in resources_of(self._ray)]
         return ValueError(
-            f"'cpus' and 'gpus' must be what one worker has. Got {asked['CPU']:g} and {asked['GPU']:g}; the workers "
-            f"have {'; '.join(sorted(set(found))) or 'nothing'}. Ask for less, or start a larger one."
+            f"'cpus' and 'gpus' must be what one worker has. Got {requested['CPU']:g} and {requested['GPU']:g}; the "
+            f"workers have {'; '.join(sorted(set(available))) or 'nothing'}. Ask for less, or start a larger one."
         )
 
     def _send(self, jobs: JobBatch) -> Any:
-        """Put what all pieces have in common where every worker can get it; say what of it cannot be sent."""
+        """Put the configuration of all jobs into Ray's object store; an error names the part that cannot be sent."""
         try:
-            return self._ray.put(jobs.common)
+            return self._ray.put(jobs.config)
         except Exception as error:
-            for name, value in jobs.sent.items():
+            for name, value in jobs.config_parts.items():
                 try:
                     self._ray.put(value)
                 except Exception as inner:
@@ -189,52 +182,52 @@ class RayExecutor(Executor):
 
     def _unsendable(self, name: str, error: Exception) -> ValueError:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        words = next((line for line in lines if "pickle" in line), lines[0] if lines else type(error).__name__)
+        reason = next((line for line in lines if "pickle" in line), lines[0] if lines else type(error).__name__)
         return ValueError(
-            f"'{name}' must be something that can be sent to workers. Got: {words.rstrip(':.')}. Let "
+            f"'{name}' must be something that can be sent to workers. Got: {reason.rstrip(':.')}. Let "
             "workers find the problem themselves, in a module that they can import: RayExecutor(problem="
             '"package.module:attribute"), or paretomtl run package.module:attribute --ray.'
         )
 
 
 class _Round:
-    """Some jobs on a cluster, until all are done."""
+    """A batch of jobs on a cluster, until all are done."""
 
     def __init__(
-        self, ray: Any, jobs: JobBatch, asked: Mapping[str, float], common: Any, executor: RayExecutor
+        self, ray: Any, jobs: JobBatch, resources: Mapping[str, float], config: Any, executor: RayExecutor
     ) -> None:
-        self._ray, self._jobs, self._common, self._executor = ray, jobs, common, executor
-        self._board, self._number = executor.board()
-        self._piece = ray.remote(num_cpus=asked["CPU"], num_gpus=asked["GPU"], max_retries=0)(run_piece)
-        self._threads = int(asked["CPU"])
+        self._ray, self._jobs, self._config, self._executor = ray, jobs, config, executor
+        self._board, self._number = executor._open_board()
+        self._run_job = ray.remote(num_cpus=resources["CPU"], num_gpus=resources["GPU"], max_retries=0)(run_job)
+        self._threads = int(resources["CPU"])
         self._waiting = deque(range(len(jobs.names)))
         self._running: dict[Any, int] = {}
         self._begun: set[int] = set()
         self._losses: dict[int, tuple[Any, int]] = {}
-        self._roomy = self._looked = time.monotonic()
+        self._had_capacity = self._checked = time.monotonic()
         self._stopped = float("inf")
 
     def results(self) -> Iterator[tuple[int, Any]]:
-        """What the pieces return, as they end."""
+        """The results of jobs, as they end."""
         try:
             while self._running or (self._waiting and not self._jobs.stopping):
-                self._begin()
+                self._submit()
                 done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=_POLL_SECONDS)
-                self._hear()
+                self._receive()
                 for ref in done:
                     i = self._running.pop(ref)
                     self._begun.discard(i)
                     ended, result = self._result(ref, i)
                     if ended:
                         yield i, result
-                self._look()
+                self._check_workers()
                 self._jobs.poll()
         finally:
             for ref in self._running:
                 self._ray.cancel(ref, force=True)
 
-    def _begin(self) -> None:
-        """Hand pieces to Ray; when the run is stopped, take those back that have not begun."""
+    def _submit(self) -> None:
+        """Submit jobs to Ray; when the run is stopped, cancel those that have not begun."""
         if self._jobs.stopping:
             self._waiting.clear()
             self._stopped = min(self._stopped, time.monotonic())
@@ -242,17 +235,17 @@ class _Round:
             for ref in [ref for ref, i in self._running.items() if late or i not in self._begun]:
                 self._ray.cancel(ref, force=True)
             return
-        most = self._executor.workers or len(self._jobs.names)
+        most = self._executor._workers or len(self._jobs.names)
         while self._waiting and len(self._running) < most:
             i = self._waiting.popleft()
-            order = self._jobs.work, self._jobs.orders[i]
-            ref = self._piece.remote(
-                [self._common], order, (self._number, i), self._board, self._threads, sys.path, versions()
+            call = self._jobs.function, self._jobs.inputs[i]
+            ref = self._run_job.remote(
+                [self._config], call, (self._number, i), self._board, self._threads, sys.path, versions()
             )
             self._running[ref] = i
 
-    def _hear(self) -> None:
-        """Take what the pieces told since the last time, and tell them whether to stop."""
+    def _receive(self) -> None:
+        """Take the messages of jobs since the last time, and tell jobs whether to stop."""
         for i, kind, message in self._ray.get(self._board.take.remote(self._number, self._jobs.stopping)):
             if kind == "began":
                 self._begun.add(i)
@@ -263,44 +256,42 @@ class _Round:
                 self._jobs.on_message(i, message)
 
     def _result(self, ref: Any, i: int) -> tuple[bool, Any]:
-        """Whether a piece ended, and its result; one whose worker died waits to be begun again."""
+        """Whether a job ended, and its result; one whose worker died waits to be retried."""
         errors, name = self._ray.exceptions, self._jobs.names[i]
         try:
             result = self._ray.get(ref)
         except errors.TaskCancelledError:
             return False, None
-        except errors.RayTaskError as error:  # before the piece itself began
+        except errors.RayTaskError as error:  # before the job itself began
             raise ValueError(f"'workers' must be able to begin shard {name}. {remedy(error)}") from None
         except errors.RayError as error:
             if self._jobs.stopping:
                 return False, None
-            self._lost(i, type(error).__name__)
+            self._retry(i, type(error).__name__)
             return False, None
         if isinstance(result, Failure):
             result.raise_(name)
         return True, result
 
-    def _lost(self, i: int, why: str) -> None:
-        """Begin a piece again, unless it has been lost too often where it stands."""
-        standing = self._jobs.progress_marker(i)
-        before, times = self._losses.get(i, (standing, 0))
-        times = times + 1 if before == standing else 1
-        self._losses[i] = standing, times
-        if times > self._executor.retries:
+    def _retry(self, i: int, why: str) -> None:
+        """Queue a lost job again, unless it has been lost too often without progress."""
+        marker = self._jobs.on_lost(i, why)
+        before, times = self._losses.get(i, (marker, 0))
+        times = times + 1 if before == marker else 1
+        self._losses[i] = marker, times
+        if times > self._executor._retries:
             raise RuntimeError(
                 f"shard {self._jobs.names[i]} lost its worker {times} times in a row ({why}), and stored no checkpoint "
                 "in between. Where memory is short, fewer 'workers' or a smaller 'shard_size' may help; a shorter "
                 "'checkpoint_seconds' may, too. What is done is stored, and resume=True goes on."
             )
-        self._jobs.on_lost(i, why)
         self._waiting.append(i)
 
-    def _look(self) -> None:
-        """Raise where pieces wait for a worker that is not there anymore, and does not come."""
+    def _check_workers(self) -> None:
+        """Raise where jobs wait for a worker that is gone, and no other one comes."""
         now = time.monotonic()
-        if now - self._looked < _LOOK_SECONDS:
+        if now - self._checked < _CHECK_SECONDS:
             return
-        self._looked = now
-        if self._begun or self._executor.has_room(self._jobs.device):
-            self._roomy = now
-        self._executor.check_room(self._jobs.device, self._roomy)
+        self._checked = now
+        if self._begun or self._executor._has_capacity(self._jobs.device, self._had_capacity):
+            self._had_capacity = now

@@ -1,4 +1,7 @@
-"""On a worker of Ray: a piece of work, what it tells, and what it needs to be the same as where the run was started."""
+"""A job on a worker of Ray: its messages, its errors, and the versions that must be those of the run.
+
+Messages of workers go through one actor, on the machine of the process that started the run.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _FETCH_SECONDS = 0.2  # between looks at whether what was asked for is there
 
 @dataclass(frozen=True)
 class Failure:
-    """An error in a piece, as it can be sent: one of this library's about its input, or any other."""
+    """An error in a job, as it can be sent: one of this library's about its input, or any other."""
 
     kind: str
     text: str
@@ -41,7 +44,7 @@ class Failure:
 
 
 def board_class() -> type:
-    """The class of the actor where pieces leave what they tell, beside the process that reads it.
+    """The class of the actor that passes messages of jobs on.
 
     A class within a function is sent by its code, so that the actor need not import torch.
     """
@@ -53,22 +56,22 @@ def board_class() -> type:
             self._stopping: set[int] = set()
 
         def put(self, number: int, i: int, kind: str, message: Any) -> bool:
-            """Leave a message of piece i of a round; returns whether that round shall stop."""
+            """Leave a message of job i of a round; return whether that round is asked to stop."""
             self._messages.append((number, i, kind, message))
             return number in self._stopping
 
         def take(self, number: int, stopping: bool) -> list[tuple[int, str, Any]]:
             """All messages of a round since the last time; those of earlier rounds are dropped."""
             self._stopping = {number} if stopping else set()
-            found, self._messages = self._messages, []
-            return [(i, kind, message) for theirs, i, kind, message in found if theirs == number]
+            messages, self._messages = self._messages, []
+            return [(i, kind, message) for sender, i, kind, message in messages if sender == number]
 
         def answer(self, number: int, i: int, content: Any) -> None:
-            """Leave what a piece fetches."""
+            """Leave what a job fetches."""
             self._answers[number, i] = content
 
         def fetched(self, number: int, i: int) -> tuple[bool, Any]:
-            """Whether there is an answer for a piece yet, and the answer."""
+            """Whether there is an answer for a job yet, and the answer."""
             there = (number, i) in self._answers
             return there, self._answers.pop((number, i), None)
 
@@ -76,7 +79,7 @@ def board_class() -> type:
 
 
 class _BoardChannel:
-    """A link from a worker, by the board. Messages are not waited for, but for the last."""
+    """A channel from a worker, by the board. It waits for the last message alone."""
 
     def __init__(self, ray: Any, board: Any, place: tuple[int, int]) -> None:
         self._ray, self._board, self._place = ray, board, place
@@ -88,7 +91,7 @@ class _BoardChannel:
         self._look()
         return self._stopping
 
-    def send(self, message: Any, kind: str = "said") -> None:
+    def send(self, message: Any, kind: str = "message") -> None:
         self._look()  # at the answer to the last message, which had time to come
         self._last = self._board.put.remote(*self._place, kind, message)
 
@@ -98,50 +101,50 @@ class _BoardChannel:
 
     def fetch(self) -> Any:
         self.send(None, "fetch")
-        while not (found := self._ray.get(self._board.fetched.remote(*self._place)))[0]:
+        while not (answer := self._ray.get(self._board.fetched.remote(*self._place)))[0]:
             time.sleep(_FETCH_SECONDS)
-        return found[1]
+        return answer[1]
 
     def wait(self) -> None:
-        """Until all is told."""
+        """Wait until all messages are delivered."""
         if self._last is not None:
             self._ray.get(self._last)
 
 
-def run_piece(
-    common: list[Any],
-    order: Any,
+def run_job(
+    config: list[Any],
+    call: Any,
     place: tuple[int, int],
     board: Any,
     threads: int,
     paths: list[str],
-    theirs: Mapping[str, str],
+    expected: Mapping[str, str],
 ) -> Any:
-    """On a worker: one piece of work, with its share of the threads.
+    """Run one job on a worker, with its share of the threads.
 
     Args:
-        common: where what all pieces have in common is to be had; in a list, for Ray would get it before the versions
-            are known to be the same.
-        order: the work, and what this piece alone needs.
-        place: the numbers of the round and of the piece.
+        config: the reference of the configuration of all jobs; in a list, because Ray would resolve it before the
+            versions are known to be the same.
+        call: the function of the job, and its own input.
+        place: the numbers of the round and of the job.
         board: where messages go.
         threads: of torch.
         paths: where the process that started the run finds modules.
-        theirs: its versions.
+        expected: the versions of that process.
     """
     ray = require("ray", "ray")
-    link = _BoardChannel(ray, board, place)
-    link.send({"host": socket.gethostname(), "pid": os.getpid()}, "began")
+    channel = _BoardChannel(ray, board, place)
+    channel.send({"host": socket.gethostname(), "pid": os.getpid()}, "began")
     try:
-        check_versions(theirs, versions())
+        check_versions(expected, versions())
         sys.path.extend(path for path in paths if path not in sys.path and Path(path).exists())
         torch.set_num_threads(threads)
-        work, own = order
-        result = work(ray.get(common[0]), own, link)
+        function, own_input = call
+        result = function(ray.get(config[0]), own_input, channel)
     except Exception as error:
         return failure(error)
     finally:
-        link.wait()
+        channel.wait()
     return result
 
 
@@ -169,11 +172,11 @@ def versions() -> dict[str, str]:
     return {"python": python, "torch": version_of("torch").split("+")[0], "paretomtl": version_of("paretomtl")}
 
 
-def check_versions(theirs: Mapping[str, str], mine: Mapping[str, str]) -> None:
+def check_versions(expected: Mapping[str, str], installed: Mapping[str, str]) -> None:
     """Refuse a worker on which other versions are installed than where the run was started."""
-    for name, wanted in theirs.items():
-        if mine.get(name) != wanted:
+    for name, wanted in expected.items():
+        if installed.get(name) != wanted:
             raise ValueError(
                 f"'workers' must have the versions of the process that starts the run: {name} {wanted}. Got "
-                f"{name} {mine.get(name)} on {socket.gethostname()}: install the same on all of them."
+                f"{name} {installed.get(name)} on {socket.gethostname()}: install the same on all of them."
             )

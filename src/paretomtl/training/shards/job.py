@@ -1,4 +1,9 @@
-"""What is done for a shard, here or on a worker: measure how its models train, or train them in a run's folder."""
+"""The job of a shard, here or on a worker: to measure how its models train, or to train them in the shard's folder.
+
+What comes back from a worker are the files of that folder, which are read as those of any run. A worker that sees the
+folder writes them there; one that does not sends them as bytes. A random token in a file tells which, so that no user
+has to say it. Workers of Ray block SIGINT: a shard is stopped by calling the handler that Ctrl-C would call.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +37,15 @@ Files: TypeAlias = dict[str, bytes | None]
 """Files by their path in a folder; None for one that is gone."""
 
 SHARED_FS_PROBE = ".reached"
-"""A file beside the folders of shards: a worker that reads the word in it writes to them itself."""
+"""A file beside the folders of shards: a worker that reads the run's token in it writes to them itself."""
 
 _TIMED = 3  # how many steps are timed
-_TELL_SECONDS = 0.25  # between messages of one shard
+_SEND_SECONDS = 0.25  # between messages of one shard
 
 
 @dataclass(frozen=True)
 class ShardConfig:
-    """What all shards of a run have in common.
+    """The configuration of all shards of a run.
 
     Attributes:
         settings: of the whole run; without its problem, where that is found by name.
@@ -61,16 +66,16 @@ class ShardConfig:
 
 @dataclass(frozen=True)
 class ShardJob:
-    """What one shard needs: its subproblems, its folder, and the word by which a worker knows that it is that one."""
+    """One shard: its subproblems, its folder, and a random token that proves that the worker sees this folder."""
 
     subproblems: tuple[int, ...]
     folder: Path
-    word: str
+    token: str
 
 
 @dataclass(frozen=True)
 class ShardCost:
-    """What a trial of a shard found: the strategy, its threads, how many models fit into a stack, seconds of a run."""
+    """The cost of a shard by a trial: the strategy, its threads, how many models fit into a stack, seconds of a run."""
 
     strategy: str
     workers: int
@@ -78,48 +83,48 @@ class ShardCost:
     seconds: float
 
 
-def measure_shard(common: ShardConfig, subproblems: tuple[int, ...], link: Channel) -> ShardCost:
-    """How a shard of these subproblems would train: the engine's own trials, and a few steps."""
-    settings = common.part(subproblems)
+def measure_shard(config: ShardConfig, subproblems: tuple[int, ...], channel: Channel) -> ShardCost:
+    """Measure how a shard of these subproblems would train, by the engine's own trials and a few steps."""
+    settings = config.part(subproblems)
     on_gpu = settings.device.type == "cuda"
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
     with here, isolated_randomness(), library_modes(settings.precision), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the shards will say the same
         seed_everything(settings.seeds[0])
-        with TrainingRun(settings, None, False, 0.0, []) as course:
+        with TrainingRun(settings, None, False, 0.0, []) as run:
             times = []
-            for batch in itertools.islice(course.batches(0), _TIMED + 1):
+            for batch in itertools.islice(run.batches(0), _TIMED + 1):
                 began = time.perf_counter()
-                course.take_step(batch)
+                run.take_step(batch)
                 if on_gpu:
                     torch.cuda.synchronize()
                 times.append(time.perf_counter() - began)
-            choice = course.choice
-            return ShardCost(choice.strategy, choice.workers, choice.most, min(times) * course.total)
+            choice = run.choice
+            return ShardCost(choice.strategy, choice.workers, choice.most, min(times) * run.total)
 
 
-def train_shard(common: ShardConfig, order: ShardJob, link: Channel) -> list[str]:
-    """Train a shard in its folder, from its last checkpoint on; return what it warned of."""
-    settings = common.part(order.subproblems)
-    with _folder(order, link) as (folder, mirror), warnings.catch_warnings(record=True) as said:
+def train_shard(config: ShardConfig, job: ShardJob, channel: Channel) -> list[str]:
+    """Train a shard in its folder, from its last checkpoint on; return its warnings."""
+    settings = config.part(job.subproblems)
+    with _folder(job, channel) as (folder, mirror), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        train_fronts(settings, RunFolder(folder), True, common.pause, [_Relay(link, mirror)])
+        train_fronts(settings, RunFolder(folder), True, config.pause, [_Relay(channel, mirror)])
         if mirror is not None:
             mirror.send()
-    return list(dict.fromkeys(str(each.message) for each in said))
+    return list(dict.fromkeys(str(each.message) for each in caught))
 
 
 @contextlib.contextmanager
-def _folder(order: ShardJob, link: Channel) -> Iterator[tuple[Path, _Mirror | None]]:
-    """The shard's folder where this process sees it; else one here, with its files, and what sends them back."""
-    token = order.folder.parent / SHARED_FS_PROBE
-    if exists(token) and read_file(token, limit=WORD) == order.word.encode():
-        yield order.folder, None
+def _folder(job: ShardJob, channel: Channel) -> Iterator[tuple[Path, _Mirror | None]]:
+    """The shard's folder where this process sees it; else a copy of it here, with a mirror that sends changes back."""
+    probe = job.folder.parent / SHARED_FS_PROBE
+    if exists(probe) and read_file(probe, limit=WORD) == job.token.encode():
+        yield job.folder, None
         return
     with tempfile.TemporaryDirectory(prefix="paretomtl-") as place:
-        folder = Path(place) / order.folder.name
-        put_files(folder, link.fetch())
-        yield folder, _Mirror(folder, link)
+        folder = Path(place) / job.folder.name
+        put_files(folder, channel.fetch())
+        yield folder, _Mirror(folder, channel)
 
 
 def take_files(folder: Path) -> Files:
@@ -128,7 +133,7 @@ def take_files(folder: Path) -> Files:
 
 
 def put_files(folder: Path, files: Files) -> None:
-    """Write files into a folder, each whole or not at all; the front's words after the tensors that they name."""
+    """Write files into a folder, each whole or not at all; the front's JSON after the tensors that it names."""
     check_folder_kind(folder)
     check_folder_kind(folder / "front")
     for name, content in sorted(files.items(), key=lambda item: item[0].endswith(".json")):
@@ -154,15 +159,15 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 class _Mirror:
-    """Sends what changed in a folder to whoever asked for the work."""
+    """Sends the files of a folder that changed to the process that started the job."""
 
-    def __init__(self, folder: Path, link: Channel) -> None:
+    def __init__(self, folder: Path, channel: Channel) -> None:
         self._folder = folder
-        self._link = link
+        self._channel = channel
         self._known = self._state()
 
     def send(self, *, log_alone: bool = True) -> None:
-        """Send the files that changed, or are gone; not for the sake of a log alone, unless that is wanted."""
+        """Send the files that changed, or are gone; a change of the log alone only if ``log_alone`` says so."""
         now = self._state()
         changed = [name for name in {**self._known, **now} if self._known.get(name) != now.get(name)]
         if not changed or (changed == ["log.jsonl"] and not log_alone):
@@ -170,19 +175,19 @@ class _Mirror:
         self._known = now
         there = {name: self._folder / name for name in changed if name in now}
         gone: Files = {name: None for name in changed if name not in now}
-        self._link.send({**{name: read_file(path, limit=TENSORS) for name, path in there.items()}, **gone})
+        self._channel.send({**{name: read_file(path, limit=TENSORS) for name, path in there.items()}, **gone})
 
     def _state(self) -> dict[str, tuple[int, int]]:
         return {name: (path.stat().st_mtime_ns, path.stat().st_size) for name, path in _files(self._folder).items()}
 
 
 class _Relay:
-    """A listener that passes on what a shard tells, and stops it when that is wanted."""
+    """A listener that passes reports of a shard on, and stops the shard when it is asked to."""
 
-    def __init__(self, link: Channel, mirror: _Mirror | None) -> None:
-        self._link = link
+    def __init__(self, channel: Channel, mirror: _Mirror | None) -> None:
+        self._channel = channel
         self._mirror = mirror
-        self._told = -_TELL_SECONDS
+        self._sent = -_SEND_SECONDS
         self._stopped = False
 
     def __call__(self, report: Report) -> None:
@@ -193,19 +198,19 @@ class _Relay:
         self._pass(share)
 
     def _pass(self, message: Report | float, *, last: bool = False) -> None:
-        if not last and time.monotonic() - self._told < _TELL_SECONDS:
+        if not last and time.monotonic() - self._sent < _SEND_SECONDS:
             return
-        self._told = time.monotonic()
+        self._sent = time.monotonic()
         if self._mirror is not None:
             self._mirror.send(log_alone=False)
-        self._link.send(message)
-        if self._link.stopping and not self._stopped:
+        self._channel.send(message)
+        if self._channel.stopping and not self._stopped:
             self._stopped = True
             _interrupt()
 
 
 def _interrupt() -> None:
-    """End the run as Ctrl-C does; called rather than sent, for workers of Ray block the signal."""
+    """End the run as Ctrl-C does. The handler is called, because workers of Ray block the signal."""
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler):
         raise KeyboardInterrupt

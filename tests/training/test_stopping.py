@@ -18,7 +18,7 @@ from _helpers.networks import Normed, classes, problem
 from paretomtl.runs import inspect_run, read_log
 from paretomtl.runs.doctor import worst
 from paretomtl.training import SerialExecutor
-from paretomtl.training._run import TrainingRun
+from paretomtl.training._state import RunState
 from training.test_resume import assert_equal
 
 STEPS = 2
@@ -163,7 +163,7 @@ class Failing:
 def test_a_listener_that_fails_loses_nothing(
     where: str, epochs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paretomtl.training._run._TICK_SECONDS", 0.0)
+    monkeypatch.setattr("paretomtl.training._reporting._TICK_SECONDS", 0.0)
     for out in (None, tmp_path):
         with pytest.raises(Pruned) as caught:
             fit(callbacks=[Failing(where)], out=out)
@@ -187,9 +187,9 @@ def test_an_error_of_the_run_is_not_hidden_by_one_of_closing() -> None:
 # More epochs.
 
 
-def without_plan(course: Any, state: Any = TrainingRun._state) -> dict[str, Any]:
+def without_plan(state: RunState, stored: Any = RunState.stored) -> dict[str, Any]:
     """A checkpoint of a version that did not say for how many epochs it was planned."""
-    return {name: value for name, value in state(course).items() if name != "epochs"}
+    return {name: value for name, value in stored(state).items() if name != "epochs"}
 
 
 @pytest.mark.parametrize(
@@ -253,12 +253,12 @@ def test_a_planned_schedule_is_moved_to_the_present_step_of_its_new_plan(
     recipe = pm.Recipe(optimizer=noted, scheduler=CosineAnnealingLR, schedule=schedule)
     of, options = small(recipe=recipe), {"preferences": 1, "optimizer": None, "out": tmp_path}
     if not saved:
-        monkeypatch.setattr("paretomtl.training._run.TrainingRun._state", without_plan)
+        monkeypatch.setattr("paretomtl.training._state.RunState.stored", without_plan)
     fit(of, epochs=2, **options)
     monkeypatch.undo()
     planned = "the schedule was planned for 2 epochs, and goes on as planned for 4"
     if not saved:
-        monkeypatch.setattr("paretomtl.training._run.TrainingRun._save", lambda self: None)
+        monkeypatch.setattr("paretomtl.training._checkpoint.Checkpoints.save", lambda self: None)
     with pytest.warns(UserWarning, match=planned):
         left(3, of=of, epochs=4, resume=True, **options)
     monkeypatch.undo()

@@ -45,7 +45,7 @@ def train_fronts(
             if run.finished is not None:
                 return [run.finished]
             while run.ended is None and not run.stopping:
-                for batch in run.batches(run.epoch):
+                for batch in run.batches():
                     run.take_step(batch)
                     if run.stopping:
                         return run.fronts()

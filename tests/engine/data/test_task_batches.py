@@ -196,8 +196,8 @@ def test_a_run_is_resumed_to_the_same_end(sexes: Any, tmp_path: Path, monkeypatc
     """From inside an epoch of five steps, or from the last whole one for a loader."""
     of, taken, step = problem({**DATA, "sex": sexes}), [0], TrainingRun.take_step
 
-    def stop(course: TrainingRun, batch: Any) -> None:
-        step(course, batch)
+    def stop(run: TrainingRun, batch: Any) -> None:
+        step(run, batch)
         taken[0] += 1
         if taken[0] == 8:
             raise RuntimeError("power cut")

@@ -93,7 +93,7 @@ def measure_shard(config: ShardConfig, subproblems: tuple[int, ...], channel: Ch
         seed_everything(settings.seeds[0])
         with TrainingRun(settings, None, False, 0.0, []) as run:
             times = []
-            for batch in itertools.islice(run.batches(0), _TIMED + 1):
+            for batch in itertools.islice(run.batches(), _TIMED + 1):
                 began = time.perf_counter()
                 run.take_step(batch)
                 if on_gpu:

@@ -1,0 +1,126 @@
+"""The state of a run: counters, models and their history; all that a checkpoint stores.
+
+It is the same in every process of a run, so that one checkpoint is enough; random states alone differ. The history has
+means over the steps of each epoch, and not every step: it stays small enough for a checkpoint.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from paretomtl._support.random_state import random_state, set_random_state
+from paretomtl.engine.data.batches import Batches
+from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.step import Group
+from paretomtl.training._execution import Execution
+from paretomtl.training._extend import plan_again, plan_differs
+from paretomtl.training._stopping import planned_end
+from paretomtl.training.results.best_so_far import BestSoFar
+from paretomtl.training.results.snapshot import Snapshot
+from paretomtl.training.settings import Settings
+
+
+class RunState:
+    """The state of a run.
+
+    Args:
+        settings: what was asked for.
+        train: the training data.
+        models: the models, in groups that step together.
+        history: losses and weights by epoch.
+        untrained: a copy of the first model, which :attr:`untrained` holds until training begins.
+
+    Attributes:
+        epoch: how many epochs are done.
+        step: how many steps of the current epoch are done.
+        number: how many steps are done in all.
+        patience_from: the epoch from which the epochs of patience are counted.
+        snapshots: the models before the method drops its constraints.
+        best: the best epoch of each model so far; None where it does not matter.
+    """
+
+    def __init__(
+        self, settings: Settings, train: Batches, models: Execution, history: EpochHistory, untrained: nn.Module
+    ) -> None:
+        self._settings, self._train = settings, train
+        self.models, self.history = models, history
+        self.untrained: nn.Module | None = untrained
+        self.epoch = self.step = self.number = self.patience_from = 0
+        self.snapshots: list[Snapshot] = []
+        judged = settings.keep == "best" or settings.patience is not None
+        self.best = BestSoFar(models.groups, weights=settings.keep == "best") if judged else None
+        self._earlier_seconds = 0.0
+        self._began = time.monotonic()
+
+    @property
+    def groups(self) -> list[Group]:
+        """The models, in groups that step together."""
+        return self.models.groups
+
+    @property
+    def seconds(self) -> float:
+        """How long training took so far, earlier processes included."""
+        return self._earlier_seconds + time.monotonic() - self._began
+
+    def planned_end(self) -> str | None:
+        """Why the run is at an end that was asked for, in words; None while it goes on."""
+        improved = 0 if self.best is None else self.best.improved()
+        return planned_end(self._settings, self.epoch, max(improved, self.patience_from))
+
+    def stored(self) -> dict[str, Any]:
+        """The content of a checkpoint. All processes of the run must call it."""
+        own, *others = self._settings.shares.ranks.gather(random_state())
+        return {
+            "epoch": self.epoch,
+            "step": self.step,
+            "number": self.number,
+            "epochs": self._settings.epochs,
+            "seconds": self.seconds,
+            **self.models.stored(),
+            "trace": self.history.state(),
+            "stages": [vars(snapshot) for snapshot in self.snapshots],
+            "best": None if self.best is None else self.best.state(),
+            "random": own,
+            "others": others,  # random states of other processes
+        }
+
+    def load(self, stored: Mapping[str, Any], planned: int) -> None:
+        """Go back to a checkpoint; ``planned`` are the epochs of one that does not say for how many it was written."""
+        settings, ranks = self._settings, self._settings.shares.ranks
+        self.epoch, self.step, self.number = stored["epoch"], stored["step"], stored["number"]
+        self._earlier_seconds = stored["seconds"]
+        self.models.load(stored)
+        self._follow_plan(stored.get("epochs", planned))
+        self.history.load(stored["trace"])
+        self.snapshots = [Snapshot(**snapshot) for snapshot in stored["stages"]]
+        if self.best is not None:
+            self.best.load(stored["best"], settings.device, self.epoch)
+        states = [stored["random"], *stored.get("others", [])]
+        if ranks.rank < len(states):  # more processes may resume a run
+            set_random_state(states[ranks.rank])
+
+    def _follow_plan(self, planned: int) -> None:
+        """Plan the schedule for the epochs at hand, where it was planned for others and that makes a difference."""
+        settings = self._settings
+        assert self.untrained is not None
+        if not plan_differs(settings, self.untrained, planned, self._train.steps):
+            return
+        times = self.number if settings.schedule == "step" else self.epoch
+        for group in self.groups:
+            plan_again(group, settings.scheduler_for(steps_of(self._train, settings.epochs)), times)
+        if settings.shares.ranks.is_main:
+            warnings.warn(
+                f"the schedule was planned for {planned} epochs, and goes on as planned for {settings.epochs}: the "
+                "learning rates so far are not those of a run that was begun for so many.",
+                stacklevel=7,
+            )
+
+
+def steps_of(train: Batches, epochs: int) -> int:
+    """How many steps these epochs have; 0 where that is not known."""
+    return 0 if train.steps is None else train.steps * epochs

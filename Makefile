@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 QUICK := not study and not system
 # Where rounding decides: other instructions add in another order.
 NUMERICAL := $(addprefix tests/, core methods problems diagnosis front engine paper/test_synthetic.py) \
-	$(addprefix tests/training/test_, backward.py fit.py numerics.py problems.py resume.py) tests/training/shards/test_run.py
+	$(addprefix tests/training/, preflight/test_checks.py shards/test_run.py $(addprefix test_, backward.py checkpoint.py fit.py numerics.py))
 .DEFAULT_GOAL := help
 
 # The demo needs less than developers do; `make test` installs the rest into the same environment.

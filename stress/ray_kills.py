@@ -28,12 +28,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
+from _helpers.fronts import assert_same
 from _helpers.networks import sgd
 from _helpers.workers import slow
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.runs import read_log
 from paretomtl.runs.folder import RunFolder
-from training.shards.test_run import assert_same
 
 MODELS, SIZE, STEPS = 8, 2, 3  # of the run, of a shard, of an epoch
 SHARDS = MODELS // SIZE

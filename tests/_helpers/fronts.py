@@ -1,4 +1,4 @@
-"""Fronts that tests make up."""
+"""Fronts that tests make up, and how two are compared."""
 
 from __future__ import annotations
 
@@ -30,3 +30,31 @@ def front_of(losses: Any, **fields: Any) -> pm.Front:
         seconds=0.0,
         **fields,
     )
+
+
+def assert_equal(one: pm.Front, other: pm.Front) -> None:
+    """Bit by bit."""
+    assert one.complete
+    assert other.complete
+    for name, tensor in one.parameters.items():
+        assert torch.equal(tensor, other.parameters[name]), name
+    for name, tensor in one.history.items():
+        assert torch.equal(tensor, other.history[name]), name
+    for split, losses in one.losses.items():
+        assert torch.equal(losses, other.losses[split]), split
+    assert (one.status, one.since, one.epochs) == (other.status, other.since, other.epochs)
+    assert (one.snapshot is None) == (other.snapshot is None)
+    if one.snapshot is not None and other.snapshot is not None:
+        assert torch.equal(one.snapshot.losses["train"], other.snapshot.losses["train"])
+
+
+def assert_same(one: pm.Front, other: pm.Front) -> None:
+    """Bit by bit, with what says how the numbers are to be read."""
+    assert_equal(one, other)
+    assert (one.reference, one.ideal, one.subproblems) == (other.reference, other.ideal, other.subproblems)
+    assert torch.equal(one.preferences, other.preferences)
+    assert (one.scale is None) == (other.scale is None)
+    if one.scale is not None and other.scale is not None:
+        assert torch.equal(one.scale, other.scale)
+    for name, tensor in one.measured.items():
+        assert torch.equal(tensor, other.measured[name])

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import paretomtl as pm
+from _helpers.fronts import assert_equal
 from _helpers.networks import fit, problem
 from paretomtl._support import files as _files
 from paretomtl.runs import inspect_run
-from training.test_resume import assert_equal
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}
 

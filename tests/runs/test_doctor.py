@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from _helpers.fronts import assert_equal
 from _helpers.networks import fit, problem
 from paretomtl.cli._app import app
 from paretomtl.runs import inspect_run, repair_run
 from paretomtl.runs.doctor import worst
 from paretomtl.runs.manifest import sha256_of
-from training.test_resume import assert_equal
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"

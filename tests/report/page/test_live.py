@@ -1,28 +1,19 @@
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 import paretomtl as pm
 from _helpers.runs import training, wait_for
 from paretomtl.report.page import view_of
 from paretomtl.report.page._live import LiveRun, check_folder
-from paretomtl.runs import is_running
-from paretomtl.runs.curves import Curves
-from paretomtl.runs.log import LogTail
-from paretomtl.runs.process import this_process
 
 SGD = lambda parameters: torch.optim.SGD(parameters, lr=0.1)  # noqa: E731
 
@@ -54,78 +45,6 @@ def cut(folder: Path, events: int) -> list[str]:
     lines = (folder / "log.jsonl").read_text().splitlines(keepends=True)
     (folder / "log.jsonl").write_text("".join(lines[:events]))
     return lines
-
-
-# The log.
-
-
-@given(st.lists(st.integers(0, 40), max_size=12))
-def test_a_log_is_read_once_however_it_grows(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]) -> None:
-    path = tmp_path_factory.mktemp("log") / "log.jsonl"
-    tail, found = LogTail(path), []
-    whole = b"".join(json.dumps({"n": n, "text": "é" * n}).encode() + b"\n" for n in range(20))
-    place = 0
-    for size in [*sizes, len(whole)]:
-        written = whole[: place + size]
-        place = min(place + size, len(whole))
-        path.write_bytes(written)
-        assert not tail.begun_anew()
-        found += [event["n"] for event in tail.events()]
-        assert found == list(range(written.count(b"\n")))
-
-
-def test_lines_that_are_no_events_are_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_bytes(b'{"a": 1}\n{"torn": [1,\nnull\n[1]\n\xff\xfe\n' + b"[" * 100_000 + b'\n{"a": 2}\n{"a": 3')
-    tail = LogTail(path)
-    assert [event["a"] for event in tail.events()] == [1, 2]
-    with path.open("ab") as file:
-        file.write(b"0}\n")
-    assert [event["a"] for event in tail.events()] == [30]
-
-
-def test_another_log_at_the_same_place_is_seen(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    tail = LogTail(path)
-    path.write_text('{"run": 1}\n')
-    assert not tail.begun_anew()
-    assert len(list(tail.events())) == 1
-    path.write_text('{"run": 2}\n{"run": 2}\n')
-    assert tail.begun_anew()
-    assert len(list(tail.events())) == 2
-    path.unlink()
-    assert tail.begun_anew()
-    assert not tail.begun_anew()
-
-
-@given(st.integers(1, 700), st.integers(2, 50))
-def test_curves_are_short_even_and_end_with_the_last(total: int, points: int) -> None:
-    curves = Curves(points)
-    for epoch in range(1, total + 1):
-        curves.add({"epoch": epoch})
-        found = [event["epoch"] for event in curves.events()]
-        assert len(found) <= points
-        assert found[-1] == epoch
-    gaps = [later - earlier for earlier, later in itertools.pairwise(found)]
-    assert found[0] == 1
-    assert len(set(gaps[:-1])) <= 1
-    assert all(gap > 0 for gap in gaps)
-    assert total < points or len(found) > points // 2 - 1
-
-
-@given(st.integers(1, 300), st.integers(0, 300), st.integers(2, 20))
-def test_curves_go_back(total: int, back: int, points: int) -> None:
-    curves = Curves(points)
-    for epoch in range(1, total + 1):
-        curves.add({"epoch": epoch})
-    curves.go_back(back)
-    assert all(event["epoch"] <= back for event in curves.events())
-    for epoch in range(back + 1, back + 40):
-        curves.add({"epoch": epoch})
-    found = [event["epoch"] for event in curves.events()]
-    assert found == sorted(set(found))
-    assert found[-1] == back + 39
-    assert len(found) <= points
 
 
 # A run's folder at every stage.
@@ -280,24 +199,6 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
 
 
 # Processes.
-
-
-def test_a_process_is_known_by_more_than_its_number() -> None:
-    me = this_process()
-    assert is_running(me) is True
-    assert is_running({**me, "host": "elsewhere"}) is None
-    assert is_running({}) is None
-    if me["began"] is not None:
-        assert is_running({**me, "began": "0"}) is False, "another process with the same number"
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    other = {**me, "pid": child.pid, "began": None}
-    assert is_running(other) is True
-    child.kill()
-    if me["began"] is not None:
-        wait_for(lambda: is_running(other) is False)  # it is a zombie until somebody asks for it
-    child.wait()
-    assert is_running(other) is False
-    assert is_running({**me, "pid": 2**40}) is False
 
 
 @pytest.mark.system

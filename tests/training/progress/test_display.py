@@ -2,35 +2,16 @@ from __future__ import annotations
 
 import io
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import paretomtl as pm
-from _helpers.networks import accuracy, classes, fit, problem
+from _helpers.networks import fit
+from _helpers.reports import report
 from paretomtl.training import Report
 from paretomtl.training.progress import display as _display
-
-
-def report(**fields: Any) -> Report:
-    values: dict[str, Any] = {
-        "epoch": 3,
-        "epochs": 10,
-        "step": 90,
-        "seconds": 6.0,
-        "tasks": ["a", "b"],
-        "subproblems": [0, 1],
-        "losses": torch.tensor([[1.0, 2.0], [3.0, math.nan]]),
-        "weights": torch.ones(2, 2),
-        "val_losses": None,
-        "val_metrics": {},
-        "hypervolume": 1.25,
-        "reference": [4.0, 4.0],
-        "frozen": [1],
-    }
-    return Report(**{**values, **fields})
 
 
 def test_one_line_says_all() -> None:
@@ -48,28 +29,6 @@ def test_a_line_on_many_models_says_how_far_their_losses_go() -> None:
     losses[3], losses[4], losses[5, 0] = torch.tensor([9.0, 99.0]), torch.tensor([-1.0, 5.0]), math.nan
     line = _display.describe(report(losses=losses, subproblems=list(range(25)), frozen=[5]))
     assert line.endswith("; losses on train of 25 models: a -1 to 9, b 5 to 99; frozen: 5")
-
-
-def test_numbers_are_json() -> None:
-    assert report().numbers()["split"] == "train"
-    found = report(val_losses=torch.ones(2, 2), val_metrics={"m": torch.tensor([1.0, math.nan])}).numbers()
-    assert found["split"] == "val"
-    assert found["losses"] == [[1.0, 2.0], [3.0, None]]
-    assert found["val_metrics"] == {"m": [1.0, None]}
-
-
-def test_reports_of_a_run() -> None:
-    seen: list[Report] = []
-    of = problem(val=classes(30, seed=1), metrics={"accuracy": pm.Metric(accuracy)})
-    front = fit(of, callbacks=[seen.append])
-    assert [r.epoch for r in seen] == [1, 2, 3, 4]
-    assert [r.step for r in seen] == [3, 6, 9, 12]
-    for i, each in enumerate(seen):
-        torch.testing.assert_close(each.losses.float(), front.history["losses"][i])
-        torch.testing.assert_close(each.val_losses, front.history["val"][i])
-        assert each.hypervolume is not None
-        assert each.reference == pytest.approx(front.reference)
-    assert torch.equal(seen[-1].val_metrics["accuracy"], front.metrics["val"]["accuracy"])
 
 
 def test_plain_lines_come_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,21 +60,6 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "3 frozen" in still.getvalue()
     assert "hypervolume on train 1.25" in still.getvalue()
     assert all(len(line) <= 50 for line in still.getvalue().splitlines())
-
-
-def test_tensorboard_files_can_be_read(tmp_path: Path) -> None:
-    loading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    fit(problem(val=classes(30, seed=1)), callbacks=[pm.TensorBoard(tmp_path)])
-    events = loading.EventAccumulator(str(tmp_path))
-    events.Reload()
-    names = events.Tags()["scalars"]
-    assert {"train/a/0", "weight/b/2", "val/a/1", "val/hypervolume"} <= set(names)
-    assert [event.step for event in events.Scalars("train/a/0")] == [1, 2, 3, 4]
-
-
-def test_a_callback_that_is_none_is_named() -> None:
-    with pytest.raises(TypeError, match=r"'callbacks' must be functions of a report. Got str"):
-        fit(callbacks=["tensorboard"])
 
 
 def test_signs_of_life_inside_an_epoch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,13 +109,3 @@ def test_reports_of_several_seeds_have_a_row_for_every_model(monkeypatch: pytest
     assert "losses on train (means of 2 seeds) 0: " in _display.describe(seen[0])
     assert seen[0].numbers()["seeds"] == [4, 4, 7, 7]
     assert "seeds" not in alone[0][0].numbers()
-
-
-def test_tensorboard_tells_seeds_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    names: list[str] = []
-    board = pm.TensorBoard(tmp_path)
-    monkeypatch.setattr(board, "_add", lambda name, value, epoch: names.append(name))
-    board(report(subproblems=[0, 0], seeds=[4, 7]))
-    board.close()
-    assert {"train/a/0/seed-4", "weight/b/0/seed-7"} <= set(names)

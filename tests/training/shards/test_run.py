@@ -12,38 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import paretomtl as pm
-from _helpers.networks import MLP, Normed, classes, fit, problem
+from _helpers.fronts import assert_same
+from _helpers.networks import MLP, Normed, classes, problem
+from _helpers.shards import VAL, train
 from paretomtl.methods import METHODS
 from paretomtl.runs import read_log
 from paretomtl.runs.doctor import inspect_run, repair_run, worst
-from paretomtl.training import Capacity, JobBatch, Report, SerialExecutor
-from paretomtl.training.shards.job import put_files, take_files
-from training.test_resume import assert_equal
-
-VAL = classes(50, seed=1)
+from paretomtl.training import JobBatch, Report, SerialExecutor
 
 
 @pytest.fixture(autouse=True)
 def _told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paretomtl.training.shards.job._SEND_SECONDS", 0.0)
-
-
-def train(**options: Any) -> pm.Front:
-    options = {"epochs": 4, "strategy": "sequential", "checkpoint_seconds": 0.0, **options}
-    made = options.pop("problem", None) or problem(MLP, val=VAL)
-    return fit(made, options.pop("method", "pareto-mtl"), options.pop("preferences", 5), **options)
-
-
-def assert_same(one: pm.Front, other: pm.Front) -> None:
-    """Bit by bit, with what says how the numbers are to be read."""
-    assert_equal(one, other)
-    assert (one.reference, one.ideal, one.subproblems) == (other.reference, other.ideal, other.subproblems)
-    assert torch.equal(one.preferences, other.preferences)
-    assert (one.scale is None) == (other.scale is None)
-    if one.scale is not None and other.scale is not None:
-        assert torch.equal(one.scale, other.scale)
-    for name, tensor in one.measured.items():
-        assert torch.equal(tensor, other.measured[name])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -168,46 +148,6 @@ def test_a_model_that_breaks_is_warned_of_and_the_others_go_on() -> None:
     sound = [i for i, word in enumerate(whole.status) if word != "non-finite"]
     assert [i for i, word in enumerate(front.status) if word != "non-finite"] == sound
     assert torch.equal(front.losses["train"][sound], whole.losses["train"][sound])
-
-
-class _Sized(SerialExecutor):
-    """As if so many shards could be trained at a time."""
-
-    def __init__(self, slots: int, shard_size: int | None = None) -> None:
-        super().__init__(shard_size)
-        self.slots = slots
-
-    def capacity(self, device: str | None) -> Capacity:
-        return Capacity(self.slots, super().capacity(device).device)
-
-
-def test_shards_are_as_many_as_there_is_room_for(tmp_path: Path) -> None:
-    front = train(preferences=8, strategy="auto", epochs=1, out=tmp_path, executor=_Sized(2))
-    assert front.strategy.startswith("2 shards; ")
-    assert len(list((tmp_path / "shards").glob("*/config.json"))) == 2
-
-
-def test_long_runs_one_after_another_are_cut_finer(monkeypatch: pytest.MonkeyPatch) -> None:
-    for least, count in ((1e-9, 8), (1e9, 2)):
-        monkeypatch.setattr("paretomtl.training.shards.plan._LEAST_SECONDS", least)
-        front = train(preferences=8, epochs=1, executor=_Sized(2))
-        assert front.strategy.startswith(f"{count} shards; ")
-
-
-def test_files_go_from_folder_to_folder(tmp_path: Path) -> None:
-    one, other = tmp_path / "one", tmp_path / "other"
-    train(out=one, epochs=1)
-    put_files(other, take_files(one))
-    assert_same(pm.Front.load(other), pm.Front.load(one))
-    put_files(other, {"config.json": None})
-    assert not (other / "config.json").exists()
-
-
-@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x"])
-def test_files_stay_in_their_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="must stay in their folder"):
-        put_files(tmp_path / "inner", {name: b""})
-    assert not (tmp_path / "x").exists()
 
 
 def test_bad_input(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import paretomtl as pm
+from _helpers.fronts import assert_same
 from _helpers.networks import classes, fit, problem, sgd
 from _helpers.workers import Dying, Failing, slow, unsendable
 from paretomtl.problems import NamedProblem
@@ -21,7 +22,6 @@ from paretomtl.runs import read_log
 from paretomtl.training import Report
 from paretomtl.training.shards.job import ShardJob
 from paretomtl.training.shards.ray import executor as on_ray
-from training.shards.test_run import assert_same
 
 if importlib.util.find_spec("ray") is None:
     pytestmark = pytest.mark.skip("Ray is not installed: pip install 'paretomtl[ray]'")

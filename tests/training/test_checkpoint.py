@@ -1,22 +1,20 @@
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import random
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor
-from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
 import paretomtl as pm
+from _helpers.crashes import LOOKED_AT, Crash, Samples, crash
+from _helpers.fronts import assert_equal
 from _helpers.networks import MLP, Dropped, Normed, classes, fit, problem
 from _helpers.places import HELPERS, TESTS
 from paretomtl._support import files as _files
@@ -24,51 +22,6 @@ from paretomtl.methods import METHODS
 from paretomtl.runs import read_log
 
 X, Y = classes()
-
-
-LOOKED_AT = 48  # samples of a Dataset that are asked for before training, to recognise the data
-
-
-class Crash(Exception):
-    pass
-
-
-class Samples(Dataset[tuple[Tensor, Tensor]]):
-    """Does something at the n-th sample that is asked for in training."""
-
-    def __init__(self, n: int = -1, then: Any = None) -> None:
-        self.left = n + LOOKED_AT if n > 0 else n
-        self.then = then
-
-    def __len__(self) -> int:
-        return len(X)
-
-    def __getitem__(self, i: int) -> tuple[Tensor, Tensor]:
-        self.left -= 1
-        if self.left == 0:
-            self.then()
-        noise = 0.1 * np.random.rand() + 0.1 * random.random()  # noqa: NPY002
-        return X[i] + 0.1 * torch.randn(6) + noise, Y[i]
-
-
-def crash() -> None:
-    raise Crash
-
-
-def assert_equal(one: pm.Front, other: pm.Front) -> None:
-    """Bit by bit."""
-    assert one.complete
-    assert other.complete
-    for name, tensor in one.parameters.items():
-        assert torch.equal(tensor, other.parameters[name]), name
-    for name, tensor in one.history.items():
-        assert torch.equal(tensor, other.history[name]), name
-    for split, losses in one.losses.items():
-        assert torch.equal(losses, other.losses[split]), split
-    assert (one.status, one.since, one.epochs) == (other.status, other.since, other.epochs)
-    assert (one.snapshot is None) == (other.snapshot is None)
-    if one.snapshot is not None and other.snapshot is not None:
-        assert torch.equal(one.snapshot.losses["train"], other.snapshot.losses["train"])
 
 
 def crash_and_resume(folder: Path, method: Any, model: Any = Dropped, at: int = 265, **options: Any) -> None:
@@ -220,72 +173,6 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     assert not reports
     assert isinstance(again.model(0), MLP)
     assert again.seconds == first.seconds
-
-
-def interrupted(folder: Path) -> None:
-    """A folder with a checkpoint and no finished front."""
-    with pytest.raises(Crash):
-        fit(problem(train=Samples(265, crash)), out=folder, epochs=5, strategy="sequential", checkpoint_seconds=0.0)
-
-
-def damage(path: Path, harm: str) -> None:
-    if harm == "missing":
-        path.unlink()
-        return
-    data = bytearray(path.read_bytes())
-    if harm == "flip":
-        data[-5] ^= 1
-    if harm == "header":
-        data = data.replace(b"number", b"numbre", 1)
-    path.write_bytes({"truncate": data[:-20], "empty": b""}.get(harm, data))
-
-
-@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "header", "missing"])
-def test_the_previous_checkpoint_stands_in_for_a_damaged_one(harm: str, tmp_path: Path) -> None:
-    interrupted(tmp_path)
-    damage(tmp_path / "checkpoint.safetensors", harm)
-    options: dict[str, Any] = {"epochs": 5, "strategy": "sequential"}
-    with pytest.warns(
-        UserWarning, match=r"the last checkpoint in .* is lost .* goes on from the one before it, of step"
-    ):
-        resumed = fit(problem(train=Samples()), out=tmp_path, resume=True, **options)
-    assert_equal(resumed, fit(problem(train=Samples()), **options))
-
-
-@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "header"])
-def test_two_damaged_checkpoints_are_said_to_be(harm: str, tmp_path: Path) -> None:
-    interrupted(tmp_path)
-    for name in ("checkpoint.safetensors", "checkpoint-previous.safetensors"):
-        damage(tmp_path / name, harm)
-    with pytest.raises(ValueError, match=r"must hold a whole checkpoint .*checkpoint-previous.*doctor"):
-        fit(problem(train=Samples()), out=tmp_path, epochs=5, strategy="sequential", resume=True)
-
-
-@pytest.mark.parametrize("name", ["front.json", "models-*.safetensors"])
-@pytest.mark.parametrize("harm", ["truncate", "flip", "missing"])
-def test_a_damaged_front_is_made_again(name: str, harm: str, tmp_path: Path) -> None:
-    first = fit(problem(), out=tmp_path)
-    damage(next((tmp_path / "front").glob(name)), harm)
-    lost = (name, harm) == ("front.json", "missing")
-    with contextlib.nullcontext() if lost else pytest.warns(UserWarning, match="the front is made again"):
-        assert_equal(fit(problem(), out=tmp_path, resume=True), first)
-    assert_equal(pm.Front.load(tmp_path), first)
-
-
-def test_a_torn_configuration_is_said_to_be(tmp_path: Path) -> None:
-    interrupted(tmp_path)
-    path = tmp_path / "config.json"
-    path.write_text(path.read_text()[:50])
-    with pytest.raises(ValueError, match=r"config.json' must be a JSON file. It is damaged"):
-        fit(problem(train=Samples()), out=tmp_path, epochs=5, resume=True)
-
-
-def test_a_torn_line_of_the_log_is_stepped_over(tmp_path: Path) -> None:
-    interrupted(tmp_path)
-    with (tmp_path / "log.jsonl").open("a") as file:
-        file.write('{"event": "epo')
-    fit(problem(train=Samples()), out=tmp_path, epochs=5, strategy="sequential", resume=True)
-    assert [event["event"] for event in read_log(tmp_path)][-1] == "end"
 
 
 def test_a_disk_that_fills_up_costs_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from paretomtl.methods import (
     Uncertainty,
     slice_state,
 )
-from paretomtl.methods.probe import Measure
+from paretomtl.training.probe import Measure
 
 OPTIONS = {"rescale": True, "unit_rows": True, "scale": "first", "epsilon": 0.3, "initial_steps": 2, "release_steps": 2}
 BATCHED = [

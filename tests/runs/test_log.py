@@ -22,7 +22,7 @@ def test_a_log_is_read_once_however_it_grows(tmp_path_factory: pytest.TempPathFa
         written = whole[: place + size]
         place = min(place + size, len(whole))
         path.write_bytes(written)
-        assert not tail.begun_anew()
+        assert not tail.replaced()
         found += [event["n"] for event in tail.events()]
         assert found == list(range(written.count(b"\n")))
 
@@ -41,11 +41,11 @@ def test_another_log_at_the_same_place_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     tail = LogTail(path)
     path.write_text('{"run": 1}\n')
-    assert not tail.begun_anew()
+    assert not tail.replaced()
     assert len(list(tail.events())) == 1
     path.write_text('{"run": 2}\n{"run": 2}\n')
-    assert tail.begun_anew()
+    assert tail.replaced()
     assert len(list(tail.events())) == 2
     path.unlink()
-    assert tail.begun_anew()
-    assert not tail.begun_anew()
+    assert tail.replaced()
+    assert not tail.replaced()

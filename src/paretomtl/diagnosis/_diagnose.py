@@ -19,10 +19,10 @@ from paretomtl.diagnosis._rules import weight_factors
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.methods.loss_scaling import as_scale
-from paretomtl.methods.probe import Measure, Plain
 from paretomtl.problems import OptimizerFactory, Problem
 from paretomtl.training import Strategy
 from paretomtl.training.fit_to_end import fit_seeds_to_end
+from paretomtl.training.probe import Measure, Plain
 from paretomtl.training.progress.display import ProgressStyle
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.time_left import Tally

@@ -43,12 +43,12 @@ def write_checkpoint(folder: Path, state: Mapping[str, Any], identity: str | Non
 
 def identity_of(config: Mapping[str, Any]) -> str | None:
     """Which run a configuration is of; None for one of an earlier version."""
-    found = config.get(IDENTITY)
-    return found if isinstance(found, str) else None
+    identity = config.get(IDENTITY)
+    return identity if isinstance(identity, str) else None
 
 
 def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
-    """What a checkpoint holds, on the CPU; a ValueError that names a file which is damaged or of another kind.
+    """The content of a checkpoint, on the CPU; a ValueError that names a file which is damaged or of another kind.
 
     Args:
         path: the file.
@@ -74,7 +74,7 @@ def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
 
 @contextmanager
 def explain_mismatch(path: Path) -> Iterator[None]:
-    """Turn whatever comes of a file that is whole, but not of this run, into a ValueError that names it."""
+    """Turn errors that come of a file that is whole, but not of this run, into a ValueError that names it."""
     try:
         yield
     except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:

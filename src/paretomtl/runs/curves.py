@@ -38,11 +38,11 @@ class Curves:
             self._every *= 2
 
     def go_back(self, epoch: int) -> None:
-        """Forget what came after an epoch: a run that is taken up again goes through it once more."""
+        """Forget what came after an epoch: a run that is resumed goes through it again."""
         self._kept = [event for event in self._kept if event["epoch"] <= epoch]
         self._last = [event for event in self._last if event["epoch"] <= epoch]
         self._seen = len(self._kept) * self._every
 
     def events(self) -> list[dict[str, Any]]:
-        """What is left, in order."""
+        """The events that are left, in order."""
         return self._kept + self._last

@@ -350,7 +350,7 @@ def _load_front(path: Path) -> Front:
 
 
 def _newer(finding: Finding, inspection: _Inspection) -> Finding:
-    """What a newer version wrote is neither damaged nor to be touched."""
+    """The finding itself, or another one for a file that a newer version wrote: it is not damaged."""
     errors = {
         CONFIG: inspection.config,
         ASKED: inspection.asked,

@@ -1,4 +1,15 @@
-"""A run's folder: what was asked for, a log, checkpoints that are whole or absent, and the front."""
+"""The folder of a run: its configuration, its log, its checkpoints and its front.
+
+Two checkpoints are kept. The last one is renamed to be the previous one right before the new one is renamed to its
+place, so that at each moment one of them is whole and synced. Resuming falls back to the previous one by itself, puts
+it in the place of the damaged one first, so that the damaged one is not kept, and warns.
+
+A run that is trained longer writes its front as incomplete first, then its configuration. A kill between the two
+leaves a run of the old length, whose front is made again from the checkpoint.
+
+A front that cannot be stored in its folder goes to the folder for temporary files, because a caller may not use the
+front that is returned.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +57,7 @@ from paretomtl.runs.log import ends_with_line
 from paretomtl.runs.manifest import LOG, NAME, Manifest, is_member, read_manifest
 
 CONFIG, LOCK = "config.json", ".lock"
-_MOMENT = 0.2  # seconds that somebody who looks at a lock may hold it
+_MOMENT = 0.2  # seconds for which a process that looks at a lock may hold it
 
 _FOLDERS = ("front", "shards")
 _OR_MORE = {"epochs": ", or more,", "patience": ", or more, or None where it has one,"}
@@ -58,7 +69,7 @@ class RunFolder:
     It is written by one process at a time, from :meth:`open` to :meth:`close`; anybody may read it.
 
     Files:
-        config.json: what was asked for, and the strategy that was taken.
+        config.json: the settings, and the strategy.
         log.jsonl: one line per report.
         checkpoint.safetensors: all that a later process needs to go on.
         checkpoint-previous.safetensors: the previous checkpoint, used if the last one is damaged.
@@ -94,7 +105,7 @@ class RunFolder:
         """Make the folder, see that it can be written, and keep others from it.
 
         Returns:
-            What the configuration of the run in it says; None where there is none yet.
+            The configuration of the run in it; None where there is none yet.
         """
         check_writable("out", self.path)
         check_entries(self.path)
@@ -123,7 +134,7 @@ class RunFolder:
             raise
         except ValueError as error:
             warnings.warn(
-                f"{error} The files say for themselves whether they are whole; it is written anew.", stacklevel=2
+                f"{error} The files say for themselves whether they are whole; it is written again.", stacklevel=2
             )
         return stored
 
@@ -132,7 +143,7 @@ class RunFolder:
         self._lock.release()
 
     def _clear(self) -> None:
-        """Make room for a new run: refuse what is not ours, remove what a run left that was killed as it began."""
+        """Prepare for a new run: refuse files of others, remove those of a run that was killed as it began."""
         names = [NAME, "front.json", *([] if exists(self.checkpoint_path) else [LOG, "front"])]
         foreign = [name for name in names if exists(self.path / name)]
         if foreign:
@@ -150,20 +161,20 @@ class RunFolder:
             config: that of the run at hand.
             start: in what the untrained model differs, where it does: measured, so not to the last digit.
         """
-        found = _flat(json.loads(json.dumps({name: value for name, value in config.items() if name != "start"})))
+        fields = _flat(json.loads(json.dumps({name: value for name, value in config.items() if name != "start"})))
         expected = _flat(stored)
-        for name, value in found.items():
+        for name, value in fields.items():
             known = expected.get(name)
             if known == value or (name.startswith("data.") and name in expected and None in (known, value)):
                 continue  # data without a checksum are judged by the start
-            theirs, mine = cut_to_difference(json.dumps(known), json.dumps(value))
+            before, now = cut_to_difference(json.dumps(known), json.dumps(value))
             name = "start" if name == "warm_start" else name
             rule = f"'{name}' must be that of the run in '{self.path}'{_OR_MORE.get(name, '')} to resume it"
             of_data = (
                 " These are checksums: its values, their order or dtype differ." if name.startswith("data.") else ""
             )
-            raise ValueError(f"{rule}: {theirs}. Got {mine} instead.{of_data}")
-        gone = [name for name in expected if name.startswith(("data.", "metrics.")) and name not in found]
+            raise ValueError(f"{rule}: {before}. Got {now} instead.{of_data}")
+        gone = [name for name in expected if name.startswith(("data.", "metrics.")) and name not in fields]
         if gone:
             raise ValueError(f"'{gone[0]}' must be given to resume the run in '{self.path}', which has it. Got none.")
         if start is not None:
@@ -190,7 +201,7 @@ class RunFolder:
             raise ValueError(f"'out' must have room for a run. {error}.") from None
 
     def log(self, event: str, **fields: Any) -> None:
-        """Add a line to the log; a log that cannot be written is said once and does not stop a run."""
+        """Add a line to the log; a log that cannot be written is warned of once, and does not stop a run."""
         line = json.dumps({"event": event, "time": round(time.time(), 3), **fields}, ensure_ascii=False) + "\n"
         try:
             path = self.path / LOG
@@ -210,7 +221,7 @@ class RunFolder:
             self._list()
 
     def load_checkpoint(self) -> dict[str, Any] | None:
-        """What the last checkpoint holds, on the CPU, or the previous one where it is damaged; None without any."""
+        """The content of the last checkpoint, or of the previous one where it is damaged; None without any."""
         if not exists(self.checkpoint_path) and not exists(self.previous_path):
             return None
         try:
@@ -242,7 +253,7 @@ class RunFolder:
         return self._identity
 
     def restore(self) -> None:
-        """Put the previous checkpoint in the place of the last one, before that one would be kept as the previous."""
+        """Put the previous checkpoint in the place of the last one, so that a damaged one is not kept."""
         self.previous_path.replace(self.checkpoint_path)
 
     def load_front(self, problem: Problem) -> Front | None:
@@ -308,8 +319,8 @@ def _saved_elsewhere(front: Front) -> str:
 
 def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration with dotted names in place of objects within it."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in config.items():
         inner = _flat(value) if isinstance(value, dict) else {}
-        found |= {f"{name}.{key}": part for key, part in inner.items()} if inner else {name: value}
-    return found
+        fields |= {f"{name}.{key}": part for key, part in inner.items()} if inner else {name: value}
+    return fields

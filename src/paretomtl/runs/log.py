@@ -73,7 +73,7 @@ class LogTail:
         self._head = b""
         self._skipping = False
 
-    def begun_anew(self) -> bool:
+    def replaced(self) -> bool:
         """Whether the file is another one than at the last look: what was read counts no more."""
         try:
             with open_file(self._path, limit=TENSORS) as file:
@@ -89,7 +89,7 @@ class LogTail:
         return other
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What was added since the last look."""
+        """The events that were added since the last look."""
         try:
             with open_file(self._path, limit=TENSORS) as file:
                 file.seek(self._place)

@@ -1,4 +1,8 @@
-"""The manifest of a run's folder: which files the run consists of, how long they are, and their checksums."""
+"""The manifest of a run's folder: which files the run consists of, how long they are, and their checksums.
+
+Every file of a run says its format and carries its own checksum: a manifest alone would be wrong after a crash between
+a file and the manifest. The manifest has checksums that other programs can verify, and decides nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +32,18 @@ class Manifest:
         self._known: dict[tuple[int, ...], str] = {}
 
     def write(self) -> None:
-        """Write down what is there now."""
-        found: dict[str, Any] = {}
+        """Write the manifest of the files that are there now."""
+        files: dict[str, Any] = {}
         known: dict[tuple[int, ...], str] = {}
         for path in members(self._folder):
             there = path.lstat()
             key = (there.st_ino, there.st_size, there.st_mtime_ns)
             known[key] = self._known.get(key) or sha256_of(path)
-            found[path.relative_to(self._folder).as_posix()] = {"size": there.st_size, "sha256": known[key]}
+            files[path.relative_to(self._folder).as_posix()] = {"size": there.st_size, "sha256": known[key]}
         if exists(self._folder / LOG):
-            found[LOG] = {"size": (self._folder / LOG).lstat().st_size}  # at least
+            files[LOG] = {"size": (self._folder / LOG).lstat().st_size}  # at least
         self._known = known
-        write_record(self._folder / NAME, {"files": found}, format=FORMAT)
+        write_record(self._folder / NAME, {"files": files}, format=FORMAT)
 
 
 def is_member(name: str) -> bool:
@@ -55,12 +59,12 @@ def members(folder: Path) -> list[Path]:
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any] | None:
-    """What the manifest says of each file; None for a run of a version that wrote none."""
+    """The entries of the manifest, by file; None for a run of a version that wrote none."""
     path = folder / NAME
     if not exists(path):
         return None
     files = read_record(path, [FORMAT], limit=SMALL_RECORD).get("files")
-    if not isinstance(files, dict) or not all(isinstance(said, dict) for said in files.values()):
+    if not isinstance(files, dict) or not all(isinstance(entry, dict) for entry in files.values()):
         raise ValueError(f"'{path}' must have an object for each file. Got something else.")
     for name in files:
         if name != LOG and not is_member(name):

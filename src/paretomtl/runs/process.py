@@ -1,4 +1,7 @@
-"""Which process trains a run, and whether it still does."""
+"""The process that trains a run, and whether it still runs.
+
+A process is known by host, number and the moment it began, because numbers are reused.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ def this_process() -> dict[str, Any]:
 
 
 def is_running(process: Mapping[str, Any]) -> bool | None:
-    """Whether a process, as the lines "start" and "resume" of a log name it, is still there; None where nobody knows.
+    """Whether a process, as the lines "start" and "resume" of a log name it, is still there.
 
-    That it is on this machine, and on POSIX, is what can be known.
+    None where that is not known: for a process on another machine, and on systems other than POSIX.
 
     Example:
         >>> is_running(this_process()) in (True, None)

@@ -99,8 +99,8 @@ def backward(
         weights, state = weigher.peek(seen, None, present)
         share = scale if plain else scale * torch.where(present, counts / sums.counts, 0.0)
         with _graph_at_hand():
-            found = one_backward(losses, weights, trained, in_trunk, share)
-        updates = ranks.all_reduce(found, trained)
+            own = one_backward(losses, weights, trained, in_trunk, share)
+        updates = ranks.all_reduce(own, trained)
         if all(update is None for update in updates):
             raise ValueError("'losses' must depend on the parameters. Got losses that reach none of them.")
         usable = torch.where(present, seen, 0.0).isfinite().all() & present.any() & (sums.broken == 0)
@@ -210,7 +210,7 @@ def _trained(name: str, parameters: Iterable[Tensor]) -> list[Tensor]:
     """Those that require a gradient, each once."""
     if isinstance(parameters, torch.nn.Module):
         raise TypeError(f"'{name}' must be tensors: write model.parameters(). Got {type(parameters).__name__} instead.")
-    found: dict[int, Tensor] = {}
+    trained: dict[int, Tensor] = {}
     for parameter in parameters:
         if not isinstance(parameter, Tensor):
             raise TypeError(
@@ -223,11 +223,11 @@ def _trained(name: str, parameters: Iterable[Tensor]) -> list[Tensor]:
             )
         if parameter.requires_grad:
             check_floating(name, parameter)
-            found[id(parameter)] = parameter
-    if not found:
+            trained[id(parameter)] = parameter
+    if not trained:
         raise ValueError(f"'{name}' must hold at least one tensor that requires a gradient. Got none.")
-    check_hooks(name, ((f"a tensor of shape {list(p.shape)}", p) for p in found.values()))
-    return list(found.values())
+    check_hooks(name, ((f"a tensor of shape {list(p.shape)}", p) for p in trained.values()))
+    return list(trained.values())
 
 
 def _in_trunk(trained: list[Tensor], shared: Iterable[Tensor] | None) -> list[bool]:

@@ -32,9 +32,9 @@ class Execution:
         modules: the models, untrained.
         splits: the data.
         batch: the first one, for trials.
-        taken: how to train, where that is known; None finds out.
+        choice: how to train, where that is known; None measures it.
         total: how many steps are planned; 0 when that is not known.
-        trace: adds up what the steps see.
+        history: sums up losses and weights of the steps.
         first_losses: of untrained models, by which a scale may be settled.
         resumed: whether :meth:`load` follows.
 
@@ -51,9 +51,9 @@ class Execution:
         modules: Sequence[nn.Module],
         splits: Mapping[str, Batches],
         batch: Any,
-        taken: ExecutionPlan | None,
+        choice: ExecutionPlan | None,
         total: int,
-        trace: EpochHistory,
+        history: EpochHistory,
         *,
         first_losses: FirstLosses,
         resumed: bool = False,
@@ -70,12 +70,12 @@ class Execution:
             settings.schedule,
             settings.shares,
         )
-        self._settings, self._splits, self._trace = settings, splits, trace
+        self._settings, self._splits, self._history = settings, splits, history
         self._total = (splits["train"].steps or 0) * settings.plan  # a run that is trained longer keeps its phases
         self._runner: Runner | None = None
         self._source: Iterator[Any] = iter(())
         wanted = settings.strategy, settings.workers
-        self.choice = taken or choose(self._plan, wanted, modules, state, splits["train"], batch, total)
+        self.choice = choice or choose(self._plan, wanted, modules, state, splits["train"], batch, total)
         self.untrained: Tensor | None = None
         if not resumed and settings.start is None:
             self.untrained = measure_untrained(self._plan, self.choice, modules, state, splits, settings)
@@ -124,7 +124,7 @@ class Execution:
         return f"step {number + 1}"
 
     def evaluate(self, split: str, number: int) -> tuple[Scores, str]:
-        """The scores of all models on a split, after so many steps; and what a stack could not do, if anything."""
+        """The scores of all models on a split, after ``number`` steps; and what a stack could not do, if anything."""
         for group in self.groups:
             group.restore_frozen()
         scores, failed = attempt(lambda: self._scores(split), self.groups)
@@ -164,7 +164,7 @@ class Execution:
             assert not graphed or isinstance(train, Resident)
             kind: type[Runner] = GraphRunner if graphed else EagerRunner
             every, workers = self._settings.weigh_every, self.choice.workers
-            self._runner = kind(self.groups, train, self._trace, self._total, every, workers)
+            self._runner = kind(self.groups, train, self._history, self._total, every, workers)
         return self._runner
 
     def _open_epoch(self, epoch: int, start: int, number: int) -> None:

@@ -1,4 +1,8 @@
-"""A stored run that is trained longer than it was begun for: what may grow, and what happens to plans."""
+"""A stored run that is trained longer than it was begun for: what may grow, and what happens to plans.
+
+Methods keep the total of the first plan. Phases only move forward: a fifth of the new total would not give a model back
+its initial phase, but would hold a model in it that was stopped in between.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +91,7 @@ def counted_from(stored: Mapping[str, Any]) -> int:
 
 
 def plan_differs(settings: Settings, module: nn.Module, planned: int, steps: int | None) -> bool:
-    """Whether the schedule of a run of so many planned epochs goes otherwise than that of the settings' epochs.
+    """Whether a schedule for ``planned`` epochs differs from one for the epochs of the settings.
 
     Args:
         settings: of the run.

@@ -68,7 +68,7 @@ class TrainingRun:
     def __init__(
         self, settings: Settings, folder: RunFolder | None, resume: bool, pause: float, listeners: list[Callback]
     ) -> None:
-        made_by()  # before anybody changes the source of a long run
+        made_by()  # before the source changes during a long run
         self._ranks = settings.shares.ranks
         self._folder = folder if self._ranks.is_main else None
         self._listeners = listeners
@@ -142,13 +142,13 @@ class TrainingRun:
     # The run as its folder knows it.
 
     def config(self, settings: Settings) -> dict[str, Any]:
-        """What must be the same for a run of these settings to be resumed."""
+        """The configuration of a run of these settings, which must be the same for it to be resumed."""
         module = self._state.untrained
         assert module is not None
         return settings.config(module, self._models.groups[0], self._splits, steps_of(self._train, settings.epochs))
 
     def start(self, config: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What the first model gives before it is trained; None where the data differ from draw to draw."""
+        """Losses and metrics of the untrained first model; None where the data differ from draw to draw."""
         module = self._state.untrained
         assert module is not None
         return measure_start(self._settings.problem, module, self._train, config)

@@ -1,4 +1,4 @@
-"""Ends of a run: which ones were asked for, and what is kept where a listener fails."""
+"""Ends of a run: those that were asked for, and fronts that survive a listener that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A warm start: models that begin with the weights of a front."""
+"""A warm start: models that begin with the weights of a front.
+
+It takes weights alone. An optimizer's moments belong to other losses and another schedule, and a front stores none.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +76,8 @@ def make_start(
             f"'start' must be a Front, such as Front.load(folder) returns{how}. Got {type(front).__name__}."
         )
     if tuple(front.tasks) != tuple(problem.tasks):
-        found = list(front.tasks)
-        raise ValueError(f"'start' must be a front of the tasks {list(problem.tasks)}. Got one of {found} instead.")
+        tasks = list(front.tasks)
+        raise ValueError(f"'start' must be a front of the tasks {list(problem.tasks)}. Got one of {tasks} instead.")
     if front.reading != method.reading:
         raise ValueError(
             f"'start' must be a front whose preferences are read as '{method.reading}', as those of '{method.name}' "
@@ -100,13 +103,13 @@ def make_start(
 def _nearest(front: Front, preferences: Tensor, subproblems: Sequence[int]) -> dict[int, int]:
     """For each subproblem the row of the solution with its preference, or else with the nearest one by angle."""
     known = front.preferences[list(front.subproblems)]
-    found = {}
+    rows = {}
     for k in subproblems:
         apart = angles(known, preferences[k].expand_as(known)).nan_to_num(nan=360.0)
         near = (apart <= apart.min() + _SAME).nonzero().flatten().tolist()
         own = front.subproblems.index(k) if k in front.subproblems else -1  # of equal rows, that of the same number
-        found[k] = own if own in near else near[0]
-    return found
+        rows[k] = own if own in near else near[0]
+    return rows
 
 
 def _by_number(front: Front, subproblems: Sequence[int]) -> dict[int, int]:

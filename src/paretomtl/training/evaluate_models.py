@@ -1,4 +1,8 @@
-"""Losses and metrics of models that were trained elsewhere, measured as those of a run are."""
+"""Losses and metrics of models that were trained elsewhere, measured as those of a run are.
+
+The weights of such models are stored only if ``problem.model`` gives their losses with them on the first batch:
+parameters of the same shapes may belong to another function, and a stored front would silently be of other models.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ class _Measured:
 def evaluate_models(
     models: Any, problem: Problem, *, batch_size: int | None, device: torch.device | str | None
 ) -> dict[str, Any]:
-    """The fields of a front of these models: what :meth:`paretomtl.Front.from_models` measures and keeps."""
+    """The fields of a front of these models: what :meth:`paretomtl.Front.from_models` measures and stores."""
     if not isinstance(problem, Problem):
         raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
     if batch_size is not None:
@@ -51,7 +55,7 @@ def evaluate_models(
     with isolated_randomness(), library_modes("float32"):
         copies = [_copied(model, problem, k) for k, model in enumerate(given)]
         scores = [bench.measure(module, k) for k, module in enumerate(copies)]
-        kept = bench.weights(copies, problem)
+        weights = bench.weights(copies, problem)
     splits = list(scores[0])
     losses = {split: torch.cat([each[split].losses for each in scores]) for split in splits}
     finite = torch.stack([table.isfinite().all(-1) for table in losses.values()]).all(0).tolist()
@@ -65,9 +69,9 @@ def evaluate_models(
         "better": {name: metric.better for name, metric in problem.metrics.items()},
         "status": ["evaluated" if sound else "non-finite" for sound in finite],
         "made_by": made_by(),
-        "parameters": kept or {},
-        "model_factory": None if kept is None else problem.model,
-        "modules": tuple(module.cpu().eval() for module in copies) if kept is None else (),
+        "parameters": weights or {},
+        "model_factory": None if weights is None else problem.model,
+        "modules": tuple(module.cpu().eval() for module in copies) if weights is None else (),
     }
 
 
@@ -83,17 +87,17 @@ class _Bench:
     def measure(self, module: nn.Module, k: int) -> dict[str, Scores]:
         """Losses and metrics of a model by split."""
         device, dtype = self._place(module)
-        found = {}
+        scores = {}
         for split, batches in self._batches(device, dtype).items():
             measured = _Measured(
                 Single(self._problem, module.to(device)), torch.ones(1, dtype=torch.bool, device=device)
             )
             try:
-                found[split] = evaluate(self._problem, [measured], batches, split=repr(split))
+                scores[split] = evaluate(self._problem, [measured], batches, split=repr(split))
             except Exception as error:
                 error.add_note(f"This came from models[{k}], a {type(module).__name__}, on {split!r}.")
                 raise
-        return found
+        return scores
 
     def weights(self, modules: list[nn.Module], problem: Problem) -> dict[str, Tensor] | None:
         """Parameters and buffers, stacked; None where ``problem.model`` does not make all of these models.
@@ -142,32 +146,30 @@ def _as_list(models: Any) -> list[Any]:
     rule = "'models' must be a list of modules, or of state dictionaries"
     if isinstance(models, (nn.Module, Mapping, str)) or not isinstance(models, Iterable):
         raise TypeError(f"{rule}. Got {type(models).__name__} instead; write [model] for one.")
-    found = list(models)
-    if not found:
+    listed = list(models)
+    if not listed:
         raise ValueError(f"{rule}, not empty. Got none.")
-    if len(found) > MOST:
-        raise ValueError(f"'models' must be at most {MOST:,}, as a front holds no more. Got {len(found):,} instead.")
-    return found
+    if len(listed) > MOST:
+        raise ValueError(f"'models' must be at most {MOST:,}, as a front holds no more. Got {len(listed):,} instead.")
+    return listed
 
 
 def _copied(model: Any, problem: Problem, k: int) -> nn.Module:
     """A copy of a module, or one with the weights of a state dictionary."""
     if isinstance(model, nn.Module):
         if isinstance(model, nn.parallel.DistributedDataParallel) or any(map(is_dtensor, model.parameters())):
-            found = type(model).__name__
-            raise TypeError(
-                f"'models' must be plain modules. Got a {found} in models[{k}]: write model.module for DDP."
-            )
+            kind = type(model).__name__
+            raise TypeError(f"'models' must be plain modules. Got a {kind} in models[{k}]: write model.module for DDP.")
         lazy = [name for name, tensor in named_tensors(model).items() if is_lazy(tensor)]
         if lazy:
             raise ValueError(f"'models' must have been called once. Got lazy parameters in models[{k}], {lazy[:5]}.")
         return copy_module(model)
     if not isinstance(model, Mapping) or not all(isinstance(tensor, Tensor) for tensor in model.values()):
-        found = type(model).__name__
+        kind = type(model).__name__
         if isinstance(model, Mapping):
             name, other = next((name, each) for name, each in model.items() if not isinstance(each, Tensor))
-            found = f"a dictionary with {type(other).__name__} under {name!r}"
-        raise TypeError(f"'models' must be modules, or state dictionaries of tensors. Got {found} in models[{k}].")
+            kind = f"a dictionary with {type(other).__name__} under {name!r}"
+        raise TypeError(f"'models' must be modules, or state dictionaries of tensors. Got {kind} in models[{k}].")
     made = problem.model()
     dtype = next((tensor.dtype for tensor in model.values() if tensor.is_floating_point()), None)
     made = made if dtype is None else made.to(dtype)
@@ -176,7 +178,7 @@ def _copied(model: Any, problem: Problem, k: int) -> nn.Module:
     except RuntimeError as error:
         wrong = load_tensors(made, model)  # Front.state_dict has tied weights once, and all buffers
         if wrong:
-            said = " ".join(str(error).split())
+            reason = " ".join(str(error).split())
             rule = "'models' must have the weights of 'problem.model'"
-            raise ValueError(f"{rule}. Got models[{k}], which differs in {wrong[:5]}: {said}") from None
+            raise ValueError(f"{rule}. Got models[{k}], which differs in {wrong[:5]}: {reason}") from None
     return made

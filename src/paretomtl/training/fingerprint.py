@@ -1,6 +1,6 @@
-"""What makes a run the run that it is: data, model, schedule, and the losses that it starts from.
+"""Fingerprints of a run: its data, its model, its schedule, and the losses that it starts from.
 
-A stored run is resumed, and a stored row is taken over, only where these are the same.
+A stored run is resumed, and a stored row is reused, only where these are the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def identify_problem(
     scheduler: SchedulerFactory | None = None,
     device: torch.device | str | None = None,
 ) -> dict[str, Any]:
-    """What a problem consists of, as JSON: the same for the same problem, in any process and on any machine.
+    """The identity of a problem, as JSON: the same for the same problem, in any process and on any machine.
 
     Args:
         problem: what is trained.
@@ -63,11 +63,11 @@ def identify_problem(
             for name in ("train", "val", "test")
             if (data := getattr(problem, name)) is not None or name == "train"
         }
-        found = describe_problem(problem, module, splits)
-        start = measure_start(problem, module, splits["train"], found)
+        described = describe_problem(problem, module, splits)
+        start = measure_start(problem, module, splits["train"], described)
         recipe = _describe_recipe(problem.recipe, module, optimizer, scheduler)
-    described = {"tasks": list(problem.tasks), **found, "model": checksum(found["model"])}
-    return {**described, "recipe": checksum(recipe), "start": start}
+    identity = {"tasks": list(problem.tasks), **described, "model": checksum(described["model"])}
+    return {**identity, "recipe": checksum(recipe), "start": start}
 
 
 def describe_problem(problem: Problem, module: nn.Module, splits: Mapping[str, Batches]) -> dict[str, Any]:
@@ -170,18 +170,18 @@ def measure_start(
     return {"losses": _plain(losses.detach().double().tolist()), "metrics": _plain(metrics)}
 
 
-def differing_start(stored: Any, found: Any, precision: str = "float32") -> str | None:
+def differing_start(stored: Any, measured: Any, precision: str = "float32") -> str | None:
     """What differs between two measurements of a start, in words; None where they agree or one is not known."""
-    if not isinstance(stored, dict) or not isinstance(found, dict):
+    if not isinstance(stored, dict) or not isinstance(measured, dict):
         return None
     tolerance = _TOLERANCE[precision]
-    if not _close(stored.get("losses"), found["losses"], tolerance):
+    if not _close(stored.get("losses"), measured["losses"], tolerance):
         return (
             f"the losses of the untrained first model on some samples were {stored.get('losses')}, and are "
-            f"{found['losses']}: the model, 'losses' or the data have changed"
+            f"{measured['losses']}: the model, 'losses' or the data have changed"
         )
     old = stored.get("metrics") or {}
-    for name, value in found["metrics"].items():
+    for name, value in measured["metrics"].items():
         if name in old and not _close(old[name], value, tolerance):
             return f"the metric {name!r} of the untrained first model was {old[name]}, and is {value}"
     return None

@@ -1,4 +1,4 @@
-"""What the user asked for: checked, complete, and comparable with what a stored run was asked for."""
+"""Settings of a run: checked, complete, and comparable with those of a stored run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PRECISIONS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asked for, checked and complete."""
+    """The settings of a run, checked and complete."""
 
     problem: Problem
     method: Method
@@ -73,14 +73,14 @@ class Settings:
         return self.first_epochs or self.epochs
 
     def scheduler_for(self, steps: int) -> SchedulerFactory | None:
-        """What makes schedulers, told how many times they are going to step in a run of so many steps."""
+        """The factory of schedulers for a run of this many steps, which is told how often a scheduler will step."""
         make, total = self.scheduler, steps if self.schedule == "step" else self.epochs
         if make is None:
             return None
         return lambda optimizer: _checked_scheduler(make_scheduler(make, optimizer, total), total)
 
     def config(self, module: nn.Module, group: Group, splits: Mapping[str, Batches], steps: int) -> dict[str, Any]:
-        """What must be the same for a run to be resumed, as JSON.
+        """The configuration, as JSON: what must be the same for a run to be resumed.
 
         Args:
             module: the first model, untrained.
@@ -125,7 +125,7 @@ class Settings:
         }
 
     def legend(self) -> dict[str, Any]:
-        """What a reader of the log needs besides the configuration, and which process writes it, as JSON."""
+        """The first line of a log, as JSON: the process that writes it, and the meaning of its rows."""
         return {
             "process": this_process(),
             "method": self.method.name,
@@ -159,7 +159,7 @@ def make_settings(
     patience: int | None = None,
     start: Front | None = None,
 ) -> Settings:
-    """What the user asked for, checked, with the problem's recipe where nothing was said."""
+    """The settings that the user asked for, checked; the problem's recipe fills what is left out."""
     check_problem(problem)
     recipe = problem.recipe
     if isinstance(method, str) and method in recipe.methods:
@@ -277,12 +277,12 @@ def check_problem(problem: Problem) -> None:
     """Refuse what only stands for a problem: its name, or the function that makes it."""
     if not isinstance(problem, Problem):
         name = getattr(problem, "__name__", None)
-        found = repr(problem) if name is None else f"the function {name}"
+        given = repr(problem) if name is None else f"the function {name}"
         remedy = f" Call it: {name}()." if name is not None and name != "<lambda>" else ""
         if isinstance(problem, str) and problem in PROBLEMS:
             remedy = f" Write paretomtl.problems.PROBLEMS[{problem!r}]()."
         raise TypeError(
-            f"'problem' must be a Problem, such as paretomtl.problems.synthetic(). Got {found} instead.{remedy}"
+            f"'problem' must be a Problem, such as paretomtl.problems.synthetic(). Got {given} instead.{remedy}"
         )
 
 
@@ -314,15 +314,15 @@ def _compiler(compile: bool | Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _checked_scheduler(made: Any, total: int) -> Any:
-    """What a factory made, if it can schedule the whole run: a run that breaks off in its midst is lost."""
+    """A scheduler, if it can schedule the whole run: a run that breaks off in the middle is lost."""
     if not hasattr(made, "step") or not hasattr(made, "state_dict"):
-        found = type(made).__name__
-        raise TypeError(f"'scheduler' must make a learning rate scheduler of torch.optim. Got {found} instead.")
-    room = made.total_steps if isinstance(made, torch.optim.lr_scheduler.OneCycleLR) else total
-    if room < total:
+        kind = type(made).__name__
+        raise TypeError(f"'scheduler' must make a learning rate scheduler of torch.optim. Got {kind} instead.")
+    most = made.total_steps if isinstance(made, torch.optim.lr_scheduler.OneCycleLR) else total
+    if most < total:
         raise ValueError(
             f"'scheduler' must have room for the {total} times that it is going to step. Got OneCycleLR with "
-            f"total_steps={room} instead: write lambda optimizer, total: OneCycleLR(optimizer, 0.1, total)."
+            f"total_steps={most} instead: write lambda optimizer, total: OneCycleLR(optimizer, 0.1, total)."
         )
     return made
 
@@ -348,8 +348,8 @@ def _vectors(
     count = len(seeds)
     if rows.shape[-1:] != (tasks,) or rows.ndim not in (2, 3) or (rows.ndim == 3 and len(rows) != count):
         own = f", or [{count}, K, {tasks}], other ones for each seed" if count > 1 else ""
-        found = list(rows.shape)
-        raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]{own}. Got {found} instead.")
+        shape = list(rows.shape)
+        raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]{own}. Got {shape} instead.")
     _check_most(rows.shape[-2])
     each = rows if rows.ndim == 3 else rows.expand(count, -1, -1)
     return [vector_sets.validate(part) if method.reading == "direction" else part for part in each]
@@ -367,8 +367,8 @@ def _chosen(only: Sequence[int] | None, count: int) -> list[int]:
     chosen = [as_whole(k) for k in given] if isinstance(given, Iterable) else []
     whole = all(isinstance(k, int) and not isinstance(k, bool) for k in chosen)
     if not chosen or not whole or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
-        found = list(only) if isinstance(only, Iterable) else only
-        raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {found} instead.")
+        got = list(only) if isinstance(only, Iterable) else only
+        raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {got} instead.")
     return chosen
 
 

@@ -1,4 +1,8 @@
-"""Notes on an error that ended a run: what is kept, and how to go on."""
+"""Notes on an error that ended a run: what is stored, and how to go on.
+
+They are notes on the exception (``add_note``), so that Python and the command line show them, whatever the exception
+is. The command line adds its own arguments, quoted.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +19,16 @@ _NAME = "_paretomtl_way"
 
 
 def note_kept(error: BaseException, text: str, way: Way) -> None:
-    """Add to an error what is kept; the command line adds the command that goes on, as ``way`` says."""
+    """Add to an error what is stored; the command line adds the command that goes on, as ``way`` says."""
     if way_on(error) is None:  # what the innermost caller knows is most exact
         error.add_note(text)
         setattr(error, _NAME, way)
 
 
 def way_on(error: BaseException) -> Way | None:
-    """How to go on after an error; None where nothing was said about it."""
-    found: Way | None = getattr(error, _NAME, None)
-    return found
+    """How to go on after an error; None where the error has no note about it."""
+    way: Way | None = getattr(error, _NAME, None)
+    return way
 
 
 def note_run_kept(error: BaseException, settings: Settings, done: int, stored: int, folder: Path | None) -> None:

@@ -73,7 +73,7 @@ class LiveRun:
 
     def poll(self) -> bool:
         """Read what is new; return whether anything is."""
-        anew = self._tail.begun_anew()
+        anew = self._tail.replaced()
         if anew:
             self._forget()
         before = self._config

@@ -1,4 +1,8 @@
-"""What is found out about a problem before anything is trained, on copies of its first model."""
+"""Pre-flight checks of a problem, on copies of its first model.
+
+Everything that can be found before training is: every split is tried out with one batch, every task must have a
+gradient, the representation must be what all paths go through.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +86,7 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     """Find losses that cannot be trained.
 
     Returns:
-        Whether the tasks' graphs are kept apart, so that NaN for want of labels stays with its own task.
+        Whether the tasks' graphs are kept apart, so that NaN of missing labels stays with its own task.
     """
     problem = settings.problem
     precision: Any = contextlib.nullcontext()
@@ -135,7 +139,7 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
 
 
 def _warn_of_gradients(problem: Problem, losses: Tensor, rows: Sequence[Sequence[Tensor | None]]) -> None:
-    """Say of which tasks the gradients are not finite, though their losses are: they would freeze every model."""
+    """Warn of tasks whose gradients are not finite, though their losses are: they would freeze every model."""
     broken = [
         task
         for task, loss, row in zip(problem.tasks, losses.detach(), rows, strict=True)
@@ -208,7 +212,7 @@ def first_batch(name: str, batches: Iterable[Any]) -> Any:
 
 
 def check_counted(problem: Problem, name: str, batches: Batches, batch: Any) -> None:
-    """Say so where nobody can tell how many samples a batch of a DataLoader has, and means depend on it."""
+    """Warn where the number of samples in a batch of a DataLoader is not known, and means depend on it."""
     if isinstance(batches, TaskBatches):
         for task, part in batches.parts.items():
             check_counted(problem, f"{name}[{task!r}]", part, batch[task])
@@ -224,17 +228,17 @@ def check_counted(problem: Problem, name: str, batches: Batches, batch: Any) -> 
     map_tensors(note, batch)
     if len(sizes) == 1:
         return
-    found = f"tensors whose first dimensions are {sorted(sizes)}" if sizes else f"a {type(batch).__name__}"
-    taken = f"the first one's, {count_samples(batch)}, is taken" if sizes else "all count alike"
+    kind = f"tensors whose first dimensions are {sorted(sizes)}" if sizes else f"a {type(batch).__name__}"
+    rule = f"the first one's, {count_samples(batch)}, is taken" if sizes else "all count alike"
     warnings.warn(
         f"'counts' should say how many samples the batches of '{name}' have, since losses are means over samples and "
-        f"batches may differ in size. Got {found}: {taken}. See Problem.",
+        f"batches may differ in size. Got {kind}: {rule}. See Problem.",
         stacklevel=6,
     )
 
 
 def check_outputs(problem: Problem, batches: Batches, batch: Any, outputs: Any) -> None:
-    """Say so where metrics would see the outputs of a split put together along a dimension that is not of samples."""
+    """Warn where metrics would see the outputs of a split put together along a dimension that is not of samples."""
     if not problem.metrics or problem.takes_model or batches.steps == 1:
         return
     samples, shapes = count_samples(batch), list[list[int]]()
@@ -269,7 +273,7 @@ def _check_representation(settings: Settings, module: nn.Module, batch: Any) -> 
     """The representation must be the only way from its module to the losses, and nothing trained may lie before it."""
     problem, name = settings.problem, settings.problem.representation
     assert name is not None
-    found: list[dict[str, Tensor | None]] = []
+    gradients: list[dict[str, Tensor | None]] = []
     for cut in (False, True):
         model = copy.deepcopy(module)
         if cut:
@@ -281,8 +285,8 @@ def _check_representation(settings: Settings, module: nn.Module, batch: Any) -> 
         grads: Any = [None] * len(trained)
         if total.requires_grad:
             grads = torch.autograd.grad(total, list(trained.values()), allow_unused=True)
-        found.append(dict(zip(trained, grads, strict=True)))
-    whole, heads = found
+        gradients.append(dict(zip(trained, grads, strict=True)))
+    whole, heads = gradients
     inside = [key for key in whole if problem.is_shared(key)]
     if not inside:
         raise ValueError(f"'representation' must name a submodule with parameters to train. Got {name!r} instead.")

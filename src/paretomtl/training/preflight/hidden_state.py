@@ -95,13 +95,13 @@ def _check_effect(
     _put_back(attributes_of(renewed), fresh, changed)
     for training in (True, False):
         for samples in (_first_half(batch), batch):
-            found = try_pass(problem, copy.deepcopy(used), samples, training=training)
+            losses = try_pass(problem, copy.deepcopy(used), samples, training=training)
             _put_back(own, fresh, changed)
             expected = try_pass(problem, copy.deepcopy(renewed), samples, training=training)
             _put_back(own, after, changed)
-            if found is not None or expected is not None:
+            if losses is not None or expected is not None:
                 break  # neither takes half of a batch: the whole one is what is left
-        if found is None or expected is None or not torch.equal(found.nan_to_num(), expected.nan_to_num()):
+        if losses is None or expected is None or not torch.equal(losses.nan_to_num(), expected.nan_to_num()):
             raise ValueError(
                 f"'model' and 'losses' must keep what changes from step to step in parameters and buffers. Got "
                 f"{in_words(changed)}, which one forward pass changes and the next one depends on: {_REMEDY}."
@@ -158,16 +158,16 @@ def _is_filled(cell: Any) -> bool:
 
 def _loss_spaces(problem: Problem) -> Spaces:
     """Where the function that computes losses may keep state: the object that it belongs to, and its closure."""
-    found: Spaces = {}
+    spaces: Spaces = {}
     for label, losses in loss_functions(problem.losses).items():
         owner = getattr(losses, "__self__", None if hasattr(losses, "__code__") else losses)
         if isinstance(owner, nn.Module):
-            found |= {f"{label}().{name}".rstrip("."): space for name, space in attributes_of(owner).items()}
+            spaces |= {f"{label}().{name}".rstrip("."): space for name, space in attributes_of(owner).items()}
         elif hasattr(owner, "__dict__") and not isinstance(owner, type):
-            found[f"{label}()"] = vars(owner)
+            spaces[f"{label}()"] = vars(owner)
         elif hasattr(losses, "__code__"):
-            found[f"{label}()"] = _Cells(losses)
-    return found
+            spaces[f"{label}()"] = _Cells(losses)
+    return spaces
 
 
 def _check_losses_have_no_parameters(problem: Problem) -> None:
@@ -183,25 +183,25 @@ def _check_losses_have_no_parameters(problem: Problem) -> None:
 
 def _is_attached(value: Any) -> bool:
     """Whether a tensor, or one in a container, hangs on a graph."""
-    found: list[bool] = []
+    attached: list[bool] = []
 
     def note(tensor: Tensor) -> Tensor:
-        found.append(tensor.grad_fn is not None)
+        attached.append(tensor.grad_fn is not None)
         return tensor
 
     map_tensors(note, value)
-    return any(found)
+    return any(attached)
 
 
 def _copied(space: Mapping[str, Any]) -> dict[str, Any]:
     """The values as they are now; what is large, or belongs to others, stays the same object."""
-    found = dict(space)
-    for name, value in found.items():
+    values = dict(space)
+    for name, value in values.items():
         large = isinstance(value, (Tensor, np.ndarray)) and value.nbytes > _LARGEST
         if isinstance(value, (*_NUMBERS, list, dict, set, torch.Generator)) and not large:
             with suppress(Exception):  # such as a lock, or an open file, inside of it
-                found[name] = copy.deepcopy(map_tensors(Tensor.detach, value) if _is_attached(value) else value)
-    return found
+                values[name] = copy.deepcopy(map_tensors(Tensor.detach, value) if _is_attached(value) else value)
+    return values
 
 
 def _put_back(spaces: Spaces, values: Mapping[str, Mapping[str, Any]], places: Sequence[Place]) -> None:

@@ -37,7 +37,7 @@ def settles_scale(method: Method) -> bool:
 
 
 def measure_first_losses(settings: Settings, modules: Sequence[nn.Module], batches: Iterator[Any]) -> FirstLosses:
-    """For each seed the absolute losses ``[n, m]`` of its first models, untrained; nothing where nobody needs them.
+    """For each seed the absolute losses ``[n, m]`` of its first models, untrained; nothing where they are not needed.
 
     They are of the same models and batches in every shard of a run, and in every process.
 
@@ -48,15 +48,15 @@ def measure_first_losses(settings: Settings, modules: Sequence[nn.Module], batch
     """
     wanted = settles_scale(settings.method)
     seeds = settings.seeds if wanted else settings.seeds[:1] if settings.method.minds_units else []
-    found = [[torch.full((len(settings.problem.tasks),), torch.nan).double()] * _MODELS for _ in seeds]
+    losses_of = [[torch.full((len(settings.problem.tasks),), torch.nan).double()] * _MODELS for _ in seeds]
     for batch in itertools.islice(batches, 1 + _MORE_BATCHES) if seeds else ():
         for s, seed in enumerate(seeds):
-            for k, known in enumerate(found[s]):
+            for k, known in enumerate(losses_of[s]):
                 losses = _losses(settings, _model(settings, modules, seed, k), batch)
-                found[s][k] = torch.where(known.isnan(), losses, known)
-        if not any(bool(row.isnan().any()) for rows in found for row in rows):
+                losses_of[s][k] = torch.where(known.isnan(), losses, known)
+        if not any(bool(row.isnan().any()) for rows in losses_of for row in rows):
             break
-    return [[row.abs().nan_to_num(0.0, 0.0, 0.0).tolist() for row in rows] for rows in found]
+    return [[row.abs().nan_to_num(0.0, 0.0, 0.0).tolist() for row in rows] for rows in losses_of]
 
 
 def initial_state(settings: Settings, first: FirstLosses) -> State:
@@ -104,7 +104,7 @@ def _remedy(method: Method) -> str:
 
 
 def _model(settings: Settings, modules: Sequence[nn.Module], seed: int, k: int) -> nn.Module:
-    """Model k of a seed, untrained: also where another shard trains it, nobody does, or it has a warm start."""
+    """Model k of a seed, untrained: also where another shard trains it, no run does, or it has a warm start."""
     if k in settings.subproblems and settings.start is None:
         at = settings.seeds.index(seed) * len(settings.subproblems) + settings.subproblems.index(k)
         return copy.deepcopy(modules[at])

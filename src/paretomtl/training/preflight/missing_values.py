@@ -1,4 +1,4 @@
-"""NaN in the data that makes losses NaN, told from NaN that the model or its losses take care of."""
+"""NaN in the data that makes losses NaN, as opposed to NaN that the model or its losses take care of."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ def missing_values(problem: Problem, name: str, split: Batches, module: nn.Modul
     data, where = (batch, " of its first batch") if whole is None else (whole, "")
     if isinstance(data, TaskBatch):
         return _of_tasks(problem, name, module, data)
-    if problem.takes_model or not isinstance(data, (tuple, list)) or len(data) < 2:  # nobody knows what is an input
+    if problem.takes_model or not isinstance(data, (tuple, list)) or len(data) < 2:  # what is an input is not known
         return []
     if not all(isinstance(part, Tensor) and part.ndim for part in data) or len({len(part) for part in data}) > 1:
         return []
     inputs, *targets = data
-    found = []
+    texts = []
     gaps = _rows_with_nan([inputs])
     if bool(gaps.any()):
         probe = _at(data, _some(gaps, ~gaps))
         tasks = _spoilt(problem, module, probe, [probe[0].nan_to_num(), *probe[1:]])
         if tasks:
-            found.append(_inputs_text(name, where, _share([inputs]), tasks))
+            texts.append(_inputs_text(name, where, _share([inputs]), tasks))
     gaps = _rows_with_nan(targets)
     sound = ~gaps & ~_rows_with_nan([inputs])
     if bool(gaps.any()) and bool(sound.any()):
         filled = [inputs.nan_to_num(), *targets] if inputs.is_floating_point() else data
         tasks = _spoilt(problem, module, _at(filled, _some(gaps, sound)), _at(data, _some(sound)))
         if tasks:
-            found.append(
+            texts.append(
                 f"'{name}' has NaN in {_share(targets)} of the targets{where}, and one is enough to make the losses of "
                 f"tasks {tasks} NaN: let each loss take the samples that have its label, such as "
                 "known = ~targets[:, i].isnan() and outputs[known, i], or give each task a data set of its own."
             )
-    return found
+    return texts
 
 
 def _of_tasks(problem: Problem, name: str, module: nn.Module, batch: TaskBatch) -> list[str]:
@@ -87,11 +87,11 @@ def _inputs_text(name: str, where: str, share: str, tasks: Sequence[str]) -> str
 
 def _rows_with_nan(tensors: Sequence[Tensor]) -> Tensor:
     """Which samples have NaN; by sums of each, so that no second tensor of the size of the data is needed."""
-    found = torch.zeros(len(tensors[0]), dtype=torch.bool, device=tensors[0].device)
+    with_nan = torch.zeros(len(tensors[0]), dtype=torch.bool, device=tensors[0].device)
     for tensor in tensors:
         if tensor.is_floating_point() and tensor.numel():
-            found |= tensor.reshape(len(tensor), -1).sum(1).isnan()
-    return found
+            with_nan |= tensor.reshape(len(tensor), -1).sum(1).isnan()
+    return with_nan
 
 
 def _share(tensors: Sequence[Tensor]) -> str:

@@ -63,7 +63,7 @@ class Report:
 
     def numbers(self) -> dict[str, Any]:
         """Everything as numbers and lists, for a log; NaN and infinity as None."""
-        found: dict[str, Any] = {
+        numbers: dict[str, Any] = {
             "epoch": self.epoch,
             "epochs": self.epochs,
             "step": self.step,
@@ -78,11 +78,11 @@ class Report:
             **({"seeds": list(self.seeds)} if self.seeds else {}),
         }
         if self.scale is not None:
-            found["scale"] = plain_numbers(self.scale)
+            numbers["scale"] = plain_numbers(self.scale)
         if self.val_losses is not None:
-            found["val_losses"] = plain_numbers(self.val_losses)
-            found["val_metrics"] = {name: plain_numbers(values) for name, values in self.val_metrics.items()}
-        return found
+            numbers["val_losses"] = plain_numbers(self.val_losses)
+            numbers["val_metrics"] = {name: plain_numbers(values) for name, values in self.val_metrics.items()}
+        return numbers
 
     @property
     def split(self) -> str:
@@ -153,9 +153,9 @@ def close(listeners: Sequence[Callback]) -> None:
 
 
 def _name(listener: Callback) -> str:
-    """What a user calls a callback: its name, where it has one of its own."""
-    found = getattr(listener, "__qualname__", None)
-    return f"'{found}'" if isinstance(found, str) else f"A callback of the class '{type(listener).__qualname__}'"
+    """The name of a callback for users: its own, or that of its class."""
+    name = getattr(listener, "__qualname__", None)
+    return f"'{name}'" if isinstance(name, str) else f"A callback of the class '{type(listener).__qualname__}'"
 
 
 def plain_numbers(tensor: Tensor) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-_MANY = 30  # numbers: more of them than somebody reads in a line
+_MANY = 30  # numbers in a line; more are summed up
 
 
 def losses_in_words(tasks: Sequence[str], rows: Sequence[tuple[int, list[float]]]) -> str:

@@ -1,4 +1,4 @@
-"""Reports of a run at the end of an epoch, from what its course knows."""
+"""The report of a run at the end of an epoch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paretomtl.training.settings import Settings
 def make_report(
     settings: Settings,
     groups: Sequence[Group],
-    trace: EpochHistory,
+    history: EpochHistory,
     scores: Scores | None,
     epoch: int,
     step: int,
@@ -29,7 +29,7 @@ def make_report(
     Args:
         settings: what was asked for.
         groups: the models.
-        trace: losses and weights so far.
+        history: losses and weights so far.
         scores: on the validation split; None without one.
         epoch: how many epochs are done.
         step: how many steps are done.
@@ -38,8 +38,8 @@ def make_report(
     seeds = len(settings.seeds)
     models = settings.subproblems * seeds
     alive = torch.cat([group.active for group in groups]).tolist()
-    losses = trace.last("losses")
-    reference = trace.reference(settings.problem)
+    losses = history.last("losses")
+    reference = history.reference(settings.problem)
     return Report(
         epoch=epoch,
         epochs=settings.epochs,
@@ -48,7 +48,7 @@ def make_report(
         tasks=settings.problem.tasks,
         subproblems=models,
         losses=losses,
-        weights=trace.last("weights"),
+        weights=history.last("weights"),
         val_losses=None if scores is None else scores.losses,
         val_metrics={} if scores is None else scores.metrics,
         hypervolume=mean_hypervolume(losses if scores is None else scores.losses, reference, seeds),

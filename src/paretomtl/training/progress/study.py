@@ -111,7 +111,7 @@ class StudyProgress:
 
 
 class _Inner:
-    """What a run within a study reports to."""
+    """The listener of a run within a study."""
 
     def __init__(self, study: StudyProgress) -> None:
         self._study = study

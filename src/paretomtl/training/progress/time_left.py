@@ -1,4 +1,8 @@
-"""How long several runs still take, from those that are done and the share of those under way."""
+"""The time that several runs still take, from those that are done and the share of those under way.
+
+A run is judged by runs of its kind at first, and more and more by its own pace. The result is exact where all runs take
+the same time, and never negative.
+"""
 
 from __future__ import annotations
 
@@ -116,17 +120,17 @@ class Tally:
             return usual
         at = run.moment if run.share > 0 else self.now()
         usual = None if usual is None else max(usual - run.setup, 0.0)
-        found = remaining_of(at - run.start - run.setup, run.share, usual)
-        return None if found is None else max(found - (self.now() - at), 0.0)
+        seconds = remaining_of(at - run.start - run.setup, run.share, usual)
+        return None if seconds is None else max(seconds - (self.now() - at), 0.0)
 
     def _usual(self, kind: str) -> float | None:
         """How long a run of a kind takes: as those that ended, the one under way, those before, or as other kinds."""
         paces = {self._kinds[i]: run.whole for i, run in list(self._running.items()) if run.share > 0}
         if kind in self._seconds:
             return statistics.fmean(self._seconds[kind])
-        found = paces.get(kind, self._known.get(kind))
-        if found is not None:
-            return found
+        seconds = paces.get(kind, self._known.get(kind))
+        if seconds is not None:
+            return seconds
         ended = [statistics.fmean(each) for each in list(self._seconds.values())]
         others = [*ended, *paces.values(), *self._known.values()]
         return statistics.fmean(others) if others else None

@@ -1,4 +1,11 @@
-"""The best epoch of each model so far, by its losses on validation."""
+"""The best epoch of each model so far, by its losses on validation.
+
+``keep="best"`` takes the epoch in the model's own region with the least mean of its losses. The least weighted sum
+with the preference as weights would not do: a preference is a direction, and for (1, 0) that sum is the loss alone
+that may be large. In a trial, the favoured task got twice as bad. ``patience`` asks the same rule: two rules would end
+runs while the kept epoch still moves, or go on while it does not. The losses of all epochs are in the history, so
+nothing more is stored.
+"""
 
 from __future__ import annotations
 
@@ -65,13 +72,13 @@ class BestSoFar:
         self._epochs = [epoch if now else then for now, then in zip(better.tolist(), self._epochs, strict=True)]
         if not self._tensors:
             return
-        for group, kept, rows in zip(groups, self._tensors, split_by_group(better, groups), strict=True):
+        for group, stored, rows in zip(groups, self._tensors, split_by_group(better, groups), strict=True):
             mask = rows.to(group.active.device)
             for name, tensor in group.models.tensors().items():
-                kept[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, kept[name])
+                stored[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, stored[name])
 
     def _follow(self, groups: Sequence[Group]) -> None:
-        """Sort what is kept by groups, which may be others than before: stacks are taken apart where they fail."""
+        """Sort the stored tensors by groups, which may be others than before: stacks that fail are split."""
         if not self._tensors or len(groups) == len(self._tensors):
             return
         parts = zip(*(split_by_group(tensor, groups) for tensor in concat_rows(self._tensors).values()), strict=True)
@@ -82,8 +89,8 @@ class BestSoFar:
         """Put every model back to its best, if it ever was on validation."""
         self._follow(groups)
         known = torch.tensor([epoch > 0 for epoch in self._epochs])
-        for group, kept, rows in zip(groups, self._tensors, split_by_group(known, groups), strict=True):
-            group.models.restore(rows.to(group.active.device), kept)
+        for group, stored, rows in zip(groups, self._tensors, split_by_group(known, groups), strict=True):
+            group.models.restore(rows.to(group.active.device), stored)
             group.previous = group.models.copy()
             group.active = group.active | rows.to(group.active.device)  # at that epoch it was finite
 
@@ -100,8 +107,8 @@ class BestSoFar:
         return {"tensors": self._tensors, "epochs": self._epochs, "inside": self._inside, "values": self._values}
 
     def load(self, state: Mapping[str, Any], device: torch.device, epoch: int) -> None:
-        """From a checkpoint after so many epochs."""
-        if len(state["epochs"]) != len(self._epochs) or not all(0 <= kept <= epoch for kept in state["epochs"]):
+        """From a checkpoint, after ``epoch`` epochs."""
+        if len(state["epochs"]) != len(self._epochs) or not all(0 <= best <= epoch for best in state["epochs"]):
             raise ValueError(f"the best epochs are not of the {epoch} that are done")
         self._tensors = [{name: t.to(device) for name, t in tensors.items()} for tensors in state["tensors"]]
         self._epochs, self._inside, self._values = state["epochs"], state["inside"], state["values"]

@@ -1,4 +1,4 @@
-"""What the caller of a run should not overlook in its result."""
+"""Warnings at the end of a run, of what its caller should not overlook."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ _ROUNDING = 1e-6  # relative: what the order of the samples does to a mean in fl
 
 
 def final_warnings(
-    stage: Snapshot,
+    snapshot: Snapshot,
     settings: Settings,
     history: Mapping[str, Tensor],
     labelled: Sequence[bool],
     *,
     kept_apart: bool,
 ) -> list[str]:
-    """What the caller should not overlook.
+    """The warnings of a result.
 
     Args:
-        stage: the final models.
+        snapshot: the final models.
         settings: what was asked for.
         history: means of losses and weights by epoch, ``[T, K, m]``, of all models.
         labelled: whether each task ever had labels.
         kept_apart: whether NaN of missing labels stays with its own task.
     """
-    said = []
+    texts = []
     vanished = " ".join(_vanished(settings, history))
-    broken = torch.tensor([word == "non-finite" for word in stage.status])
+    broken = torch.tensor([word == "non-finite" for word in snapshot.status])
     if bool(broken.any()):
         hint = "" if kept_apart else _NOT_STACKED
         stopped = "the other tasks went on" if vanished else "no model was trained after that"
         then = stopped if bool(broken.all()) else "the others went on"
-        said.append(
+        texts.append(
             f"losses or gradients of subproblems {_numbers(broken, settings)} were not finite; each was frozen where "
             f"it last was finite, as far as that is known, and {then}.{hint}"
             f"{' ' if vanished else ''}{vanished}"
         )
     elif vanished:
-        said.append(vanished)
+        texts.append(vanished)
     without = [task for task, known in zip(settings.problem.tasks, labelled, strict=True) if not known]
     if without and settings.problem.train is not None:
-        said.append(
+        texts.append(
             f"tasks {without} had no labels in any batch of 'train', or some that are NaN, which 'losses' must leave "
             "out: their losses were always NaN, and nothing was learnt of them. Give them labels, or leave them out of "
             "'tasks': a choice needs finite losses in all tasks."
         )
-    said += _constant(stage, settings, history)
+    texts += _constant(snapshot, settings, history)
     if settings.method.reading == "direction":
-        said += [*_negative(stage, settings), *_reversed(stage, settings)]
-    return said
+        texts += [*_negative(snapshot, settings), *_reversed(snapshot, settings)]
+    return texts
 
 
 def stopped_early(settings: Settings, epoch: int, folder: Path | None) -> list[str]:
-    """What to say of a run that was stopped after so many epochs, and is stored in a folder or nowhere."""
+    """The warning of a run that was stopped after ``epoch`` epochs; none of one that was at its end."""
     if epoch >= settings.epochs:
         return []
     done = f"{epoch} of {settings.epochs} epochs"
@@ -71,7 +71,7 @@ def stopped_early(settings: Settings, epoch: int, folder: Path | None) -> list[s
 
 
 def _kept(settings: Settings, folder: Path | None) -> str:
-    """What is stored of a run that was stopped, and what goes on."""
+    """The end of that warning: what is stored, and how to go on."""
     if folder is not None:
         return f", and resume=True goes on. The last checkpoint is in '{folder}'."
     if len(settings.seeds) > 1:
@@ -84,21 +84,21 @@ def _vanished(settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
     gone = history["losses"].isnan().all(1)
     if not len(gone) or bool(gone[-1].all()) or settings.problem.train is None:
         return []
-    said = []
+    texts = []
     for task, column in zip(settings.problem.tasks, gone.T.tolist(), strict=True):
         if column[-1] and not all(column):
             since = len(column) - column[::-1].index(False) + 1
-            said.append(
+            texts.append(
                 f"The loss of task '{task}' was NaN in every batch of all models from epoch {since} on, as without "
                 "labels: nothing was learnt of it since then. Check it for logarithms, roots and divisions by zero."
             )
-    return said
+    return texts
 
 
-def _constant(stage: Snapshot, settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
+def _constant(snapshot: Snapshot, settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
     """Tasks with one loss in all epochs of models that differ: nothing that is trained changes them."""
     losses = history["losses"].double().flatten(0, 1)
-    alike = all(torch.equal(tensor, tensor[:1].expand_as(tensor)) for tensor in stage.parameters.values())
+    alike = all(torch.equal(tensor, tensor[:1].expand_as(tensor)) for tensor in snapshot.parameters.values())
     if len(history["losses"]) < 2 or alike:  # the same start may be a point where no task can gain
         return []
     one = (losses.amax(0) - losses.amin(0)) <= _ROUNDING * losses.abs().amax(0)
@@ -112,11 +112,11 @@ def _constant(stage: Snapshot, settings: Settings, history: Mapping[str, Tensor]
     ]
 
 
-def _negative(stage: Snapshot, settings: Settings) -> list[str]:
+def _negative(snapshot: Snapshot, settings: Settings) -> list[str]:
     """Losses below zero at the end: regions are cut from the positive part of the loss space."""
-    if stage.ideal is not None:  # what is better than the ideal point counts as zero
+    if snapshot.ideal is not None:  # what is better than the ideal point counts as zero
         return []
-    below = stage.losses["train"] < 0
+    below = snapshot.losses["train"] < 0
     if not bool(below.any()):
         return []
     return [
@@ -127,14 +127,14 @@ def _negative(stage: Snapshot, settings: Settings) -> list[str]:
     ]
 
 
-def _reversed(stage: Snapshot, settings: Settings) -> list[str]:
+def _reversed(snapshot: Snapshot, settings: Settings) -> list[str]:
     """Losses that are the smaller the larger their direction allows them to be: rows taken for importances."""
-    if stage.since is not None:  # a method with regions says of each model whether it lies in its own
+    if snapshot.since is not None:  # a method with regions says of each model whether it lies in its own
         return []
     wanted = torch.cat([rows[settings.subproblems] for rows in settings.vectors])
-    found = stage.losses["train"].double()
-    good = (found >= 0).all(-1) & (found.sum(-1) > 0) & found.isfinite().all(-1)
-    shares = [rows[good] / rows[good].sum(-1, keepdim=True) for rows in (wanted, found)]
+    losses = snapshot.losses["train"].double()
+    good = (losses >= 0).all(-1) & (losses.sum(-1) > 0) & losses.isfinite().all(-1)
+    shares = [rows[good] / rows[good].sum(-1, keepdim=True) for rows in (wanted, losses)]
     if len(shares[0]) < 2:
         return []
     centred = [share - share.mean(0) for share in shares]

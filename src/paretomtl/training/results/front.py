@@ -14,19 +14,19 @@ from paretomtl.training.settings import Settings
 def build_front(
     settings: Settings,
     index: int,
-    stages: Sequence[Snapshot],
-    trace: EpochHistory,
+    snapshots: Sequence[Snapshot],
+    history: EpochHistory,
     strategy: str,
     seconds: float,
     complete: bool,
     ended: str,
     remarks: Sequence[str] = (),
 ) -> Front:
-    """The front of one of the seeds, with what was kept on the way as its snapshot."""
+    """The front of the last snapshot for one of the seeds; each front holds the one before as its ``snapshot``."""
     count = len(settings.subproblems)
     part = slice(index * count, (index + 1) * count)
     front = None
-    for stage in stages:
+    for snapshot in snapshots:
         front = Front(
             problem=settings.problem.name,
             method=settings.method.name,
@@ -34,7 +34,7 @@ def build_front(
             reading=settings.method.reading,
             preferences=settings.vectors[index],
             subproblems=tuple(settings.subproblems),
-            history=trace.part(part, settings.dtype),
+            history=history.part(part, settings.dtype),
             seed=settings.seeds[index],
             seconds=seconds,
             model_factory=settings.problem.model,
@@ -42,11 +42,11 @@ def build_front(
             better={name: metric.better for name, metric in settings.problem.metrics.items()},
             complete=complete,
             strategy=strategy,
-            reference=trace.reference(settings.problem, part),
+            reference=history.reference(settings.problem, part),
             made_by=made_by(),
-            remarks=tuple(remarks) if stage is stages[-1] else (),
+            remarks=tuple(remarks) if snapshot is snapshots[-1] else (),
             ended=ended,
-            **stage.part(part),
+            **snapshot.part(part),
         )
     assert front is not None
     return front

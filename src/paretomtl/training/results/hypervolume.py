@@ -11,8 +11,8 @@ from paretomtl._support.optional import require
 
 def mean_hypervolume(losses: Tensor, reference: Sequence[float] | None, seeds: int) -> float | None:
     """The hypervolume of each seed's losses, as a mean over seeds; None where one cannot be known."""
-    found = [hypervolume_or_none(part, reference) for part in losses.chunk(seeds)]
-    known = [each for each in found if each is not None]
+    volumes = [hypervolume_or_none(part, reference) for part in losses.chunk(seeds)]
+    known = [each for each in volumes if each is not None]
     return sum(known) / seeds if len(known) == seeds else None
 
 

@@ -1,4 +1,4 @@
-"""What is off in a result: one line each, with the models, the tasks, the split, and what to try."""
+"""Sanity checks of a result: a line for each problem, with the models, the tasks, the split, and what to try."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings import Settings
 
 FEWEST_STEPS = 50
-"""Shorter runs are left alone: nobody expects anything of them."""
+"""Shorter runs are left alone: little can be expected of them."""
 
 _WORSE = 0.05  # by so much, relative to the untrained model, a loss is worse than that
 _SMALL = 0.1  # of a gain: what may be given up of it
 _MOVED = 0.05  # less is no training
 _STUCK = 1e-3  # less is no step
-_LEARNT = 0.01  # less, in every model, and nobody has learnt anything of a task
+_LEARNT = 0.01  # less, in every model, and no model has learnt a task
 _SAME = 1e-6  # what rounding leaves of a difference
 _CLEARLY = 0.01  # by so much a model is better than another, and not by chance
 _NAMED = 3  # models and tasks that a line names
@@ -56,32 +56,32 @@ class Result:
     keep: str = "last"
 
 
-def build_results(stage: Snapshot, settings: Settings, untrained: Tensor | None) -> list[Result]:
+def build_results(snapshot: Snapshot, settings: Settings, untrained: Tensor | None) -> list[Result]:
     """The result of each seed; ``untrained`` are losses of all models on the split that ranks."""
-    split = ranking_split(stage.losses)
+    split = ranking_split(snapshot.losses)
     count = len(settings.subproblems)
-    found = []
+    results = []
     for i, rows in enumerate(settings.vectors):
         part = slice(i * count, (i + 1) * count)
-        found.append(
+        results.append(
             Result(
                 settings.subproblems,
                 settings.problem.tasks,
                 split,
-                stage.losses[split][part].double(),
+                snapshot.losses[split][part].double(),
                 None if untrained is None else untrained[part].double(),
                 rows[settings.subproblems].double(),
                 settings.method.reading,
-                stage.status[part],
+                snapshot.status[part],
                 settings.problem.train is not None,
                 settings.keep,
             )
         )
-    return found
+    return results
 
 
 def find_problems(result: Result) -> list[str]:
-    """What is off, one line each; the most telling first."""
+    """The problems of a result, a line each; the most telling first."""
     stuck = _unmoved(result)
     unlearnt = _unlearnt(result)
     return [*stuck, *unlearnt, *([] if stuck else _worse_than_untrained(result)), *_same(result), *_one_for_all(result),
@@ -132,12 +132,12 @@ def _unlearnt(result: Result) -> list[str]:
     still = ((most < _LEARNT) & asked).nonzero().flatten().tolist()
     if not still:
         return []
-    said = [
+    tasks = [
         f"{result.tasks[i]} (at best {result.losses[:, i].min():.4g}, was {result.untrained[:, i].mean():.4g})"
         for i in still
     ]
     return [
-        f"no model learnt {', '.join(said)}: losses on {result.split} moved by less than {_LEARNT:.0%}. Targets that "
+        f"no model learnt {', '.join(tasks)}: losses on {result.split} moved by less than {_LEARNT:.0%}. Targets that "
         "are far from 0 in the units of the outputs, such as thousands, must be standardised: subtract their mean, "
         "divide by their standard deviation ('scale' of a method changes weights alone). Else see labels and "
         "learning rate."
@@ -145,7 +145,7 @@ def _unlearnt(result: Result) -> list[str]:
 
 
 def _worse_than_untrained(result: Result) -> list[str]:
-    """Losses that training made worse for nothing, of tasks that somebody asked for."""
+    """Losses that training made worse for nothing, of tasks that were asked for."""
     if result.untrained is None or not result.has_data:
         return []
     worse = result.losses > result.untrained + _WORSE * result.untrained.abs() + _SAME
@@ -154,7 +154,7 @@ def _worse_than_untrained(result: Result) -> list[str]:
     places = [(k, i) for k, i in worse.nonzero().tolist() if not _pays(result, result.untrained, k, i)]
     if not places:
         return []
-    said = [
+    models = [
         f"model {result.numbers[k]} in {result.tasks[i]} ({result.losses[k, i]:.4g}, was {result.untrained[k, i]:.4g})"
         for k, i in places[:_NAMED]
     ]
@@ -163,7 +163,7 @@ def _worse_than_untrained(result: Result) -> list[str]:
         "a smaller learning rate" if result.keep == "best" else "a smaller learning rate, fewer epochs or keep='best'"
     )
     remedy += ", or preferences away from the axes" if result.reading == "direction" else ""
-    return [f"worse than untrained on {result.split}, for nothing: {', '.join(said)}{more}. Try {remedy}."]
+    return [f"worse than untrained on {result.split}, for nothing: {', '.join(models)}{more}. Try {remedy}."]
 
 
 def _pays(result: Result, untrained: Tensor, k: int, i: int) -> bool:

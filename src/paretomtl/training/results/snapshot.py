@@ -36,8 +36,8 @@ class Snapshot:
         losses = scores["train"].losses
         words = method.status({name: tensor.cpu() for name, tensor in state.items()}, losses)
         return cls(
-            losses={split: found.losses for split, found in scores.items()},
-            metrics={split: found.metrics for split, found in scores.items() if found.metrics},
+            losses={split: score.losses for split, score in scores.items()},
+            metrics={split: score.metrics for split, score in scores.items() if score.metrics},
             status=[word if living else "non-finite" for word, living in zip(words, alive.tolist(), strict=True)],
             since=method.since(state),
             scale=scale_now(method, groups),

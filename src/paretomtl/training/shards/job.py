@@ -37,7 +37,7 @@ Files: TypeAlias = dict[str, bytes | None]
 """Files by their path in a folder; None for one that is gone."""
 
 SHARED_FS_PROBE = ".reached"
-"""A file beside the folders of shards: a worker that reads the run's token in it writes to them itself."""
+"""A file next to the folders of shards: a worker that reads the run's token in it writes to them itself."""
 
 _TIMED = 3  # how many steps are timed
 _SEND_SECONDS = 0.25  # between messages of one shard

@@ -1,4 +1,4 @@
-"""Shards put together: one front of theirs, and one report on where they stand."""
+"""Shards put together: one front, and one report of their progress."""
 
 from __future__ import annotations
 
@@ -25,45 +25,48 @@ def merge_fronts(parts: Sequence[Front], settings: Settings, *, complete: bool, 
         seconds: how long it took.
         ended: why it ended, in words.
     """
-    front = _merge_stage(parts, settings, complete, seconds, ended)
+    front = _merge_snapshot(parts, settings, complete, seconds, ended)
     return replace(front, strategy=f"{len(parts)} shards; {front.strategy}")
 
 
-def _merge_stage(parts: Sequence[Front], settings: Settings, complete: bool, seconds: float, ended: str) -> Front:
+def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, seconds: float, ended: str) -> Front:
     first = parts[0]
-    found = [k for part in parts for k in part.subproblems]
+    subproblems = [k for part in parts for k in part.subproblems]
     places = {k: i for i, k in enumerate(settings.subproblems)}
-    order = sorted(range(len(found)), key=lambda i: places[found[i]])
+    order = sorted(range(len(subproblems)), key=lambda i: places[subproblems[i]])
 
     def rows(tables: Sequence[Tensor]) -> Tensor:
         return torch.cat(list(tables))[order]
 
-    def words(lists: Sequence[Sequence[Any]]) -> list[Any]:
+    def values(lists: Sequence[Sequence[Any]]) -> list[Any]:
         flat = [value for values in lists for value in values]
         return [flat[i] for i in order]
 
     scales = [part.scale for part in parts if part.scale is not None]
     since = [part.since for part in parts if part.since is not None]
     snapshots = [part.snapshot for part in parts if part.snapshot is not None]
+    snapshot = None
+    if len(snapshots) == len(parts):
+        snapshot = _merge_snapshot(snapshots, settings, complete, seconds, ended)
     return replace(
         first,
-        subproblems=tuple(found[i] for i in order),
+        subproblems=tuple(subproblems[i] for i in order),
         losses={split: rows([part.losses[split] for part in parts]) for split in first.losses},
         metrics={
             split: {name: rows([part.metrics[split][name] for part in parts]) for name in metrics}
             for split, metrics in first.metrics.items()
         },
         scale=rows(scales) if len(scales) == len(parts) else None,
-        status=words([part.status for part in parts]),
-        since=words(since) if len(since) == len(parts) else None,
-        epochs=words([part.epochs for part in parts]),
+        status=values([part.status for part in parts]),
+        since=values(since) if len(since) == len(parts) else None,
+        epochs=values([part.epochs for part in parts]),
         parameters={name: rows([part.parameters[name] for part in parts]) for name in first.parameters},
         measured={name: rows([part.measured[name] for part in parts]) for name in first.measured},
         history={name: _aligned([part.history[name] for part in parts])[:, order] for name in first.history},
         reference=_reference(settings, [part.reference for part in parts]),
         seconds=seconds,
         model_factory=settings.problem.model,
-        snapshot=_merge_stage(snapshots, settings, complete, seconds, ended) if len(snapshots) == len(parts) else None,
+        snapshot=snapshot,
         complete=complete,
         ended=ended,
         made_by=_made_by(parts),
@@ -84,16 +87,16 @@ def _aligned(tables: Sequence[Tensor]) -> Tensor:
     return torch.cat([torch.cat(pair) for pair in zip(tables, missing, strict=True)], dim=1)
 
 
-def _reference(settings: Settings, found: Sequence[Sequence[float] | None]) -> tuple[float, ...] | None:
+def _reference(settings: Settings, references: Sequence[Sequence[float] | None]) -> tuple[float, ...] | None:
     """The problem's own, or the largest losses of all shards' untrained models."""
     if settings.problem.reference is not None:
         return tuple(settings.problem.reference)
-    known = [reference for reference in found if reference is not None]
-    return tuple(map(max, zip(*known, strict=True))) if known and len(known) == len(found) else None
+    known = [reference for reference in references if reference is not None]
+    return tuple(map(max, zip(*known, strict=True))) if known and len(known) == len(references) else None
 
 
 class Overview:
-    """Where the shards of a run stand, from the last report of each.
+    """The progress of the shards of a run, from the last report of each.
 
     Args:
         settings: of the whole run.

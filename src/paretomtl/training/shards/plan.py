@@ -40,9 +40,9 @@ def config_parts(settings: Settings) -> dict[str, Any]:
 
 
 def shard_run_config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]]:
-    """What must be the same for the run to be resumed, and what becomes of the scale, for the log.
+    """The configuration of a run, which must be the same for it to be resumed; and its scale, for the log.
 
-    What is wrong with the run is found out here, on one model.
+    The pre-flight checks run here, on one model.
     """
     here = torch.device("cpu")
     one = replace(

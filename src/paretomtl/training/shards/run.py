@@ -69,7 +69,7 @@ def train_in_shards(
         folder: of the run; None for one that does not last.
         resume: whether to go on with the shards in it that are missing.
         pause: seconds between checkpoints of a shard, and between fronts of what there is.
-        listeners: told of all shards in one report.
+        listeners: called with one report of all shards.
     """
     if settings.shares.ranks.is_distributed:
         raise ValueError("'executor' must be left out where processes share a run. Got one under torchrun.")
@@ -234,7 +234,7 @@ class _Shards(JobBatch):
         self._fronts[number] = front
         self._run.log("shard", name=self.names[i], state="finished" if front.complete else "stopped")
         for text in messages:
-            if not text.startswith((_STOPPED, UNITS_WARNING)):  # told once for all shards, before training
+            if not text.startswith((_STOPPED, UNITS_WARNING)):  # warned of once for all shards, before training
                 warnings.warn(text, stacklevel=5)
         if not front.complete:
             self.stop()

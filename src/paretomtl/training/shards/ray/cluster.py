@@ -1,4 +1,4 @@
-"""A Ray of one's own on this machine, or the connection to one that is there; what its workers have."""
+"""The connection to a Ray cluster, or a Ray of one's own on this machine; the resources of its workers."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def resources_of(ray: Any) -> list[dict[str, float]]:
 
 
 def _knock(address: str, timeout: float) -> None:
-    """See that somebody listens at an address."""
-    scheme, found, rest = address.partition("://")
-    place = rest if found else address
+    """Check that a process listens at an address."""
+    scheme, has_scheme, rest = address.partition("://")
+    place = rest if has_scheme else address
     host, _, port = place.partition(":")
     try:
-        number = int(port or (_CLIENT_PORT if found else _PORT))
-        if not host or (found and scheme != "ray"):
+        number = int(port or (_CLIENT_PORT if has_scheme else _PORT))
+        if not host or (has_scheme and scheme != "ray"):
             raise ValueError
     except ValueError:
         raise ValueError(
@@ -73,15 +73,15 @@ def _probe(address: str, timeout: float) -> None:
     """Connect from a process of its own first: a connection that fails may end the process, or never answer."""
     command = [sys.executable, "-c", _PROBE, address]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
         raise ValueError(
             f"'address' must be that of a Ray cluster that answers. Got {address!r}, where nothing was heard for "
             f"{timeout:g} s."
         ) from None
-    if found.returncode == 0:
+    if process.returncode == 0:
         return
-    lines = [line.strip() for line in found.stderr.splitlines() if line.strip()]
+    lines = [line.strip() for line in process.stderr.splitlines() if line.strip()]
     for i, line in enumerate(lines):
         if "Version mismatch" in line:
             raise ValueError(

@@ -158,7 +158,7 @@ def failure(error: Exception) -> Failure:
 
 
 def remedy(error: Exception) -> str:
-    """What a worker lacks, and how it gets it."""
+    """The module that a worker lacks, and how it gets it."""
     missing = next((line for line in reversed(str(error).splitlines()) if "No module named" in line), str(error))
     return (
         f"Got {missing.strip()} Install it on every worker, with this library, or start Ray there with a PYTHONPATH "
@@ -167,7 +167,7 @@ def remedy(error: Exception) -> str:
 
 
 def versions() -> dict[str, str]:
-    """What must be the same here and on a worker."""
+    """The versions that must be the same here and on a worker."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"python": python, "torch": version_of("torch").split("+")[0], "paretomtl": version_of("paretomtl")}
 

@@ -7,7 +7,7 @@ import torch
 
 import paretomtl as pm
 from paretomtl.methods import Step
-from paretomtl.methods.probe import Measure, Plain
+from paretomtl.training.probe import Measure, Plain
 
 
 def quadratic(**options: object) -> pm.Front:

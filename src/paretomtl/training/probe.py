@@ -1,3 +1,8 @@
+"""Probes: methods that measure the task gradients of a run, and weigh tasks as linear scalarization does.
+
+They belong to no paper: a diagnosis trains with them.
+"""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -6,8 +11,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl.methods._linear import Linear, importances
-from paretomtl.methods.base import SafeStep, State, uniform
+from paretomtl.methods import Linear, State
+from paretomtl.methods.base import SafeStep, uniform
 
 NEGATIVE = -1e-3
 """A cosine under this counts as negative; what is nearer to zero may be rounding."""
@@ -24,7 +29,7 @@ class Plain(Linear):
         return False  # a diagnosis has a section on units
 
     def _init(self, preferences: Tensor) -> State:
-        weights = importances(preferences)
+        weights = super()._init(preferences)["weights"]
         return {"weights": weights / weights.amax(-1, keepdim=True)}
 
 

@@ -1,4 +1,9 @@
-"""One writer at a time: a lock on an open file, which the system drops together with the process that holds it."""
+"""One writer at a time: a lock on an open file, which the system drops together with the process that holds it.
+
+The presence of a file is never the lock, because it could outlive its process. The file is removed while the lock is
+held; a process that takes a lock checks that its file is still the one in the folder. Children of a process close the
+locks that they inherit.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Opening files that somebody else may have put there: regular files of a sane size, and no links."""
+"""Opening files that somebody else may have put there: regular files of a sane size, and no links.
+
+Every file below a run's folder is opened here: without following a link, without waiting for a pipe, and only if it is
+a regular file of a sane size. Files are removed in a folder that was opened before, by its handle. An error is both a
+ValueError, for readers that take it for damage, and an OSError, for writers that go on elsewhere.
+"""
 
 from __future__ import annotations
 

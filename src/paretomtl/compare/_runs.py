@@ -1,4 +1,8 @@
-"""The runs of a comparison: each method with each seed, here or elsewhere."""
+"""The runs of a comparison: each method with each seed, here or elsewhere.
+
+Each run is a job of its own, which is sent whole: there are more runs than workers, and each is short. They have no
+checkpoints, and are trained again where a worker dies.
+"""
 
 from __future__ import annotations
 

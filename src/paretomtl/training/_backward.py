@@ -1,3 +1,9 @@
+"""``backward``: one step of one subproblem, for a loop of one's own.
+
+``fit`` joins other processes by itself, because it compares what all of them were asked for. ``backward`` must be told,
+because a loop may as well train one subproblem in each process. Both are silent mistakes otherwise.
+"""
+
 from __future__ import annotations
 
 import contextlib

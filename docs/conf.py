@@ -31,7 +31,7 @@ nitpick_ignore_regex = [
         r"py:.*",
         r"(torch\.|numpy\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC|Protocol).*",
     ),
-    (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback|Work)$"),
+    (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback|JobFunction)$"),
     (r"py:.*", r".*(Distributed|ProcessGroup)$"),
 ]
 

@@ -115,7 +115,7 @@ def test_signals_in_the_middle_of_a_checkpoint(
     assert_equal(fit(problem(), out=tmp_path, resume=True, **OPTIONS), fit(problem(), **OPTIONS))
 
 
-def test_a_checkpoint_of_a_run_that_never_began_is_not_taken_up(tmp_path: Path) -> None:
+def test_a_checkpoint_of_a_run_that_never_began_is_not_resumed(tmp_path: Path) -> None:
     """It was killed between its first checkpoint and its configuration; another one begins in its place."""
     fit(problem(), out=tmp_path / "other", seed=5)
     (tmp_path / "run").mkdir()

@@ -155,7 +155,7 @@ def test_leftovers_are_swept_and_others_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [flip, cut, remove])
-def test_a_manifest_is_written_anew(harm: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_manifest_is_written_again(harm: Callable[[Path], None], tmp_path: Path) -> None:
     finished(tmp_path)
     before = (tmp_path / "manifest.json").read_text()
     harm(tmp_path / "manifest.json")
@@ -199,7 +199,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_examined(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_inspected(tmp_path: Path) -> None:
     finished(tmp_path / "run")
     (tmp_path / "run").chmod(0o500)
     try:

@@ -260,7 +260,7 @@ def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run
         pm.Front.load(run)
 
 
-def test_a_checkpoint_of_another_run_is_not_taken_up(run: Path, other: Path) -> None:
+def test_a_checkpoint_of_another_run_is_not_resumed(run: Path, other: Path) -> None:
     shutil.rmtree(run / "front")
     (run / ".lock").unlink()
     for name in ("checkpoint.safetensors", "checkpoint-previous.safetensors"):

@@ -139,7 +139,7 @@ class RunFolder:
         return stored
 
     def close(self) -> None:
-        """Let others write."""
+        """Release the lock, so that other processes can write."""
         self._lock.release()
 
     def _clear(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def this_process() -> dict[str, Any]:
-    """What tells this process from all others: host, number, and when it began, where the system says so."""
+    """The identity of this process: host, number, and when it began, where the system says so."""
     known = _looked_up(os.getpid())
     return {"host": socket.gethostname(), "pid": os.getpid(), "began": None if known is None else known[1]}
 

@@ -152,7 +152,7 @@ def backward(
 
 @dataclass(frozen=True)
 class _Pending:
-    """What calls of one step have added up.
+    """The sums over several calls of one step.
 
     Attributes:
         sums: over these calls.
@@ -165,7 +165,7 @@ class _Pending:
     counted: bool
 
     def plus(self, other: _Pending) -> _Pending:
-        """Both."""
+        """The sums of both."""
         if len(self.sums.gradients[0]) != len(other.sums.gradients[0]):
             raise ValueError(
                 f"'parameters' must be the same in all calls of one step. Got {len(other.sums.gradients[0])} tensors "

@@ -1,4 +1,4 @@
-"""The models of a run while they train: their groups, what steps them, and the fallback where a stack fails."""
+"""The models of a run while they train: their groups, their runner, and the fallback where a stack fails."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Execution:
         self.untrained = checked_untrained(stored.get("untrained"), self.groups)
 
     def epoch(self, epoch: int, start: int, number: int) -> Iterator[Any]:
-        """What to hand to :meth:`step`, from step ``start`` of an epoch on, when ``number`` steps are done in all."""
+        """The items for :meth:`step`, from step ``start`` of an epoch on, when ``number`` steps are done in all."""
         self._open_epoch(epoch, start, number)
         while True:
             try:
@@ -158,7 +158,7 @@ class Execution:
             return evaluate(problem, self.groups, batches, at_once=False, ranks=ranks, split=repr(split))
 
     def _running(self) -> Runner:
-        """What steps the groups, made when it is first needed: all that it reads is in place by then."""
+        """The runner of the groups, made when it is first needed: all that it reads is in place by then."""
         if self._runner is None:
             train, graphed = self._splits["train"], self.choice.strategy == "graphed"
             assert not graphed or isinstance(train, Resident)

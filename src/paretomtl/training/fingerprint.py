@@ -171,7 +171,7 @@ def measure_start(
 
 
 def differing_start(stored: Any, measured: Any, precision: str = "float32") -> str | None:
-    """What differs between two measurements of a start, in words; None where they agree or one is not known."""
+    """The difference between two measurements of a start, in words; None where they agree or one is not known."""
     if not isinstance(stored, dict) or not isinstance(measured, dict):
         return None
     tolerance = _TOLERANCE[precision]

@@ -1,0 +1,1 @@
+"""Pre-flight checks of a problem, before anything is trained."""

@@ -87,7 +87,7 @@ def warn_of_units(settings: Settings, first: Sequence[Sequence[Sequence[float]]]
 
 
 def scale_in_words(first: Sequence[Sequence[float]]) -> str:
-    """What ``scale="auto"`` did about the first losses of a seed."""
+    """The effect of ``scale="auto"`` on the losses of a seed, in words."""
     means = [sum(column) / len(first) for column in zip(*first, strict=True)]
     values, ratio = ", ".join(f"{mean:.3g}" for mean in means), ratio_in_words(largest_ratio(first)[2])
     if factors_of(first) == (1.0,) * len(means):

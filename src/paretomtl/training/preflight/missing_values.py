@@ -20,7 +20,7 @@ _PROBED = 64  # samples with NaN, and as many without: enough to see what NaN do
 
 
 def missing_values(problem: Problem, name: str, split: Batches, module: nn.Module, batch: Any) -> list[str]:
-    """What NaN in a split does to the losses of an untrained model: a sentence each for inputs and targets.
+    """The effect of NaN in a split on the losses of an untrained model: a sentence each for inputs and targets.
 
     A sample with NaN is no fault by itself. So the losses are computed twice, with NaN and without: what is NaN in the
     first case alone comes of it.

@@ -1,0 +1,1 @@
+"""Progress of runs: reports, callbacks, displays, and the time that is left."""

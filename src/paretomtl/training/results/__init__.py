@@ -1,0 +1,1 @@
+"""Results of a run: snapshots, the best epochs, the front, and warnings about it."""

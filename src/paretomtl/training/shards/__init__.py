@@ -1,0 +1,1 @@
+"""Runs in shards, and the executors that train them."""

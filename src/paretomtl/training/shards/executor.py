@@ -25,7 +25,7 @@ class Channel(Protocol):
         """Send something to :meth:`JobBatch.on_message`."""
 
     def fetch(self) -> Any:
-        """What :meth:`JobBatch.fetch` has for this job."""
+        """Fetch the result of :meth:`JobBatch.fetch` for this job."""
 
 
 JobFunction: TypeAlias = Callable[[Any, Any, Channel], Any]
@@ -82,7 +82,7 @@ class JobBatch:
         """Job i sent a message."""
 
     def fetch(self, i: int) -> Any:
-        """What job i needs where it does not see the files of the run."""
+        """The files that job i needs where it does not see those of the run."""
 
     def on_lost(self, i: int, why: str) -> Any:
         """The process of job i died.

@@ -75,7 +75,7 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
 
 
 def _made_by(parts: Sequence[Front]) -> dict[str, str]:
-    """What made the shards; where they differ, all of it."""
+    """The versions that made the shards; all of them where they differ."""
     names = dict.fromkeys(name for part in parts for name in part.made_by)
     return {name: " and ".join(dict.fromkeys(part.made_by.get(name, "unknown") for part in parts)) for name in names}
 

@@ -1,0 +1,1 @@
+"""Shards on a Ray cluster."""

@@ -43,7 +43,7 @@ def connect(ray: Any, address: str | None, timeout: float) -> bool:
 
 
 def resources_of(ray: Any) -> list[dict[str, float]]:
-    """What each living machine of the cluster has, busy or not."""
+    """The resources of each living machine of the cluster, busy or not."""
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 

@@ -28,8 +28,8 @@ _STOP_SECONDS = 60.0  # how long shards have to store a checkpoint when a run is
 class RayExecutor(Executor):
     """Trains shards on the workers of `Ray <https://docs.ray.io>`_ (extra ``ray``).
 
-    Shards are begun again when their workers die, on whatever worker there is, from their last checkpoints. Workers may
-    come and go: Ray places every shard when a worker is free.
+    Shards are retried when their workers die, on any other worker, from their last checkpoints. Workers may come and
+    go: Ray places every shard when a worker is free.
 
     Args:
         address: of a cluster, such as ``"10.0.0.1:6379"``, or ``"auto"`` for the one that this machine belongs to. None
@@ -136,7 +136,7 @@ class RayExecutor(Executor):
         return False
 
     def _resources(self, device: str) -> dict[str, float]:
-        """What each job requests of Ray."""
+        """The resources that each job requests of Ray."""
         gpus = (1.0 if self._gpus is None else self._gpus) if device == "cuda" else 0.0
         if device == "cuda" and gpus == 0:
             raise ValueError("'gpus' must be positive to train on \"cuda\". Got 0 instead.")

@@ -107,7 +107,7 @@ def test_a_front_of_one_split_without_preferences_works_everywhere(tmp_path: Pat
     assert str(again) == str(front)
     assert torch.equal(again.losses[split], front.losses[split])
     assert (again.names, again.seed, again.reading) == (tuple(names), None, "none")
-    assert [finding.state for finding in inspect_run(run)] == ["sound"]
+    assert [finding.state for finding in inspect_run(run)] == ["ok"]
     assert "5 solutions, without weights" in call("doctor", run, "--fix")
     shown = call("show", run, "--plot", tmp_path / "shown.svg")
     assert f"losses on {split}" in shown

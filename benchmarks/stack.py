@@ -25,9 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import paretomtl as pm
 from front import ready, runner
 from paretomtl.compare import Row, environment, save_rows
-from paretomtl.problems import MLP, MixtureOfExperts, ResNet18
+from paretomtl.problems import MLP, MixtureOfExperts, ResNet18, face_losses
 from paretomtl.problems._losses import binary_cross_entropies
-from paretomtl.problems._utkface.problem import face_losses
 from paretomtl.training.torch_modes import library_modes
 from timing import take_turns
 

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 
 from _helpers.places import DOCS, ROOT
 from paretomtl.cli._app import app
-from paretomtl.cli._data import NAMES
 from paretomtl.paper import STUDIES
 from paretomtl.problems import PROBLEMS
+from paretomtl.problems.registry import DATA_SETS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -122,7 +122,7 @@ def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest
 
 def test_its_commands_name_what_exists() -> None:
     """Without training: every command parses, and every problem, study and data set in it is there."""
-    known = {"run": PROBLEMS, "compare": PROBLEMS, "diagnose": PROBLEMS, "reproduce": STUDIES, "prepare": NAMES}
+    known = {"run": PROBLEMS, "compare": PROBLEMS, "diagnose": PROBLEMS, "reproduce": STUDIES, "prepare": DATA_SETS}
     for line in commands():
         words = line.split()
         command = next((word for word in words if word in known), None)

@@ -29,7 +29,6 @@ from paretomtl._support.files import file_name, read_json, read_record, read_ten
 from paretomtl.cli._app import app
 from paretomtl.problems._census import text as _census_text
 from paretomtl.problems._data import download as _download
-from paretomtl.problems._data import published as _published
 from paretomtl.problems._data.array_file import read_arrays, write_arrays
 from paretomtl.problems._multi_mnist.idx import read_idx
 from paretomtl.runs import inspect_run
@@ -132,7 +131,7 @@ def test_a_download_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "there" / "file").write_bytes(bytes(1 << 20))
     monkeypatch.setattr(_download, "LARGEST", 1 << 19)
     with serving(tmp_path / "there", monkeypatch) as server:
-        source = _published.Published("it", "it", {"file": "0" * 32}, (server.address("good"),))
+        source = _download.Published("it", "it", {"file": "0" * 32}, (server.address("good"),))
         with pytest.raises(OSError, match="it has more than 524,288 bytes, which no published file has"):
             _download.download(source, tmp_path / "here")
     assert not list((tmp_path / "here").iterdir())
@@ -152,12 +151,12 @@ def test_a_checksum_of_packed_text_takes_little_memory(monkeypatch: pytest.Monke
     text = bytes(range(256)) * (1 << 14)
     packed = gzip.compress(text) + gzip.compress(b"more")
     for step in (1000, len(packed)):
-        digest = _published._UnpackedMd5()
+        digest = _download._UnpackedMd5()
         for start in range(0, len(packed), step):
             digest.update(packed[start : start + step])
         assert digest.hexdigest() == hashlib.md5(text + b"more").hexdigest()
-    monkeypatch.setattr(_published, "LARGEST_TEXT", 1 << 20)
-    digest = _published._UnpackedMd5()
+    monkeypatch.setattr(_download, "LARGEST_TEXT", 1 << 20)
+    digest = _download._UnpackedMd5()
     digest.update(packed)
     assert digest.hexdigest() == "no whole gzip"
 

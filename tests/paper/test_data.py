@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from paretomtl.cli._app import app
-from paretomtl.cli._data import NAMES
 from paretomtl.paper import STUDIES, run_study
-from paretomtl.paper.data import _file, prepare_command
 from paretomtl.problems import PROBLEMS
+from paretomtl.problems.data_set import PrepareOptions
+from paretomtl.problems.registry import DATA_SETS, find_data_set, prepare_command
 
 NEEDS = {
     "images-lenet": ["multi-mnist", "multi-fashion", "multi-fashion-mnist"],
@@ -42,14 +42,15 @@ def test_every_study_looks_for_its_data_first(name: str, tmp_path: Path) -> None
         return
     data = tmp_path / "my data"
     for missing in needed:  # one after another is made
+        path = find_data_set(missing).file(PrepareOptions(cache=data))
         with pytest.raises(FileNotFoundError, match="First type: ") as error:
             run_study(name, study, tmp_path, data=data)
         assert prepare_command(missing, data) in str(error.value)
-        assert shlex.split(prepare_command(missing, data))[3] in NAMES
-        with pytest.raises(FileNotFoundError, match=f"'{_file(missing, data)}' is not there yet"):
+        assert shlex.split(prepare_command(missing, data))[3] in DATA_SETS
+        with pytest.raises(FileNotFoundError, match=f"'{path}' is not there yet"):
             PROBLEMS[missing](folder=data)  # where training looks for it
         data.mkdir(exist_ok=True)
-        _file(missing, data).touch()
+        path.touch()
     with pytest.raises(AssertionError, match="nothing may be trained"):
         run_study(name, study, tmp_path, data=data)
 

@@ -1,48 +1,27 @@
-"""The data sets of a study, looked for before anything is trained."""
+"""The data sets of a study: a check before training that all are prepared."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paretomtl.problems._census.files import census_file
-from paretomtl.problems._localization.problem import SIZE, localization_file
-from paretomtl.problems._multi_mnist.canvases import MIXES
-from paretomtl.problems._multi_mnist.files import canvases_file
-from paretomtl.problems._utkface.problem import SIDE, utkface_file
-
-_FILES: dict[str, Callable[[Path | None], Path]] = {
-    "census": lambda folder: census_file(folder, True),
-    "utkface": lambda folder: utkface_file(folder, SIDE),
-    "localization": lambda folder: localization_file(folder, SIZE),
-}
-_NOT_DOWNLOADED = ("utkface", "localization")
+from paretomtl.problems.data_set import PrepareOptions
+from paretomtl.problems.registry import find_data_set, prepare_command
 
 
 def check_data(cells: Sequence[Any], folder: Path | None) -> None:
-    """Raise a FileNotFoundError, with the commands that help, where data sets of these cells are not prepared.
+    """Raise a FileNotFoundError, with the commands that help, if a data set of these cells is not prepared.
 
     Args:
         cells: of a study; those with a ``data_set`` need it.
-        folder: where data sets are kept; None for the user's cache.
+        folder: of the prepared files; None for the user's cache.
     """
     names = dict.fromkeys(cell.data_set for cell in cells if getattr(cell, "data_set", None) is not None)
-    missing = {name: path for name in names if not (path := _file(name, folder)).exists()}
+    files = {name: find_data_set(name).file(PrepareOptions(cache=folder)) for name in names}
+    missing = {name: path for name, path in files.items() if not path.exists()}
     if missing:
         commands = "; ".join(prepare_command(name, folder) for name in missing)
-        files = ", ".join(f"'{path}'" for path in missing.values())
+        paths = ", ".join(f"'{path}'" for path in missing.values())
         plural = "are" if len(missing) > 1 else "is"
-        raise FileNotFoundError(f"{files} {plural} not there yet. First type: {commands}")
-
-
-def prepare_command(name: str, folder: Path | None) -> str:
-    """The command that prepares a data set where a study looks for it."""
-    words = ["paretomtl", "data", "prepare", name]
-    words += ["--from", "FOLDER"] if name in _NOT_DOWNLOADED else []
-    return shlex.join(words if folder is None else [*words, "--cache", str(folder)])
-
-
-def _file(name: str, folder: Path | None) -> Path:
-    return canvases_file(name, folder, 0) if name in MIXES else _FILES[name](folder)
+        raise FileNotFoundError(f"{paths} {plural} not there yet. First type: {commands}")

@@ -1,13 +1,34 @@
-"""Losses and metrics of tasks that say yes or no."""
+"""Losses and metrics of the built-in problems: classes, yes or no, faces, poses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn import functional
 
 from paretomtl.problems._problem import Metric
+
+
+def cross_entropies(outputs: tuple[Tensor, ...], targets: Tensor) -> Tensor:
+    """The cross-entropy of each head, ``[m]``, from targets ``[n, m]``.
+
+    Example:
+        >>> cross_entropies((torch.zeros(4, 10), torch.zeros(4, 10)), torch.zeros(4, 2, dtype=torch.long))
+        tensor([2.3026, 2.3026])
+    """
+    return torch.stack([functional.cross_entropy(y, targets[:, i]) for i, y in enumerate(outputs)])
+
+
+def accuracy(task: int) -> Metric:
+    """The share of right answers of one head, from targets ``[n, m]``.
+
+    Example:
+        >>> accuracy(1).function((torch.eye(2), torch.eye(2)), torch.tensor([[0, 0], [1, 0]]))
+        tensor(0.5000, dtype=torch.float64)
+    """
+    return Metric(lambda outputs, targets: (outputs[task].argmax(-1) == targets[:, task]).double().mean())
 
 
 def binary_cross_entropies(outputs: Sequence[Tensor], targets: Tensor) -> Tensor:
@@ -19,7 +40,7 @@ def binary_cross_entropies(outputs: Sequence[Tensor], targets: Tensor) -> Tensor
         >>> binary_cross_entropies((torch.zeros(4), torch.tensor([9.0, 9.0, -9.0, -9.0])), torch.eye(4)[:, :2])
         tensor([0.6931, 2.2501])
     """
-    loss = nn.functional.binary_cross_entropy_with_logits
+    loss = functional.binary_cross_entropy_with_logits
     return torch.stack([loss(y, targets[:, i].to(y.dtype)) for i, y in enumerate(outputs)])
 
 
@@ -59,3 +80,77 @@ def _area(logits: Tensor, yes: Tensor) -> Tensor:
     pairs = positive * (~yes).sum()
     right = twice_rank[yes].sum() - positive * (positive + 1)
     return torch.where(logits.isnan().any(), torch.nan, right.double() / (2 * pairs))
+
+
+def face_losses(outputs: tuple[Tensor, Tensor, Tensor], targets: Tensor) -> Tensor:
+    """The losses ``[3]`` of :func:`utkface`, from targets ``[n, 3]``: two cross-entropies, and years.
+
+    Example:
+        >>> outputs = torch.zeros(1, 2), torch.zeros(1, 5), torch.tensor([[30.0]])
+        >>> face_losses(outputs, torch.tensor([[1, 4, 26]]))
+        tensor([0.6931, 1.6094, 4.0000])
+    """
+    gender, race, age = outputs
+    return torch.stack(
+        [
+            functional.cross_entropy(gender, targets[:, 0]),
+            functional.cross_entropy(race, targets[:, 1]),
+            (age[:, 0] - targets[:, 2]).abs().mean(),
+        ]
+    )
+
+
+def age_error(outputs: tuple[Tensor, ...], targets: Tensor) -> Tensor:
+    """The mean absolute error of the age in years, from the outputs and targets of :func:`face_losses`."""
+    return (outputs[2][:, 0].double() - targets[:, 2]).abs().mean()
+
+
+def pose_losses(outputs: tuple[Tensor, Tensor], targets: tuple[Tensor, Tensor], beta: float = 1.0) -> Tensor:
+    r"""The losses ``[2]`` of :func:`localization`: metres, and the chord between unit quaternions.
+
+    .. math:: L_t = \frac{1}{n} \sum_i |t_i - \hat t_i|, \qquad
+              L_r = \frac{\beta}{n} \sum_i \min(|q_i - \hat q_i|, |q_i + \hat q_i|)
+
+    The chord is that of PoseNet, made indifferent to the sign, as q and -q are the same rotation. For rotations that
+    differ by the angle :math:`\theta` it is :math:`2 \sin(\theta / 4)`: a degree costs 0.0087, half a turn, which is
+    the most, 1.41. Its gradient has the same length everywhere but at zero.
+
+    Example:
+        >>> outputs = torch.tensor([[0.0, 3.0, 4.0]]), torch.tensor([[-1.0, 0.0, 0.0, 0.0]])
+        >>> pose_losses(outputs, (torch.zeros(1, 3), torch.tensor([[0.0, 1.0, 0.0, 0.0]])))
+        tensor([5.0000, 1.4142])
+        >>> pose_losses(outputs, (torch.zeros(1, 3), torch.tensor([[1.0, 0.0, 0.0, 0.0]])))
+        tensor([5., 0.])
+    """
+    (position, quaternion), (there, turned) = outputs, targets
+    return torch.stack([distances(position, there).mean(), beta * chords(quaternion, turned).mean()])
+
+
+def distances(a: Tensor, b: Tensor) -> Tensor:
+    """The Euclidean distances ``[n]`` of points ``[n, 3]``."""
+    return _length(a - b)
+
+
+def chords(a: Tensor, b: Tensor) -> Tensor:
+    """The lesser of the distances ``[n]`` from a to b and to -b, for unit quaternions ``[n, 4]``."""
+    sign = torch.where((a * b).sum(-1, keepdim=True) < 0, -1.0, 1.0).to(b.dtype)
+    return _length(a - sign * b)
+
+
+def angles(a: Tensor, b: Tensor) -> Tensor:
+    """The angles ``[n]``, in degrees, from 0 to 180, between the rotations of quaternions ``[n, 4]``.
+
+    By the half-angle of the chord and not by an arc cosine, which cannot tell small angles from none.
+
+    Example:
+        >>> angles(torch.tensor([[1.0, 0.0, 0.0, 0.0]]), torch.tensor([[0.0, 0.0, -2.0, 0.0]]))
+        tensor([180.], dtype=torch.float64)
+    """
+    a, b = functional.normalize(a.double(), dim=-1), functional.normalize(b.double(), dim=-1)
+    near, far = _length(a - b), _length(a + b)
+    return 4.0 * torch.rad2deg(torch.atan2(torch.minimum(near, far), torch.maximum(near, far)))
+
+
+def _length(vectors: Tensor) -> Tensor:
+    length: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
+    return length

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from paretomtl._support.checks import check_count
 from paretomtl._support.optional import require
 from paretomtl.methods import MGDA, ParetoMTL
-from paretomtl.problems._networks.lenet import accuracy, cross_entropies
+from paretomtl.problems._losses import accuracy, cross_entropies
 from paretomtl.problems._problem import Problem, Recipe
 
 _SIDE, _CANVAS = 8, 11

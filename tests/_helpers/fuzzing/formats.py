@@ -26,13 +26,13 @@ from paretomtl.problems._census.text import read_records
 from paretomtl.problems._data.array_file import write_arrays
 from paretomtl.problems._data.images import read_picture
 from paretomtl.problems._localization.apolloscape import read_apolloscape
-from paretomtl.problems._localization.problem import load_localization
+from paretomtl.problems._localization.files import load_localization
 from paretomtl.problems._localization.sheets import COLUMNS, read_frame_sheets
 from paretomtl.problems._multi_mnist.canvases import Canvases
 from paretomtl.problems._multi_mnist.files import load_canvases
 from paretomtl.problems._multi_mnist.idx import read_idx
+from paretomtl.problems._utkface.files import load_utkface
 from paretomtl.problems._utkface.folder import read_faces
-from paretomtl.problems._utkface.problem import load_utkface
 
 
 def _idx(name: str) -> Format:

@@ -19,7 +19,7 @@ from paretomtl.problems._localization.rotations import (
     quaternions_of,
     upright,
 )
-from paretomtl.problems._networks.posenet import angles, chords, pose_losses
+from paretomtl.problems._losses import angles, chords, pose_losses
 
 numbers = st.floats(-1.0, 1.0)
 turns = st.floats(-math.pi, math.pi)

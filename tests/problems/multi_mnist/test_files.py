@@ -12,7 +12,7 @@ from _helpers.sources import use_small_sources
 from paretomtl.problems import prepare_canvases
 from paretomtl.problems._multi_mnist import files as _prepared
 from paretomtl.problems._multi_mnist.canvases import MIXES
-from paretomtl.problems._multi_mnist.files import canvases_file, data_folder, load_canvases
+from paretomtl.problems._multi_mnist.files import canvases_file, load_canvases
 
 
 @pytest.fixture
@@ -151,19 +151,6 @@ def test_a_folder_without_permission_is_named(tmp_path: Path, sources: Path, mon
     monkeypatch.setattr("paretomtl._support.files.create_file", refuse)
     with pytest.raises(ValueError, match=r"'cache' must be a folder that can be written.*Permission denied"):
         prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
-
-
-def test_the_folder_is_the_users_choice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("PARETOMTL_DATA", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert data_folder() == tmp_path / ".cache" / "paretomtl"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert data_folder() == tmp_path / "xdg" / "paretomtl"
-    monkeypatch.setenv("PARETOMTL_DATA", "~/mine")
-    assert data_folder() == tmp_path / "mine"
-    assert canvases_file("multi-mnist", None, 3) == tmp_path / "mine" / "multi-mnist-seed3.npz"
-    assert canvases_file("multi-mnist", "~/other", 0) == tmp_path / "other" / "multi-mnist-seed0.npz"
 
 
 def test_left_overs_of_others_go_when_they_are_old(cache: Path, sources: Path) -> None:

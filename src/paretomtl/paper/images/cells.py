@@ -17,10 +17,9 @@ from paretomtl.compare.row_store import Row
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
 from paretomtl.paper.solutions import solutions
-from paretomtl.problems import LeNet, Problem, Recipe, ResNet18
-from paretomtl.problems._multi_mnist.files import PUBLISHED
-from paretomtl.problems._multi_mnist.problem import load_problem, problem_of
+from paretomtl.problems import PROBLEMS, LeNet, Problem, Recipe, ResNet18
 from paretomtl.problems.recipes import IMAGE_RECIPES, ImageRecipe, configured
+from paretomtl.problems.registry import find_data_set
 from paretomtl.training import Strategy
 from paretomtl.training.fit_to_end import fit_seeds_to_end
 
@@ -106,7 +105,7 @@ class ImageCell:
         recipe = RECIPES[self.recipe].make(_MADE_UP if self.samples == 0 else self.samples or whole)
         named = recipe.methods.get(self.method, self.method) if isinstance(self.method, str) else self.method
         said = {
-            "canvases": f"{self.problem} {PUBLISHED[self.problem][:12]}",
+            "canvases": f"{self.problem} {(find_data_set(self.problem).published or '')[:12]}",
             "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
             "network": self.network,
             "inputs": f"0 to {255 * RECIPES[self.recipe].scale:g}",
@@ -149,7 +148,8 @@ class ImageCell:
             splits = {split: part for split, part in splits.items() if split != "val"}
         recipe, make, tasks = RECIPES[self.recipe], _NETWORKS[self.network], splits["train"][1].shape[1]
         narrow = {"width": 4} if self.samples == 0 and self.network == "ResNet-18" else {}
-        return problem_of(self.problem, splits, recipe, lambda: make(tasks=tasks, scale=recipe.scale, **narrow))
+        from_splits = find_data_set(self.problem).from_splits
+        return from_splits(splits, lambda: make(tasks=tasks, scale=recipe.scale, **narrow), recipe)
 
     def _row(self, front: Front, stage: str, at_once: int) -> Row:
         return {
@@ -189,7 +189,7 @@ def describe_optimizer(recipe: Recipe, epochs: int) -> str:
 @functools.lru_cache(maxsize=1)
 def _loaded(name: str, validation: bool, data: Path | None) -> dict[str, tuple[Tensor, Tensor]]:
     """A set of canvases, read once for all cells in a row that want it."""
-    problem = load_problem(name, validation, data)
+    problem = PROBLEMS[name](validation, data)
     splits: dict[str, Any] = {"train": problem.train, "val": problem.val, "test": problem.test}
     return {split: part for split, part in splits.items() if part is not None}
 

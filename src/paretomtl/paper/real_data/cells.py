@@ -18,11 +18,7 @@ from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
 from paretomtl.paper.images.cells import describe_optimizer
 from paretomtl.paper.solutions import solutions
 from paretomtl.problems import MLP, PROBLEMS, LeNet, MixtureOfExperts, PoseNet, Problem, ResNet18
-from paretomtl.problems._census.problem import records_of
-from paretomtl.problems._localization.problem import poses_of
-from paretomtl.problems._multi_mnist.problem import problem_of
-from paretomtl.problems._utkface.problem import faces_of
-from paretomtl.problems.recipes import IMAGE_RECIPES
+from paretomtl.problems.registry import find_data_set
 from paretomtl.training import Strategy
 from paretomtl.training.fit_to_end import fit_seeds_to_end
 
@@ -40,12 +36,8 @@ class Network:
     small: Callable[[], nn.Module]
 
 
-_TEMPLATES: dict[str, Callable[[Any, Callable[[], nn.Module]], Problem]] = {
-    "census": lambda splits, model: records_of(splits, model),
-    "utkface": lambda splits, model: faces_of(splits, model),
-    "localization": lambda splits, model: poses_of(splits, model, reference=[2.0, 2.0]),
-    "multi-mnist-3": lambda splits, model: problem_of("multi-mnist-3", splits, IMAGE_RECIPES["strong"], model),
-}
+_ON_NOISE: dict[str, dict[str, Any]] = {"localization": {"reference": [2.0, 2.0]}}
+"""Arguments of problems on made-up data, which the real data would give."""
 
 NETWORKS: dict[tuple[str, str], Network] = {
     ("census", "MLP"): Network(None, lambda: MLP(482, 3, hidden=(8, 4))),
@@ -197,7 +189,7 @@ def made_up(name: str, model: Callable[[], nn.Module]) -> Problem:
     """A few samples of noise in the shape of a problem's: enough to show that everything works."""
     generator = torch.Generator().manual_seed(len(name))
     splits = {split: _noise(name, generator) for split in ("train", "test")}
-    return _TEMPLATES[name](splits, model)
+    return find_data_set(name).from_splits(splits, model, **_ON_NOISE.get(name, {}))
 
 
 def _noise(name: str, generator: torch.Generator) -> tuple[Tensor, ...]:

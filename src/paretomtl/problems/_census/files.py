@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -15,10 +14,10 @@ from numpy.typing import NDArray
 from paretomtl._support.files import check_writable
 from paretomtl.problems._census.layout import CATEGORIES, CENSUS, NUMBERS, TARGETS, UNKNOWN
 from paretomtl.problems._census.text import find_text, read_records
-from paretomtl.problems._data.array_file import Like, checksum, read_arrays, write_arrays
-from paretomtl.problems._data.cache import load_or_make
+from paretomtl.problems._data.array_file import ArraySpec, checksum, read_arrays, write_arrays
+from paretomtl.problems._data.cache import data_folder, load_or_make
 from paretomtl.problems._data.download import download
-from paretomtl.problems._multi_mnist.files import data_folder
+from paretomtl.problems.registry import prepare_command
 
 VERSION = 1
 """Of the encoding and of the file; another one makes other arrays."""
@@ -90,7 +89,7 @@ class Census:
 
 def census_file(cache: str | Path | None, verify: bool) -> Path:
     """Where the records are kept: the published ones, or those of files of one's own."""
-    return (data_folder() if cache is None else Path(cache).expanduser()) / f"census{'' if verify else '-own'}.npz"
+    return data_folder(cache) / f"census{'' if verify else '-own'}.npz"
 
 
 def prepare_census(
@@ -154,26 +153,24 @@ def read_census(folder: Path, *, verify: bool = True, unknown: str = "error") ->
     )
 
 
-_LAYOUT = {
-    "train_codes": Like("u1", ("n", len(CATEGORIES))),
-    "train_numbers": Like("f4", ("n", len(NUMBERS))),
-    "train_labels": Like("u1", ("n", len(TARGETS)), 1),
-    "test_codes": Like("u1", ("t", len(CATEGORIES))),
-    "test_numbers": Like("f4", ("t", len(NUMBERS))),
-    "test_labels": Like("u1", ("t", len(TARGETS)), 1),
-    "categories": Like("U", ("c",)),
-    "sizes": Like("i8", (len(CATEGORIES),), UNKNOWN),
+_SCHEMA = {
+    "train_codes": ArraySpec("u1", ("n", len(CATEGORIES))),
+    "train_numbers": ArraySpec("f4", ("n", len(NUMBERS))),
+    "train_labels": ArraySpec("u1", ("n", len(TARGETS)), 1),
+    "test_codes": ArraySpec("u1", ("t", len(CATEGORIES))),
+    "test_numbers": ArraySpec("f4", ("t", len(NUMBERS))),
+    "test_labels": ArraySpec("u1", ("t", len(TARGETS)), 1),
+    "categories": ArraySpec("U", ("c",)),
+    "sizes": ArraySpec("i8", (len(CATEGORIES),), UNKNOWN),
 }
 
 
 def load_census(cache: str | Path | None = None, *, verify: bool = True) -> Census:
     """What :func:`prepare_census` stored; an error for a file that is missing, damaged, or of something else."""
     path = census_file(cache, verify)
-    if verify:
-        command = f"paretomtl data prepare census{'' if cache is None else f' --cache {shlex.quote(str(cache))}'}"
-    else:
-        command = "paretomtl.problems.prepare_census(FOLDER, verify=False)"
-    census = Census(**read_arrays(path, command, _LAYOUT, version=VERSION, name="census"))
+    own = "paretomtl.problems.prepare_census(FOLDER, verify=False)"
+    command = prepare_command("census", cache) if verify else own
+    census = Census(**read_arrays(path, command, _SCHEMA, version=VERSION, name="census"))
     codes = np.concatenate([census.train_codes, census.test_codes])
     if census.sizes.sum() != len(census.categories) or ((codes >= census.sizes) & (codes != UNKNOWN)).any():
         raise ValueError(f"'{path}' must have codes of its categories. Make it again with: {command}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paretomtl.problems._data.published import PublishedGzip
+from paretomtl.problems._data.download import PublishedGzip
 
 COLUMNS = {
     "age": "number",

@@ -63,10 +63,10 @@ def census(
     }
     if validation:
         splits["val"] = _tensors(data, "train", held_out, trained)
-    return records_of(splits, model or (lambda: MLP(len(data.feature_names), len(TASKS))))
+    return from_splits(splits, model or (lambda: MLP(len(data.feature_names), len(TASKS))))
 
 
-def records_of(splits: Mapping[str, tuple[Tensor, Tensor]], model: Callable[[], nn.Module]) -> Problem:
+def from_splits(splits: Mapping[str, tuple[Tensor, Tensor]], model: Callable[[], nn.Module]) -> Problem:
     """The problem of features ``[n, d]`` and labels ``[n, 3]`` by split."""
     return Problem(
         model=model,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretomtl.problems._census.layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS, UNKNOWN
-from paretomtl.problems._data.published import LARGEST_TEXT
+from paretomtl.problems._data.download import LARGEST_TEXT
 from paretomtl.problems._data.xz import open_xz
 
 _OPEN: Mapping[str, Callable[[Path], Any]] = {

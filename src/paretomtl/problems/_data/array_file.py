@@ -1,4 +1,7 @@
-"""Prepared data on disk: arrays in one file with a few words about them, whole or absent, with a checksum."""
+"""Prepared data on disk: arrays and a header in one file, whole or absent, with a checksum.
+
+Arrays are never compressed: their sizes can then be compared with the length of the file before memory is allocated.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Like:
-    """What an array must be like.
+class ArraySpec:
+    """The kind and shape that an array must have.
 
     Attributes:
         kind: of its values, such as ``"u1"``, or ``"U"`` for text of any length. Floating-point numbers must be finite.
-        shape: a letter is any size, the same wherever the letter is; nothing may be empty.
+        shape: a letter stands for any size, the same in all arrays of a file; no array may be empty.
         highest: the largest value, or that of each column, for whole numbers, which must not be negative.
     """
 
@@ -35,13 +38,13 @@ class Like:
     highest: int | tuple[int, ...] | None = None
 
     def misfit(self, array: NDArray[Any], sizes: dict[str, int]) -> str:
-        """What is wrong with an array, in a few words; ``sizes`` has the letters of others, and gets those of this."""
+        """The fault of an array in a few words, or nothing; ``sizes`` has the letters so far, and gets new ones."""
         if array.dtype.kind != self.kind and array.dtype != np.dtype(self.kind):
             return f"values of {array.dtype}"
         letters = [size for size in self.shape if isinstance(size, str)]
         if array.ndim == len(self.shape):
-            found = dict(zip(self.shape, array.shape, strict=True))
-            sizes |= {letter: found[letter] for letter in letters if letter not in sizes}
+            by_letter = dict(zip(self.shape, array.shape, strict=True))
+            sizes |= {letter: by_letter[letter] for letter in letters if letter not in sizes}
         wanted = tuple(sizes.get(size, 0) if isinstance(size, str) else size for size in self.shape)
         if array.shape != wanted or not array.size:
             return f"the shape {list(array.shape)}"
@@ -52,7 +55,7 @@ class Like:
         return ""
 
 
-Layout = Mapping[str, Like]
+Schema = Mapping[str, ArraySpec]
 """The arrays of a file by name, in their order."""
 
 
@@ -65,26 +68,27 @@ def checksum(arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-def write_arrays(path: Path, arrays: Arrays, **words: str | int) -> str:
-    """Write arrays, and words such as ``version`` and ``name``, whole or not at all; returns their checksum."""
-    found = checksum(arrays)
-    content: dict[str, Any] = {**words, "checksum": found, **arrays}
+def write_arrays(path: Path, arrays: Arrays, **header: str | int) -> str:
+    """Write arrays, and a header such as ``version`` and ``name``, whole or not at all; returns their checksum."""
+    digest = checksum(arrays)
+    content: dict[str, Any] = {**header, "checksum": digest, **arrays}
     with whole_file(path) as file:
         np.savez(file, **content)
-    return found
+    return digest
 
 
-def read_arrays(path: Path, command: str, layout: Layout, **words: str | int) -> dict[str, NDArray[Any]]:
-    """What :func:`write_arrays` wrote.
+def read_arrays(path: Path, command: str, schema: Schema, **header: str | int) -> dict[str, NDArray[Any]]:
+    """Read the arrays that :func:`write_arrays` wrote.
 
-    A FileNotFoundError for a file that is missing, a ValueError for one that is damaged, changed, of other words or of
-    other arrays; both name it. It is never unpacked, nor unpickled, and no array is made that the file has no bytes of.
+    A missing file is a FileNotFoundError. A file that is damaged or changed, or has another header or other arrays, is
+    a ValueError. Both name the file. Nothing is unpacked or unpickled, and no array is larger than its bytes in the
+    file.
 
     Args:
         path: the file.
         command: what makes it, for messages.
-        layout: the arrays that the file must have.
-        words: those that the file must have been written with.
+        schema: the arrays that the file must have.
+        header: the header that the file must have.
     """
     if not path.exists():
         raise FileNotFoundError(f"'{path}' is not there yet. Make it with: {command}")
@@ -94,20 +98,20 @@ def read_arrays(path: Path, command: str, layout: Layout, **words: str | int) ->
             _check_sizes(file)
             with np.load(file, allow_pickle=False) as stored:
                 content = {key: stored[key] for key in stored.files}
-            found = {key: content.pop(key).item() for key in (*words, "checksum")}
-            same = checksum(content) == found["checksum"]
+            stored_header = {key: content.pop(key).item() for key in (*header, "checksum")}
+            same = checksum(content) == stored_header["checksum"]
         except Exception as error:
             if isinstance(error, OSError) and error.errno != errno.EINVAL:  # to seek where no file can be is EINVAL
                 raise
             message = f"'{path}' must be a whole file of prepared data. It is damaged ({error}). {again}"
             raise ValueError(message) from None
-    for key, value in words.items():
-        if found[key] != value:
-            raise ValueError(f"'{path}' must be of {key} {value}. Got {key} {found[key]} instead. {again}")
+    for key, value in header.items():
+        if stored_header[key] != value:
+            raise ValueError(f"'{path}' must be of {key} {value}. Got {key} {stored_header[key]} instead. {again}")
     if not same:
         raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was changed. {again}")
-    if wrong := _misfit(content, layout):
-        raise ValueError(f"'{path}' must hold {', '.join(layout)} as they are prepared. {wrong}. {again}")
+    if wrong := _misfit(content, schema):
+        raise ValueError(f"'{path}' must hold {', '.join(schema)} as they are prepared. {wrong}. {again}")
     return content
 
 
@@ -127,10 +131,10 @@ def _check_sizes(file: IO[bytes]) -> None:
     file.seek(0)
 
 
-def _misfit(arrays: Arrays, layout: Layout) -> str:
-    """What is wrong with the arrays; nothing if they are those of the layout."""
-    if list(arrays) != list(layout):
+def _misfit(arrays: Arrays, schema: Schema) -> str:
+    """The first fault of the arrays in a few words; nothing if they match the schema."""
+    if list(arrays) != list(schema):
         return f"Got {', '.join(arrays)} instead"
     sizes: dict[str, int] = {}
-    found = ((name, like.misfit(arrays[name], sizes)) for name, like in layout.items())
-    return next((f"'{name}' has {wrong}" for name, wrong in found if wrong), "")
+    faults = ((name, spec.misfit(arrays[name], sizes)) for name, spec in schema.items())
+    return next((f"'{name}' has {fault}" for name, fault in faults if fault), "")

@@ -1,7 +1,8 @@
-"""What is made once and kept in a file."""
+"""The cache of prepared data: its folder, and files that are made once and then read."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -12,26 +13,38 @@ from paretomtl.problems._data.download import ABANDONED
 Made = TypeVar("Made")
 
 
+def data_folder(cache: str | Path | None = None) -> Path:
+    """The folder of prepared data: ``cache``, else ``$PARETOMTL_DATA``, else the user's cache folder.
+
+    The last is ``paretomtl`` in ``$XDG_CACHE_HOME`` or in ``~/.cache``.
+    """
+    chosen = os.environ.get("PARETOMTL_DATA") or None if cache is None else cache
+    if chosen is not None:
+        return Path(chosen).expanduser()
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "paretomtl"
+
+
 def load_or_make(
     path: Path, load: Callable[[], Made], make: Callable[[], Made], log: Callable[[str], None], remark: str = ""
 ) -> Made:
-    """What a file holds already, or what is made now and written to it.
+    """Load a file that is there already, or make it.
 
     Args:
         path: the file.
-        load: reads it; a ValueError says that it has to be made again.
-        make: makes and writes it.
-        log: is told what happens.
-        remark: what to say of a file that is there.
+        load: reads the file; a ValueError means that it must be made again.
+        make: makes and writes the file.
+        log: receives a line about each thing that happens.
+        remark: added to the line that says that the file is there already.
     """
     if path.exists():
         try:
-            found = load()
+            loaded = load()
         except ValueError as error:
             log(f"Making it again: {error}")
         else:
             log(f"There already{remark}: {path}")
-            return found
+            return loaded
     check_writable("cache", path.parent)
     sweep(path.parent, seconds=ABANDONED)
     return make()

@@ -1,26 +1,113 @@
-"""Published files from the network: verified, whole or absent, from whichever mirror has them."""
+"""Published files: where they are, the checksums that identify them, and how they are downloaded.
+
+A download is verified, whole or absent, and limited in size; each mirror is tried in turn. This is not left to
+``pooch``, which knows one address and one checksum of the packed bytes for each file, has no limit of size, and needs
+``requests``.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from paretomtl._support.files import sweep, whole_file
 from paretomtl._support.optional import version_of
-from paretomtl.problems._data.published import Published
 
 _TRIES = 3  # at each mirror
 _PAUSE = 1.0  # seconds before the second try, twice that before the third
 _TIMEOUT = 30.0  # seconds without a byte
-_BLOCK = 1 << 18
+_BLOCK = 1 << 18  # bytes that are read at a time
+_UNPACKED = 1 << 20  # bytes that are unpacked at a time
 LARGEST = 1 << 30
 """Bytes of a download: forty times the largest file that is published."""
 
-ABANDONED = 3600.0  # seconds after which a file that nobody finished is taken for one that nobody will
+LARGEST_TEXT = 1 << 32
+"""Bytes that a packed text may unpack to: forty times the largest that is published."""
+
+ABANDONED = 3600.0
+"""Seconds after which an unfinished file counts as abandoned."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published set of files.
+
+    Attributes:
+        name: what people call it.
+        folder: where its files lie under a folder that holds several sets, unless they lie in it directly.
+        md5: the published checksum of each file.
+        mirrors: addresses that have the files, most reliable first.
+    """
+
+    name: str
+    folder: str
+    md5: Mapping[str, str]
+    mirrors: tuple[str, ...]
+
+    def folder_in(self, folder: Path) -> Path:
+        """The folder that holds the files of this set: the subfolder of its name if there is one."""
+        return folder / self.folder if (folder / self.folder).is_dir() else folder
+
+    def digest(self) -> Any:
+        """A new hash for the bytes of a file. It is an md5, because these sets are published with one."""
+        return hashlib.md5(usedforsecurity=False)
+
+    def md5_of(self, path: Path) -> str:
+        """The checksum of a file."""
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, self.digest).hexdigest()
+
+
+@dataclass(frozen=True)
+class PublishedGzip(Published):
+    """Gzipped files with the checksums of their unpacked content, because packing again changes the bytes."""
+
+    def digest(self) -> Any:
+        """A new hash of the unpacked content of a gzip file."""
+        return _UnpackedMd5()
+
+
+class _UnpackedMd5:
+    """A hash that takes the bytes of a gzip file, block by block, and is the md5 of the unpacked content."""
+
+    def __init__(self) -> None:
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._gzip = _gunzip()
+        self._whole = self._damaged = False
+        self._size = 0
+
+    def update(self, block: bytes | memoryview) -> None:
+        rest, more = bytes(block), not self._damaged
+        while more:
+            try:
+                unpacked = self._gzip.decompress(rest, _UNPACKED)  # a little may become very much
+            except zlib.error:
+                unpacked, self._damaged = b"", True
+            self._md5.update(unpacked)
+            self._size += len(unpacked)
+            self._damaged |= self._size > LARGEST_TEXT
+            if self._damaged:
+                return
+            self._whole = self._gzip.eof
+            rest = self._gzip.unused_data if self._whole else self._gzip.unconsumed_tail
+            more = bool(rest) or (not self._whole and len(unpacked) == _UNPACKED)
+            if self._whole:  # another member may follow
+                self._gzip = _gunzip()
+
+    def hexdigest(self) -> str:
+        return self._md5.hexdigest() if self._whole and not self._damaged else "no whole gzip"
+
+
+def _gunzip() -> Any:
+    return zlib.decompressobj(wbits=31)
 
 
 class _BrokenError(Exception):
@@ -28,11 +115,11 @@ class _BrokenError(Exception):
 
 
 class _UselessError(Exception):
-    """The address has not what is wanted, and will not get better by asking again."""
+    """The address does not have the file; another try there is useless."""
 
 
 def download(source: Published, folder: Path, *, log: Callable[[str], None] = lambda text: None) -> None:
-    """Bring the files of a set into a folder; those that are there, and are the published ones, stay."""
+    """Download the files of a set into a folder, except those that are there with the published checksum."""
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder, seconds=ABANDONED)
     for file, md5 in source.md5.items():
@@ -58,7 +145,7 @@ def _from_any_mirror(source: Published, path: Path, md5: str, log: Callable[[str
 
 
 def _from_mirror(address: str, path: Path, md5: str, source: Published) -> str | None:
-    """Download from one address, starting over where it breaks off; the reason where it cannot be done."""
+    """Download from one address, with retries; returns the reason of a failure, or None."""
     reason = ""
     for attempt in range(_TRIES):
         time.sleep(_PAUSE * attempt)
@@ -70,8 +157,8 @@ def _from_mirror(address: str, path: Path, md5: str, source: Published) -> str |
                     digest.update(block)
                     received += len(block)
                 if digest.hexdigest() != md5:
-                    found = f"{digest.hexdigest()} found in {received:,} bytes"
-                    raise _UselessError(f"altered: md5 {md5} expected, {found}")
+                    actual = f"{digest.hexdigest()} found in {received:,} bytes"
+                    raise _UselessError(f"altered: md5 {md5} expected, {actual}")
         except _UselessError as error:
             return str(error)
         except _BrokenError as error:

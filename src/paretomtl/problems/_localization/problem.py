@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import functools
 import math
-import shlex
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,22 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from paretomtl.problems._data.array_file import Like, read_arrays, write_arrays
-from paretomtl.problems._data.cache import load_or_make
-from paretomtl.problems._data.images import Size, check_size
-from paretomtl.problems._localization.apolloscape import LAYOUTS, layout_of, read_apolloscape
-from paretomtl.problems._localization.frames import NEITHER, Frames, Integers
+from paretomtl.problems._data.images import Size
+from paretomtl.problems._localization.files import SIZE, load_localization
+from paretomtl.problems._localization.frames import Frames, Integers
 from paretomtl.problems._localization.rotations import mean_quaternion
-from paretomtl.problems._localization.sheets import read_frame_sheets
-from paretomtl.problems._multi_mnist.files import data_folder
-from paretomtl.problems._networks.posenet import PoseNet, angles, chords, distances, pose_losses
+from paretomtl.problems._losses import angles, chords, distances, pose_losses
+from paretomtl.problems._networks.posenet import PoseNet
 from paretomtl.problems._problem import Metric, Problem
 from paretomtl.problems.recipes import residual
 
-VERSION = 1
-"""Of the file."""
-
-SIZE = (48, 64)
 _STILL = 0.01  # metres: a coordinate that varies less than this counts as varying by it
 _EPOCHS, _BATCH = 60, 32
 
@@ -80,10 +71,10 @@ def localization(
     positions = frames.positions[parts["train"]] - frames.origin
     center, spread = positions.mean(0).tolist(), np.maximum(positions.std(0), _STILL).tolist()
     reference = _mean_pose_losses(frames, float(beta))
-    return poses_of(splits, model or (lambda: PoseNet(center, spread)), reference, beta)
+    return from_splits(splits, model or (lambda: PoseNet(center, spread)), reference, beta)
 
 
-def poses_of(
+def from_splits(
     splits: Mapping[str, tuple[Tensor, Tensor, Tensor]],
     model: Callable[[], nn.Module],
     reference: Sequence[float],
@@ -132,87 +123,3 @@ def _mean_pose_losses(frames: Frames, beta: float) -> list[float]:
         float(distances(positions, positions.mean(0)).mean()),
         beta * float(chords(quaternions, mean.expand_as(quaternions)).mean()),
     ]
-
-
-def prepare_localization(
-    source: str | Path | None,
-    cache: str | Path | None = None,
-    size: Size = SIZE,
-    log: Callable[[str], None] = lambda text: None,
-    skip_broken: bool = False,
-) -> Frames:
-    """Read frames with their poses once, and keep them in one file; what is there already is only read.
-
-    Two layouts are known. One is that of ApolloScape, for a road such as the Zpark sample: images in
-    ``image/RECORD/CAMERA/NAME.jpg``, poses in ``pose/RECORD/CAMERA.txt`` or ``pose/RECORD/CAMERA/pose.txt``, or the
-    same under ``ColorImage`` and ``Pose``. A record may be several folders deep. A line is ``NAME
-    roll,pitch,yaw,x,y,z`` in radians and metres, or the 16 numbers of a matrix and ``NAME``. Lists of the split may be
-    in ``split`` or ``trainval_split``, ``train.txt`` and ``val.txt``, a line for each image, ``RECORD/CAMERA/NAME``.
-
-    The other has ``poses.csv`` with the columns frame, m00, ..., m23, the upper three rows of the pose, and
-    ``sheet_0.jpg`` and so on with 25 by 10 tiles of 64 by 48 each.
-
-    Args:
-        source: the folder. None takes what is there already.
-        cache: where the file is kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
-        size: height and width that images are shrunk to, by Pillow (extra ``images``), whatever their proportions.
-        log: is told what happens.
-        skip_broken: leave out images that do not decode, and name them to ``log``; they are an error otherwise. Sheets
-            are never left out.
-    """
-    path = localization_file(cache, size)
-
-    def make() -> Frames:
-        began = time.perf_counter()
-        frames = _read(source, size, skip_broken, log)
-        write_arrays(path, frames.arrays, version=VERSION, name="localization", height=size[0], width=size[1])
-        log(f"Read {len(frames):,} frames in {time.perf_counter() - began:.1f} s: {path}")
-        return frames
-
-    return load_or_make(path, lambda: load_localization(cache, size), make, log, ", delete it to read other files")
-
-
-def _read(source: str | Path | None, size: Size, skip_broken: bool, log: Callable[[str], None]) -> Frames:
-    """The frames of a folder in either layout."""
-    if source is None:
-        raise ValueError("'source' (--from) must be a folder with frames and poses. Got None, and none are kept.")
-    folder = Path(source).expanduser()
-    if not folder.is_dir():
-        raise FileNotFoundError(f"'source' (--from) must be a folder with frames and poses. There is no '{folder}'.")
-    if (folder / "poses.csv").is_file():
-        return read_frame_sheets(folder, size)
-    if layout_of(folder) is not None:
-        return read_apolloscape(folder, size, skip_broken, log)
-    pairs = " or ".join(f"'{images}' and '{poses}'" for images, poses in LAYOUTS)
-    raise FileNotFoundError(
-        f"'{folder}' must hold the folders {pairs}, or sheets with poses.csv. It has none of these."
-    )
-
-
-def load_localization(cache: str | Path | None = None, size: Size = SIZE) -> Frames:
-    """What :func:`prepare_localization` stored; an error for a file that is missing, damaged, or of something else."""
-    path = localization_file(cache, size)
-    resized = "" if tuple(size) == SIZE else f" --size {size[0]}x{size[1]}"
-    place = "" if cache is None else f" --cache {shlex.quote(str(cache))}"
-    command = f"paretomtl data prepare localization --from FOLDER{place}{resized}"
-    words: dict[str, str | int] = {"version": VERSION, "name": "localization", "height": size[0], "width": size[1]}
-    frames = Frames(**read_arrays(path, command, {"images": Like("u1", ("n", 3, *size)), **_LAYOUT}, **words))
-    if len(np.unique(frames.records)) != frames.records.max() + 1:
-        raise ValueError(f"'{path}' must have frames of every record. Make it again with: {command}")
-    return frames
-
-
-_LAYOUT = {
-    "positions": Like("f8", ("n", 3)),
-    "quaternions": Like("f8", ("n", 4)),
-    "records": Like("i8", ("n",), 2**31),
-    "moments": Like("i8", ("n",), 2**31),
-    "listed": Like("u1", ("n",), NEITHER),
-    "names": Like("U", ("n",)),
-}
-
-
-def localization_file(cache: str | Path | None, size: Size) -> Path:
-    """The file of the frames."""
-    check_size("size", size)
-    return (data_folder() if cache is None else Path(cache).expanduser()) / f"localization-{size[0]}x{size[1]}.npz"

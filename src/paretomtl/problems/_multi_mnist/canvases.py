@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretomtl.problems._data.array_file import checksum
-from paretomtl.problems._multi_mnist.idx import Bytes, Images
+from paretomtl.problems._multi_mnist.idx import SOURCES, Bytes, Images
 
 CANVAS = 36
 _SIDE = 28
@@ -94,6 +94,11 @@ class Canvases:
     def positions(self) -> tuple[Position, ...]:
         """Where the images lie, in the order of the labels."""
         return POSITIONS[: len(MIXES[self.name])]
+
+    @property
+    def classes(self) -> tuple[tuple[str, ...], ...]:
+        """The short names of the classes at each position, in the order of the labels."""
+        return tuple(SOURCES[source].classes for source in MIXES[self.name])
 
     @property
     def origin(self) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from paretomtl._support.checks import check_not_negative
-from paretomtl.problems._data.array_file import Like, read_arrays, write_arrays
-from paretomtl.problems._data.cache import load_or_make
+from paretomtl.problems._data.array_file import ArraySpec, read_arrays, write_arrays
+from paretomtl.problems._data.cache import data_folder, load_or_make
 from paretomtl.problems._data.download import download
 from paretomtl.problems._multi_mnist.canvases import CANVAS, MIXES, Canvases, generate_canvases
 from paretomtl.problems._multi_mnist.idx import CLASSES, SOURCES, read_source
+from paretomtl.problems.registry import prepare_command
 
 VERSION = 1
 """Of the recipe and of the file; another one makes other canvases."""
@@ -28,14 +27,6 @@ PUBLISHED = {
 """The SHA-256 of :meth:`paretomtl.problems.Canvases.checksum` for seed 0."""
 
 
-def data_folder() -> Path:
-    """Where canvases are kept: ``$PARETOMTL_DATA``, else ``paretomtl`` in ``$XDG_CACHE_HOME`` or in ``~/.cache``."""
-    if chosen := os.environ.get("PARETOMTL_DATA"):
-        return Path(chosen).expanduser()
-    caches = os.environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "paretomtl"
-
-
 def canvases_file(name: str, cache: str | Path | None, seed: int) -> Path:
     """The file of a set of canvases."""
     if name not in MIXES:
@@ -43,7 +34,7 @@ def canvases_file(name: str, cache: str | Path | None, seed: int) -> Path:
     check_not_negative("seed", seed)
     if seed >= 2**32:
         raise ValueError(f"'seed' must be under 2**32. Got {seed} instead.")
-    return (data_folder() if cache is None else Path(cache).expanduser()) / f"{name}-seed{seed}.npz"
+    return data_folder(cache) / f"{name}-seed{seed}.npz"
 
 
 def prepare_canvases(
@@ -87,13 +78,12 @@ def prepare_canvases(
 def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> Canvases:
     """What :func:`prepare_canvases` stored; an error for a file that is missing, damaged, or of something else."""
     path = canvases_file(name, cache, seed)
-    options = f"{'' if cache is None else f' --cache {shlex.quote(str(cache))}'}{f' --seed {seed}' if seed else ''}"
-    command = f"paretomtl data prepare {name}{options}"
-    layout = {}
+    command = prepare_command(name, cache, seed=seed or None)
+    schema = {}
     for part, size in (("train", "n"), ("test", "t")):
-        layout[f"{part}_images"] = Like("u1", (size, CANVAS, CANVAS))
-        layout[f"{part}_labels"] = Like("u1", (size, len(MIXES[name])), CLASSES - 1)
-    canvases = Canvases(name, seed, **read_arrays(path, command, layout, version=VERSION, name=name, seed=seed))
+        schema[f"{part}_images"] = ArraySpec("u1", (size, CANVAS, CANVAS))
+        schema[f"{part}_labels"] = ArraySpec("u1", (size, len(MIXES[name])), CLASSES - 1)
+    canvases = Canvases(name, seed, **read_arrays(path, command, schema, version=VERSION, name=name, seed=seed))
     _check_published(name, seed, canvases.checksum(), f"'{path}'")
     return canvases
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl.problems._data.published import Published
+from paretomtl.problems._data.download import Published
 
 Bytes = NDArray[np.uint8]
 

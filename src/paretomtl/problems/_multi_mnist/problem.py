@@ -1,15 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from paretomtl.problems._losses import accuracy, cross_entropies
 from paretomtl.problems._multi_mnist.canvases import MIXES, POSITIONS
 from paretomtl.problems._multi_mnist.files import load_canvases
 from paretomtl.problems._multi_mnist.idx import Bytes
-from paretomtl.problems._networks.lenet import LeNet, accuracy, cross_entropies
+from paretomtl.problems._networks.lenet import LeNet
 from paretomtl.problems._problem import Problem
 from paretomtl.problems.recipes import IMAGE_RECIPES, ImageRecipe
 
@@ -120,14 +121,14 @@ def load_problem(
     splits = {"train": (images[:cut], labels[:cut]), "test": _tensors(canvases.test_images, canvases.test_labels)}
     if validation:
         splits["val"] = (images[cut:], labels[cut:])
-    return problem_of(name, splits, IMAGE_RECIPES[recipe], model)
+    return from_splits(name, splits, model, IMAGE_RECIPES[recipe])
 
 
-def problem_of(
+def from_splits(
     name: str,
-    splits: dict[str, tuple[Tensor, Tensor]],
-    recipe: ImageRecipe,
-    model: Callable[[], nn.Module] | None = None,
+    splits: Mapping[str, tuple[Tensor, Tensor]],
+    model: Callable[[], nn.Module] | None,
+    recipe: ImageRecipe = IMAGE_RECIPES["strong"],
 ) -> Problem:
     """The problem of images ``[n, 1, 36, 36]`` and labels ``[n, m]`` by split."""
     tasks = [position.name for position in POSITIONS[: len(MIXES[name])]]

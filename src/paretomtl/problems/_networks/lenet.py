@@ -2,11 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from paretomtl._support.checks import check_count
-from paretomtl.problems._problem import Metric
 
 
 class LeNet(nn.Module):
@@ -46,23 +44,3 @@ class LeNet(nn.Module):
         inputs = images.to(dtype)
         hidden: Tensor = self.trunk(inputs if self.scale == 1.0 else inputs * self.scale)
         return tuple(head(hidden) for head in self.heads)
-
-
-def cross_entropies(outputs: tuple[Tensor, ...], targets: Tensor) -> Tensor:
-    """The cross-entropy of each head, ``[m]``, from targets ``[n, m]``.
-
-    Example:
-        >>> cross_entropies((torch.zeros(4, 10), torch.zeros(4, 10)), torch.zeros(4, 2, dtype=torch.long))
-        tensor([2.3026, 2.3026])
-    """
-    return torch.stack([nn.functional.cross_entropy(y, targets[:, i]) for i, y in enumerate(outputs)])
-
-
-def accuracy(task: int) -> Metric:
-    """The share of right answers of one head, from targets ``[n, m]``.
-
-    Example:
-        >>> accuracy(1).function((torch.eye(2), torch.eye(2)), torch.tensor([[0, 0], [1, 0]]))
-        tensor(0.5000, dtype=torch.float64)
-    """
-    return Metric(lambda outputs, targets: (outputs[task].argmax(-1) == targets[:, task]).double().mean())

@@ -8,8 +8,6 @@ from pathlib import Path
 from paretomtl._support.files import whole_file
 from paretomtl._support.optional import require
 from paretomtl.problems import Canvases
-from paretomtl.problems._multi_mnist.canvases import MIXES
-from paretomtl.problems._multi_mnist.idx import SOURCES
 from paretomtl.report.figures.style import paper_style
 
 _ROWS, _COLUMNS = 4, 6
@@ -19,12 +17,12 @@ _LETTERS, _LINE = 20, 0.2  # in a line under a canvas, and inches that each furt
 def draw_sheet(canvases: Canvases, path: Path) -> None:
     """Write training canvases from all over the set as PNG, each with its labels in the order of the tasks."""
     kind = require("matplotlib.figure", "figures").Figure
-    classes = [SOURCES[key].classes for key in MIXES[canvases.name]]
     places = " · ".join(position.name.replace("-", " ") for position in canvases.positions)
     count = _ROWS * _COLUMNS
     numbers = [i * (len(canvases.train_labels) - 1) // (count - 1) for i in range(count)]
     words = [
-        _words([names[label] for names, label in zip(classes, canvases.train_labels[n], strict=True)]) for n in numbers
+        _words([names[label] for names, label in zip(canvases.classes, canvases.train_labels[n], strict=True)])
+        for n in numbers
     ]
     height = 1.5 + _LINE * max(text.count("\n") for text in words)
     with paper_style():

@@ -1,0 +1,155 @@
+"""The built-in problems and data sets by name: what each is, and where it is defined.
+
+Names and titles are plain text here. The module of a problem, and torch with it, is imported when the problem is asked
+for. To add a problem, add an entry; a data set of its own also has a ``data_set.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from paretomtl.problems._problem import Problem
+    from paretomtl.problems.data_set import DataSet
+
+_HERE = "paretomtl.problems"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A built-in problem.
+
+    Attributes:
+        title: the first sentence of its docstring.
+        make: the function that makes it, ``"module:attribute"`` below this package.
+        data_set: its :class:`~paretomtl.problems.data_set.DataSet`, in the same form; None for a problem that comes
+            with its data.
+        download: whether the data set can be downloaded.
+    """
+
+    title: str
+    make: str
+    data_set: str | None = None
+    download: bool = False
+
+
+ENTRIES = {
+    "synthetic": Entry(
+        "The paper's synthetic example (section 5; with difficulties, supplement, section 4), for any number of tasks.",
+        "_synthetic:synthetic",
+    ),
+    "quadratic": Entry(
+        "Convex parabolas with a known convex front: what linear scalarization can cover.", "_quadratic:quadratic"
+    ),
+    "multi-digits": Entry(
+        "Two handwritten digits in one image, after MultiMNIST (paper, section 6.1): tell both.",
+        "_multi_digits:multi_digits",
+    ),
+    "multi-mnist": Entry(
+        "Two digits of MNIST in one image, MultiMNIST (paper, section 6.1), regenerated: tell both.",
+        "_multi_mnist.problem:multi_mnist",
+        "_multi_mnist.data_set:MULTI_MNIST",
+        download=True,
+    ),
+    "multi-fashion": Entry(
+        "Two pieces of clothing of Fashion-MNIST in one image (paper, section 6.1), regenerated: tell both.",
+        "_multi_mnist.problem:multi_fashion",
+        "_multi_mnist.data_set:MULTI_FASHION",
+        download=True,
+    ),
+    "multi-fashion-mnist": Entry(
+        "A digit of MNIST with a piece of clothing of Fashion-MNIST (paper, section 6.1), regenerated: tell both.",
+        "_multi_mnist.problem:multi_fashion_mnist",
+        "_multi_mnist.data_set:MULTI_FASHION_MNIST",
+        download=True,
+    ),
+    "multi-mnist-3": Entry(
+        "Three digits of MNIST in one image, made as MultiMNIST is, though not in the paper: tell all three.",
+        "_multi_mnist.problem:multi_mnist_3",
+        "_multi_mnist.data_set:MULTI_MNIST_3",
+        download=True,
+    ),
+    "multi-fashion-3": Entry(
+        "Three pieces of clothing of Fashion-MNIST in one image, though not in the paper: tell all three.",
+        "_multi_mnist.problem:multi_fashion_3",
+        "_multi_mnist.data_set:MULTI_FASHION_3",
+        download=True,
+    ),
+    "census": Entry(
+        "Census-Income (KDD) of UCI (paper, supplement): tell income, education and marital status of a person.",
+        "_census.problem:census",
+        "_census.data_set:CENSUS_INCOME",
+        download=True,
+    ),
+    "utkface": Entry(
+        "Faces of UTKFace (paper, supplement, section 2): tell gender, race and age from one picture.",
+        "_utkface.problem:utkface",
+        "_utkface.data_set:UTKFACE",
+    ),
+    "localization": Entry(
+        "Where a camera is and where it looks (paper, section 6.2), by PoseNet: translation and rotation from one "
+        "image.",
+        "_localization.problem:localization",
+        "_localization.data_set:LOCALIZATION",
+    ),
+}
+"""The built-in problems, in the order of lists."""
+
+DATA_SETS = tuple(name for name, entry in ENTRIES.items() if entry.data_set is not None)
+"""The names that ``paretomtl data prepare`` takes."""
+
+
+class _Problems(Mapping[str, "Callable[..., Problem]"]):
+    """The functions that make the built-in problems; a module is imported when its problem is looked up."""
+
+    def __getitem__(self, name: str) -> Callable[..., Problem]:
+        make: Callable[..., Problem] = _resolve(ENTRIES[name].make)
+        return make
+
+    def __contains__(self, name: object) -> bool:
+        return name in ENTRIES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ENTRIES)
+
+    def __len__(self) -> int:
+        return len(ENTRIES)
+
+
+PROBLEMS: Mapping[str, Callable[..., Problem]] = _Problems()
+"""The built-in problems by name."""
+
+
+def find_data_set(name: str) -> DataSet:
+    """The data set of this name, one of :data:`DATA_SETS`."""
+    location = ENTRIES[name].data_set
+    if location is None:
+        raise KeyError(name)
+    data_set: DataSet = _resolve(location)
+    return data_set
+
+
+def prepare_command(name: str, cache: str | Path | None = None, **options: object) -> str:
+    """The command that prepares a data set; options with the value None are left out.
+
+    Example:
+        >>> prepare_command("census", "my data")
+        "paretomtl data prepare census --cache 'my data'"
+        >>> prepare_command("utkface", side=64)
+        'paretomtl data prepare utkface --from FOLDER --side 64'
+    """
+    words = ["paretomtl", "data", "prepare", name]
+    words += [] if ENTRIES[name].download else ["--from", "FOLDER"]
+    for option, value in {"cache": cache, **options}.items():
+        words += [] if value is None else [f"--{option}", str(value)]
+    return shlex.join(words)
+
+
+def _resolve(location: str) -> Any:
+    module, attribute = location.split(":")
+    return getattr(importlib.import_module(f"{_HERE}.{module}"), attribute)

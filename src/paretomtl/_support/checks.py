@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -134,3 +134,14 @@ def blocks(count: int, each: int) -> list[slice]:
     """
     size = max(1, BLOCK // max(1, each))
     return [slice(start, min(start + size, count)) for start in range(0, count, size)] or [slice(0, 0)]
+
+
+def describe_value(value: Any) -> str:
+    """A value in a few words, for error messages."""
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {list(value.shape)}"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, Mapping):
+        return f"a {type(value).__name__} with keys {list(value)[:6]}"
+    return type(value).__name__

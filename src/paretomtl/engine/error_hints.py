@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.data.batches import map_tensors
 from paretomtl.problems import Problem
-from paretomtl.problems.per_task import TaskLosses
+from paretomtl.problems.task_losses import TaskLosses
 
 _DIFFERENCES = {
     torch.Tensor.sub,

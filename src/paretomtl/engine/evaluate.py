@@ -26,7 +26,8 @@ from paretomtl.engine.models.models import Models, Single
 from paretomtl.engine.models.module_checks import copy_template
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
-from paretomtl.problems.per_task import TaskBatch, measure
+from paretomtl.problems.metrics import measure
+from paretomtl.problems.per_task import TaskBatch
 
 
 @dataclass(frozen=True)

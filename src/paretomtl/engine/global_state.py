@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from paretomtl.problems.per_task import loss_functions
+from paretomtl.problems.task_losses import loss_functions
 
 _MOST = 100  # entries of a container that are looked at
 _LARGEST = 1 << 10  # numbers of a tensor

@@ -16,8 +16,8 @@ from paretomtl.core.preferences import drawn_towards
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch, describe
 from paretomtl.paper.study import Claim, Size, judge
-from paretomtl.problems import Truth, synthetic
 from paretomtl.training.fit_to_end import fit_seeds_to_end
+from paretomtl.problems import TrueFront, synthetic
 
 PLATEAU = 0.95
 """Where all losses are above this, gradients have vanished: no step leads back."""
@@ -165,7 +165,7 @@ def _row(cell: SyntheticCell, front: Front, stage: str, distance: Tensor, reacha
     }
 
 
-def _meets_front(truth: Truth, front: Front) -> int:
+def _meets_front(truth: TrueFront, front: Front) -> int:
     """How many regions the true front passes through at all."""
     points = truth.front(5000) * (1.0 if front.scale is None else front.scale[0])
     return len(set((points @ front.preferences.T).argmax(-1).tolist()))

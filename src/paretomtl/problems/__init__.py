@@ -39,7 +39,7 @@ from paretomtl.problems._problem import (
 )
 from paretomtl.problems._quadratic import quadratic
 from paretomtl.problems._synthetic import synthetic
-from paretomtl.problems._true_front import Truth
+from paretomtl.problems._true_front import TrueFront
 from paretomtl.problems._utkface.files import load_utkface, prepare_utkface
 from paretomtl.problems._utkface.folder import Faces
 from paretomtl.problems._utkface.problem import utkface
@@ -65,7 +65,7 @@ __all__ = [
     "Recipe",
     "ResNet18",
     "SchedulerFactory",
-    "Truth",
+    "TrueFront",
     "accuracy",
     "area_under_curve",
     "binary_accuracy",

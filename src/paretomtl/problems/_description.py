@@ -1,42 +1,41 @@
-"""A problem in a few lines: what its parts are, and the shapes of its data."""
+"""A problem in a few lines: its parts, and the shapes of its data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from paretomtl.problems.per_task import PerTask, TaskLosses
-
-if TYPE_CHECKING:
-    from paretomtl.problems._problem import Problem, Recipe
+from paretomtl.problems.per_task import PerTask
+from paretomtl.problems.task_losses import TaskLosses
 
 
-def describe_problem(problem: Problem) -> str:
-    """The representation of a problem: one line for each part that was given."""
-    losses: Any = problem.losses
-    functions = {task: _name(each) for task, each in losses.functions.items()} if _by_task(losses) else _name(losses)
-    lines = {"model": _name(problem.model), "losses": functions, "tasks": list(problem.tasks)}
+def describe_problem(problem: Mapping[str, Any]) -> str:
+    """The representation of a problem, from its attributes by name: one line for each part that was given."""
+    losses = problem["losses"]
+    by_task = isinstance(losses, TaskLosses)
+    functions = {task: _name(each) for task, each in losses.functions.items()} if by_task else _name(losses)
+    lines = {"model": _name(problem["model"]), "losses": functions, "tasks": list(problem["tasks"])}
     for split in ("train", "val", "test"):
-        if getattr(problem, split) is not None:
-            lines[split] = describe_data(getattr(problem, split))
-    if problem.metrics:
-        lines["metrics"] = ", ".join(f"{name} ({metric.better} is better)" for name, metric in problem.metrics.items())
+        if problem[split] is not None:
+            lines[split] = describe_data(problem[split])
+    if metrics := problem["metrics"]:
+        lines["metrics"] = ", ".join(f"{name} ({metric.better} is better)" for name, metric in metrics.items())
     for name in ("shared", "representation", "reference"):
-        value = getattr(problem, name)
+        value = problem[name]
         if value is not None:
             lines[name] = _name(value) if callable(value) else value
-    if problem.counts is not None:
-        lines["counts"] = _name(problem.counts)
-    if problem.truth is not None:
+    if problem["counts"] is not None:
+        lines["counts"] = _name(problem["counts"])
+    if problem["truth"] is not None:
         lines["truth"] = "known"
-    recipe = _describe_recipe(problem.recipe)
+    recipe = _describe_recipe(problem["recipe"])
     if recipe:
         lines["recipe"] = recipe
-    return "\n".join([f"Problem {problem.name!r}", *(f"  {name}: {value}" for name, value in lines.items())])
+    return "\n".join([f"Problem {problem['name']!r}", *(f"  {name}: {value}" for name, value in lines.items())])
 
 
 def describe_data(data: Any) -> str:
@@ -64,7 +63,7 @@ def _length(data: Any, unit: str) -> str:
         return "length unknown"
 
 
-def _describe_recipe(recipe: Recipe) -> str:
+def _describe_recipe(recipe: Any) -> str:
     parts = []
     for each in fields(recipe):
         value = getattr(recipe, each.name)
@@ -76,7 +75,3 @@ def _describe_recipe(recipe: Recipe) -> str:
 
 def _name(function: Any) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__name__).replace("<locals>.", "")
-
-
-def _by_task(losses: Any) -> bool:
-    return isinstance(losses, TaskLosses)

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from paretomtl._support.checks import as_numbers, check_count, check_names
+from paretomtl._support.checks import as_numbers, check_count, check_names, describe_value
 from paretomtl._support.signatures import check_factories, check_takes
 from paretomtl.methods import Method
 from paretomtl.problems._description import describe_problem
 from paretomtl.problems._loss_vector import as_vector
-from paretomtl.problems._true_front import Truth
-from paretomtl.problems.per_task import PerTask, TaskLosses, as_split, describe, make_losses, split_batch, takes_model
+from paretomtl.problems._true_front import TrueFront
+from paretomtl.problems.per_task import PerTask, as_split
+from paretomtl.problems.task_losses import TaskLosses, make_losses, split_batch, takes_model
 
 Data: TypeAlias = Tensor | Sequence[Any] | Mapping[str, Any] | Dataset[Any] | DataLoader[Any] | PerTask | Any
 """A split: tensors, arrays or tables that share their first dimension, a Dataset, a DataLoader, or these by task."""
@@ -151,7 +152,7 @@ class Problem:
     name: str = "problem"
     reference: Sequence[float] | None = None
     recipe: Recipe = Recipe()
-    truth: Truth | None = None
+    truth: TrueFront | None = None
     counts: Callable[[Any], Tensor] | None = None
 
     def __post_init__(self) -> None:
@@ -259,7 +260,7 @@ class Problem:
 
     def __repr__(self) -> str:
         """Name, tasks, and what the rest looks like: shapes in place of data."""
-        return describe_problem(self)
+        return describe_problem(vars(self))
 
     def run(self, model: Callable[..., Any], batch: Any = None) -> tuple[Tensor, Any]:
         """The losses ``[m]`` of a model on a batch, and its outputs (None in the general form)."""
@@ -287,7 +288,9 @@ class Problem:
         try:
             found = torch.as_tensor(counted)
         except (TypeError, ValueError, RuntimeError):
-            raise TypeError(f"'counts' must return one number per task. Got {describe(counted)} instead.") from None
+            raise TypeError(
+                f"'counts' must return one number per task. Got {describe_value(counted)} instead."
+            ) from None
         if found.shape != (len(self.tasks),):
             raise ValueError(
                 f"'counts' must return shape [{len(self.tasks)}], one number per task. Got {list(found.shape)} instead."

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from paretomtl.problems._problem import Problem
 from paretomtl.problems._synthetic import simplex_centres
-from paretomtl.problems._true_front import PerDevice, Point, Truth
+from paretomtl.problems._true_front import PerDevice, Point, TrueFront
 
 
 def quadratic(dimension: int = 2, tasks: int = 2, *, condition: float = 1.0) -> Problem:
@@ -46,5 +46,5 @@ def quadratic(dimension: int = 2, tasks: int = 2, *, condition: float = 1.0) -> 
         losses=losses,
         tasks=[f"f{i + 1}" for i in range(tasks)],
         name="quadratic",
-        truth=Truth(tasks, optimum),
+        truth=TrueFront(tasks, optimum),
     )

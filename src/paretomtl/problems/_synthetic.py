@@ -8,7 +8,7 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_count, check_tasks
 from paretomtl.problems._problem import Problem
-from paretomtl.problems._true_front import PerDevice, Point, Truth
+from paretomtl.problems._true_front import PerDevice, Point, TrueFront
 
 
 def synthetic(
@@ -49,7 +49,7 @@ def synthetic(
         losses=losses,
         tasks=[f"f{i + 1}" for i in range(tasks)],
         name="synthetic",
-        truth=Truth(tasks, lambda weights: losses(weights @ centres)),
+        truth=TrueFront(tasks, lambda weights: losses(weights @ centres)),
     )
 
 

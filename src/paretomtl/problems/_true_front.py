@@ -14,7 +14,7 @@ from paretomtl.core.preferences import lattice
 
 
 @dataclass(frozen=True)
-class Truth:
+class TrueFront:
     """The true front of a problem whose Pareto set is the image of the simplex.
 
     Attributes:

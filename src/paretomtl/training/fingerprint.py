@@ -26,7 +26,7 @@ from paretomtl.engine.models.models import make_modules
 from paretomtl.engine.parameters import name_parameters
 from paretomtl.methods import describe
 from paretomtl.problems import OptimizerFactory, Problem, Recipe, SchedulerFactory
-from paretomtl.problems.per_task import measure
+from paretomtl.problems.metrics import measure
 
 _LONGEST = 20_000  # letters of a description that are stored; of longer ones, a checksum
 _RATES = 1_000  # steps over which the learning rates of a schedule are compared

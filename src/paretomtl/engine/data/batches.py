@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
 
+from paretomtl._support.checks import describe_value
 from paretomtl._support.random_state import order_seed, rank_seed, seed_everything
 from paretomtl.engine.data.batch import (
     Batches,
@@ -28,7 +29,6 @@ from paretomtl.engine.data.passes import warn_if_short, why_empty
 from paretomtl.engine.data.samples import read_batch
 from paretomtl.engine.data.task_batches import TaskBatches
 from paretomtl.problems import Data, PerTask
-from paretomtl.problems.per_task import describe
 
 __all__ = [
     "BatchPartition",
@@ -268,7 +268,7 @@ def make_batches(
         )
     if isinstance(data, Iterable) and not isinstance(data, (tuple, list, Mapping)):
         return _Loaded(name, data, moved, shares)
-    raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {describe(data)} instead.")
+    raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {describe_value(data)} instead.")
 
 
 def _rows_differ(name: str, data: Any, tensors: Sequence[Tensor]) -> str:

@@ -20,7 +20,7 @@ from paretomtl.engine.global_state import global_numbers
 from paretomtl.engine.models.attributes import Place, Spaces, attributes_of, changes
 from paretomtl.engine.models.models import ModelWithLosses, copy_module
 from paretomtl.problems import Problem
-from paretomtl.problems.per_task import loss_functions
+from paretomtl.problems.task_losses import loss_functions
 
 _LARGEST = 1 << 22  # bytes of a tensor that the losses keep and that is still copied
 _NUMBERS = (bool, int, float, complex, Tensor, np.ndarray, np.generic)

@@ -1,0 +1,129 @@
+"""Losses by task: functions of one task each, put together as one function of all losses."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl._support.checks import describe_value
+from paretomtl._support.signatures import check_takes
+from paretomtl.problems.per_task import TaskBatch
+
+_LOW = (torch.bfloat16, torch.float16)  # what autocast makes of outputs
+
+
+class TaskLosses:
+    """The losses of functions by task, in the form ``losses(model, batch)``.
+
+    Each function is ``function(outputs, targets)``, or ``function(model, batch)`` if its first parameter is called
+    ``model``. Outputs and targets that all tasks share are handed out by task: see :func:`own_part`.
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], tasks: tuple[str, ...]) -> None:
+        if set(functions) != set(tasks):
+            raise ValueError(
+                f"'losses' must have one function for each of the tasks {list(tasks)}. Got {list(functions)} instead."
+            )
+        self.functions = {task: functions[task] for task in tasks}
+        for task, function in self.functions.items():
+            if not callable(function):
+                raise TypeError(f"'losses[{task!r}]' must be a function. Got {type(function).__name__} instead.")
+            check_takes(f"losses[{task!r}]", function, "take (outputs, targets), or (model, batch)", "first", "second")
+
+    def __call__(self, model: Callable[..., Any], batch: Any) -> dict[str, Any]:
+        if isinstance(batch, TaskBatch):
+            return {task: self._own(task, model, batch) for task in self.functions}
+        outputs = targets = None
+        if not all(map(takes_model, self.functions.values())):
+            inputs, targets = split_batch(batch)
+            outputs = model(inputs)
+        return {
+            task: function(model, batch)
+            if takes_model(function)
+            else function(*(own_part(each, task, list(self.functions)) for each in (outputs, targets)))
+            for task, function in self.functions.items()
+        }
+
+    def _own(self, task: str, model: Callable[..., Any], batch: TaskBatch) -> Any:
+        function = self.functions[task]
+        if not batch.samples[task]:
+            return torch.full((), torch.nan, device=_device(batch[task]))
+        if takes_model(function):
+            return function(model, batch[task])
+        inputs, targets = split_batch(batch[task], task)
+        return function(own_part(widened(model(inputs)), task, list(self.functions)), targets)
+
+
+class SharedLosses(TaskLosses):
+    """The same for data that all tasks share, in the form ``losses(outputs, targets)``."""
+
+    def __call__(self, outputs: Any, targets: Any) -> dict[str, Any]:
+        tasks = list(self.functions)
+        return {
+            task: function(own_part(outputs, task, tasks), own_part(targets, task, tasks))
+            for task, function in self.functions.items()
+        }
+
+
+def make_losses(functions: Mapping[str, Callable[..., Any]], tasks: tuple[str, ...], *, by_task: bool) -> TaskLosses:
+    """Functions by task as one function of all losses, of data ``by_task`` or of data that all share."""
+    made = TaskLosses(functions, tasks)
+    if by_task or any(map(takes_model, made.functions.values())):
+        return made
+    return SharedLosses(functions, tasks)
+
+
+def takes_model(function: Callable[..., Any]) -> bool:
+    """Whether a function of losses has the general form, ``function(model, batch)``."""
+    try:
+        return list(inspect.signature(function).parameters)[:1] == ["model"]
+    except (TypeError, ValueError):
+        return False
+
+
+def split_batch(
+    batch: Any, task: str | None = None, reader: str = "losses(outputs, targets)", general: str = "losses(model, batch)"
+) -> tuple[Any, Any]:
+    """Inputs and targets of a batch, for a ``reader`` of these; ``general`` is the form for other batches."""
+    if not isinstance(batch, (tuple, list)) or len(batch) < 2:
+        owner = "a batch" if task is None else f"a batch of task {task!r}"
+        rule = f"{owner} must be (inputs, targets) for {reader}; for others write {general}"
+        raise TypeError(f"{rule}. Got {describe_value(batch)} instead.")
+    inputs, *targets = batch
+    return inputs, targets[0] if len(targets) == 1 else tuple(targets)
+
+
+def own_part(value: Any, task: str, tasks: list[str]) -> Any:
+    """The part of a task: its entry in a dictionary, or in a tuple with one part for each task; else the whole."""
+    if isinstance(value, Mapping) and task in value:
+        return value[task]
+    if isinstance(value, (tuple, list)) and len(value) == len(tasks):
+        return value[tasks.index(task)]
+    return value
+
+
+def loss_functions(losses: Any) -> dict[str, Any]:
+    """The functions that users wrote for the losses, by what messages call them."""
+    if isinstance(losses, TaskLosses):
+        return {f"losses[{task!r}]": function for task, function in losses.functions.items()}
+    return {"losses": losses}
+
+
+def widened(outputs: Any) -> Any:
+    """Outputs in float32 or better: the mean of a loss in bfloat16 is good to two digits only."""
+    if isinstance(outputs, Tensor):
+        return outputs.float() if outputs.dtype in _LOW else outputs
+    if type(outputs) in (tuple, list):
+        return type(outputs)(widened(part) for part in outputs)
+    return {key: widened(part) for key, part in outputs.items()} if type(outputs) is dict else outputs
+
+
+def _device(batch: Any) -> torch.device | None:
+    if isinstance(batch, Tensor):
+        return batch.device
+    parts = list(batch.values()) if isinstance(batch, Mapping) else batch if isinstance(batch, (tuple, list)) else ()
+    return next((found for part in parts if (found := _device(part)) is not None), None)

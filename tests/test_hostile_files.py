@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import lzma
 import os
 import struct
 import zipfile
@@ -19,7 +18,7 @@ import torch
 import paretomtl as pm
 from _helpers.census_files import text_of
 from _helpers.fronts import front_of
-from _helpers.fuzzing.packing import bomb, greedy_xz
+from _helpers.fuzzing.packing import bomb
 from _helpers.pictures import picture, write_picture, write_road
 from paretomtl._support.files import read_json, sweep, write_record, write_tensors
 from paretomtl.cli._common import _parsed
@@ -274,15 +273,6 @@ def test_a_long_number_takes_no_longer_than_it_is(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(text_of([{"capital_gains": "1" * 60_000 + "x"}]))
     with pytest.raises(ValueError, match=r"a' must have a number for 'capital_gains'. Line 1"):
         read_records(tmp_path / "a")
-
-
-def test_an_xz_file_gets_no_more_memory_than_allowed(tmp_path: Path) -> None:
-    path, text = tmp_path / "a.xz", text_of([{}])
-    path.write_bytes(lzma.compress(text) + bytes(8) + lzma.compress(text, preset=9))  # two streams, zeros between them
-    assert len(read_records(path).labels) == 2
-    path.write_bytes(lzma.compress(text) + greedy_xz(text, 1 << 30))
-    with pytest.raises(ValueError, match=r"a.xz' must be a whole .xz file. It is damaged: Memory usage limit"):
-        read_records(path)
 
 
 def test_the_checksum_of_a_bomb_is_taken_in_small_pieces() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from _helpers.sources import REAL
+from _helpers.sources import converted
 from paretomtl.problems._census import files as _census_prepared
 from paretomtl.problems._census.layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS
 
@@ -28,9 +28,7 @@ ORDINARY = {
 
 def real_folder() -> Path:
     """The published files."""
-    if not (REAL / CENSUS.folder).is_dir():
-        pytest.skip(f"needs the published files of {CENSUS.name} in ../shared/data beside the repository")
-    return REAL
+    return converted(CENSUS.folder)
 
 
 def text_of(records: Iterable[Mapping[str, str]], end: str = "\n") -> bytes:

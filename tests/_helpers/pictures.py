@@ -1,4 +1,4 @@
-"""Small pictures, sheets of tiles, and folders in the layouts of UTKFace and ApolloScape, made up."""
+"""Small pictures, sheets of tiles, and folders in the layouts of UTKFace, ApolloScape and 7-Scenes, made up."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from _helpers.sources import REAL
 from paretomtl.problems import Frames
+from paretomtl.problems._localization.rotations import matrix_of_angles
 
 DATE = "20170116174525125"
-
-
-def real_folder(name: str) -> Path:
-    """A set of pictures that lies beside the repository."""
-    if not (REAL / name).is_dir():
-        pytest.skip(f"needs the pictures of {name} in ../shared/data beside the repository")
-    return REAL / name
 
 
 def picture(seed: int, height: int = 12, width: int = 10) -> np.ndarray:
@@ -67,6 +60,17 @@ def write_road(folder: Path, moments: int, cameras: Sequence[str] = ("Camera_1",
             file = folder / "pose" / record / f"{camera}.txt"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def write_scene(folder: Path, count: int, size: tuple[int, int] = (8, 16)) -> Path:
+    """The layout of a sequence of 7-Scenes."""
+    for i in range(count):
+        write_picture(folder / f"frame-{i:06d}.color.png", picture(i, *size))
+        pose = np.eye(4)
+        pose[:3] = np.column_stack([matrix_of_angles(0.1 * i, 0.05, -0.02 * i), [i, -i, 0.5]])
+        text = "\n".join(" ".join(f"{value:.9g}" for value in row) for row in pose)
+        (folder / f"frame-{i:06d}.pose.txt").write_text(text + "\n")
     return folder
 
 

@@ -1,14 +1,19 @@
-"""Small sets in the format of MNIST, and the real one where it lies beside the repository."""
+"""Small sets in the format of MNIST, and real data, if they lie beside the repository."""
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
+import importlib.util
+import tempfile
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+from _helpers.places import ROOT
 from paretomtl.problems._multi_mnist.idx import SOURCES, Source
 
 REAL = Path(__file__).parents[3] / "shared" / "data"
@@ -20,6 +25,33 @@ def real_folder() -> Path:
     if missing:
         pytest.skip(f"needs the published files of {', '.join(missing)} in ../shared/data beside the repository")
     return REAL
+
+
+@functools.cache
+def converter() -> ModuleType:
+    """The program that turns repacked copies of data into the published layouts."""
+    found = importlib.util.spec_from_file_location("convert", ROOT / "experiments" / "dev_data" / "convert.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def _converted_here() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="paretomtl-converted-")  # lives as long as this process
+
+
+@functools.cache
+def converted(name: str) -> Path:
+    """A data set in its published layout, from the copy beside the repository; converted once in a process."""
+    if not (REAL / name).is_dir():
+        pytest.skip(f"needs the files of {name} in ../shared/data beside the repository")
+    out = Path(_converted_here().name) / name
+    out.mkdir()
+    converter().CONVERTERS[name](REAL / name, out)
+    return out
 
 
 def idx_bytes(array: np.ndarray, magic: int | None = None) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from _helpers.pictures import write_faces, write_road
-from _helpers.sources import REAL, real_folder, use_small_sources
+from _helpers.sources import REAL, converted, real_folder, use_small_sources
 from paretomtl.cli._app import app
 from paretomtl.problems._multi_mnist import files as _prepared
 
@@ -218,10 +218,7 @@ def test_frames_are_prepared_and_sizes_are_checked(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.study
 def test_the_real_census_is_prepared_and_made_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = REAL / "census-income-kdd"
-    if not folder.is_dir():
-        pytest.skip("needs the published files of census-income-kdd in ../shared/data beside the repository")
-    text = call("data", "prepare", "census", "--from", str(folder), "--cache", str(tmp_path))
+    text = call("data", "prepare", "census", "--from", str(converted("census-income-kdd")), "--cache", str(tmp_path))
     assert "census, 199,523 training and 99,762 test records, 482 features" in text
     assert "(as published)" in text
     assert f"Train on it with: PARETOMTL_DATA={tmp_path} paretomtl run census" in text

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
 from _helpers.census_files import some_records, text_of
 from _helpers.fuzzing.format import Files, Format, made
 from _helpers.fuzzing.mutations import mutate
-from _helpers.fuzzing.packing import PACK, arrays_file, bomb, greedy_xz, zip_bomb
+from _helpers.fuzzing.packing import PACK, arrays_file, bomb, zip_bomb
 from _helpers.fuzzing.stored import STORED
-from _helpers.pictures import DATE, picture, some_frames, write_faces, write_picture, write_road, write_sheets
+from _helpers.pictures import DATE, picture, some_frames, write_faces, write_picture, write_road, write_scene
 from paretomtl.problems import Census, Faces, Frames
 from paretomtl.problems._census.files import load_census
 from paretomtl.problems._census.layout import CENSUS
@@ -27,7 +26,7 @@ from paretomtl.problems._data.array_file import write_arrays
 from paretomtl.problems._data.images import read_picture
 from paretomtl.problems._localization.apolloscape import read_apolloscape
 from paretomtl.problems._localization.files import load_localization
-from paretomtl.problems._localization.sheets import COLUMNS, read_frame_sheets
+from paretomtl.problems._localization.seven_scenes import read_seven_scenes
 from paretomtl.problems._multi_mnist.canvases import Canvases
 from paretomtl.problems._multi_mnist.files import load_canvases
 from paretomtl.problems._multi_mnist.idx import read_idx
@@ -68,8 +67,6 @@ def _census(suffix: str) -> Format:
 
     changes = ((path, change), *([(path, mutate)] if suffix else []))
     once = [functools.partial(lambda byte: {path: bomb(suffix, byte)}, byte) for byte in (b"\n", b"a", b"\0", b",")]
-    if suffix == ".xz":
-        once.append(lambda: {path: greedy_xz(text, 3 << 29)})
     return Format(f"census text{suffix}", {path: PACK[suffix](text)}, load, changes, 40, tuple(once))
 
 
@@ -120,38 +117,15 @@ def _road() -> Format:
     return Format("poses, ApolloScape", files, load, (*changes, (images[0], mutate)), 60)
 
 
-def _small(module: str, grid: tuple[int, int], tile: tuple[int, int]) -> Any:
-    """Sheets of few tiles, which are decoded a hundred times faster."""
-    return mock.patch.multiple(f"paretomtl.problems.{module}", GRID=grid, TILE=tile)
-
-
-def _pose_sheets() -> Format:
-    def write(folder: Path) -> None:
-        write_sheets(folder, np.stack([picture(i, 6, 8) for i in range(5)]), "sheet_{}.jpg", (2, 2))
-        rows = [[i, *np.eye(3, 4).reshape(-1)] for i in range(5)]
-        lines = [",".join(COLUMNS), *[",".join(map(str, row)) for row in rows]]
-        (folder / "poses.csv").write_text("\n".join(lines) + "\n")
-
-    def load(folder: Path) -> None:
-        with _small("_localization.sheets", (2, 2), (6, 8)):
-            _lengths(read_frame_sheets(folder, (6, 8)))
-
-    changes = (*[("poses.csv", mutate)] * 5, ("sheet_0.jpg", mutate))
-    return Format("poses, sheets", made(write), load, changes, 60)
-
-
-def _face_sheets() -> Format:
-    def write(folder: Path) -> None:
-        write_sheets(folder, np.stack([picture(i, 8, 8) for i in range(5)]), "sheet_{:02d}.jpg", (2, 2))
-        rows = [f"{i // 4},{i % 4},2{i},0,1,2{i}_0_1_{int(DATE) + i}.jpg.chip.jpg" for i in range(5)]
-        (folder / "labels.csv").write_text("\n".join(["sheet,tile,age,gender,race,file", *rows]) + "\n")
-
-    def load(folder: Path) -> None:
-        with _small("_utkface.folder", (2, 2), (8, 8)):
-            _lengths(read_faces(folder, 8, False, lambda text: None))
-
-    changes = (*[("labels.csv", mutate)] * 5, ("sheet_00.jpg", mutate))
-    return Format("faces, sheets", made(write), load, changes, 60)
+def _scene() -> Format:
+    files = made(lambda folder: write_scene(folder / "seq-01", 2, (6, 8)))
+    files |= {f"seq-02/{path.rsplit('/')[-1]}": data for path, data in files.items()}
+    files |= {"TrainSplit.txt": b"sequence1\n", "TestSplit.txt": b"sequence2\n"}
+    poses = [path for path in files if path.endswith(".pose.txt")]
+    images = [path for path in files if path.endswith(".png")]
+    changes = (*[(path, mutate) for path in poses * 2], ("TrainSplit.txt", mutate), ("TestSplit.txt", mutate))
+    load = lambda folder: _lengths(read_seven_scenes(folder, (6, 8)))  # noqa: E731
+    return Format("poses, 7-Scenes", files, load, (*changes, (images[0], mutate)), 60)
 
 
 @dataclass(frozen=True)
@@ -234,7 +208,7 @@ def _prepared() -> list[Format]:
 @functools.cache
 def formats() -> dict[str, Format]:
     """All formats by name."""
-    pictures = [_road, _pose_sheets, _face_sheets, _face_names]
+    pictures = [_road, _scene, _face_names]
     found = [
         _idx("idx"),
         *[_census(suffix) for suffix in PACK],

@@ -83,15 +83,11 @@ def pose_text(path: str, data: bytes) -> st.SearchStrategy[Files]:
     return lines.map(lambda found: {path: "\n".join(found).encode()})
 
 
-def table_text(path: str, data: bytes) -> st.SearchStrategy[Files]:
-    """The header, and rows of other fields."""
-    header, *rows = data.decode().splitlines()
-    row = st.sampled_from(rows).flatmap(
-        lambda line: st.tuples(*[st.just(field) | st.just(field) | NUMBER | TEXT for field in line.split(",")])
-    )
-    return st.lists(row, max_size=6).map(
-        lambda found: {path: "\n".join([header, *[",".join(fields) for fields in found]]).encode()}
-    )
+def matrix_text(path: str) -> st.SearchStrategy[Files]:
+    """Matrices of 4 by 4 with other entries."""
+    rows = [" ".join(["{}"] * 4)] * 4
+    entries = st.tuples(*[st.just(str(v)) | st.just(str(v)) | NUMBER | TEXT for v in np.eye(4).reshape(-1).tolist()])
+    return entries.map(lambda found: {path: "\n".join(rows).format(*found).encode(errors="replace")})
 
 
 def idx_file(path: str) -> st.SearchStrategy[Files]:
@@ -190,11 +186,13 @@ def grammar(form: Format) -> st.SearchStrategy[Files]:
                 lambda pair: {path: "".join(pair).encode(errors="surrogateescape")}
             ),
         }[form.name]
+    if path.endswith(".pose.txt"):
+        return matrix_text(path)
     if "census-income" in path:
         return census_text(path, path.removeprefix("census-income.data"))
     if path.endswith(".safetensors") or form.name == "run, resumed":
         path = next(each for each in form.files if each.endswith(".safetensors"))
         return tensors_file(path, form.files[path])
-    makers: dict[str, Any] = {".json": json_file, ".npz": arrays_file, ".csv": table_text, ".txt": pose_text}
+    makers: dict[str, Any] = {".json": json_file, ".npz": arrays_file, ".txt": pose_text}
     ending = path[path.rindex(".") :]
     return makers[ending](path, data) if ending in makers else picture_file(path)

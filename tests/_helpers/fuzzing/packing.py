@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import json
-import lzma
 import struct
 import zipfile
 import zlib
@@ -25,7 +24,6 @@ PACK = {
     "": lambda data: data,
     ".gz": lambda data: gzip.compress(data, 1, mtime=0),
     ".bz2": lambda data: bz2.compress(data, 1),
-    ".xz": lambda data: lzma.compress(data, preset=0),
 }
 
 BOMB = 1 << 28
@@ -39,15 +37,9 @@ def bomb(suffix: str, byte: bytes, size: int = BOMB) -> bytes:
     packer: Any = {
         ".gz": lambda: zlib.compressobj(1, zlib.DEFLATED, 31),
         ".bz2": lambda: bz2.BZ2Compressor(9),
-        ".xz": lambda: lzma.LZMACompressor(preset=0),
     }[suffix]()
     parts = [packer.compress(byte * LARGEST) for _ in range(size // LARGEST)]
     return b"".join([*parts, packer.flush()])
-
-
-def greedy_xz(data: bytes, size: int) -> bytes:
-    """An xz file whose header asks for a dictionary of so many bytes."""
-    return lzma.compress(data, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": size, "preset": 0}])
 
 
 def tensor_file(data: bytes, random: Random) -> bytes:

@@ -103,8 +103,8 @@ def prepare_census(
     """Read the files of Census-Income (KDD) once (paper, supplement), and keep them; what is there is only read.
 
     Args:
-        source: a folder with ``census-income.data`` and ``census-income.test``, plain or as .gz, .bz2 or .xz, directly
-            or in ``census-income-kdd``. None downloads them into ``cache``.
+        source: a folder with ``census-income.data`` and ``census-income.test``, plain or as .gz or .bz2, directly or in
+            ``census-income-kdd``. None downloads them into ``cache``.
         cache: where the records are kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         log: is told what happens.
         verify: whether the text must be the published one, by its checksum. False reads files of one's own in the same

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
-import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,13 +18,11 @@ from numpy.typing import NDArray
 
 from paretomtl.problems._census.layout import CATEGORIES, CENSUS, COLUMNS, NUMBERS, TARGETS, UNKNOWN
 from paretomtl.problems._data.download import LARGEST_TEXT
-from paretomtl.problems._data.xz import open_xz
 
 _OPEN: Mapping[str, Callable[[Path], Any]] = {
     "": lambda path: path.open("rb"),
     ".gz": gzip.open,
     ".bz2": bz2.open,
-    ".xz": open_xz,
 }
 _NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -59,7 +56,7 @@ def find_text(folder: Path, name: str) -> Path:
             return path
     raise FileNotFoundError(
         f"'source' (--from) must be a folder with the files of {CENSUS.name}: census-income.data and "
-        f"census-income.test, plain or as .gz, .bz2 or .xz, directly or in '{CENSUS.folder}'. There is no '{name}' in "
+        f"census-income.test, plain or as .gz or .bz2, directly or in '{CENSUS.folder}'. There is no '{name}' in "
         f"'{there}'."
     )
 
@@ -74,7 +71,7 @@ def read_records(
     """Read one of the files, a block at a time; a ValueError names the file, and the line, of what is not like them.
 
     Args:
-        path: plain text, or packed as .gz, .bz2 or .xz.
+        path: plain text, or packed as .gz or .bz2.
         md5: what the text must have; None takes any.
         categories: those of the training file, for each of ``CATEGORIES``. None takes them from this file.
         unknown: what a category that is not among them is: an "error", or "ignore": code ``UNKNOWN``.
@@ -230,7 +227,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
             try:
                 block: bytes = file.read(_BLOCK)
                 end: bytes = b"" if block.endswith(b"\n") else file.readline(_LONGEST)
-            except (EOFError, zlib.error, lzma.LZMAError) as error:
+            except (EOFError, zlib.error) as error:
                 _refuse_packed(path, error)
             except OSError as error:  # what is not told by the system is told by gzip and bz2
                 if error.errno is not None:

@@ -1,10 +1,10 @@
-"""Pictures: decoded by Pillow, which is imported nowhere else, and sheets that hold many small ones as tiles."""
+"""Pictures: JPEG and PNG, decoded and shrunk by Pillow, which is imported nowhere else."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,8 +20,6 @@ Size: TypeAlias = tuple[int, int]
 Pixels: TypeAlias = NDArray[np.uint8]
 
 SUFFIXES = (".jpg", ".jpeg", ".png")
-
-
 _FORMATS = ("JPEG", "PNG")  # Pillow knows dozens, some of which start other programs
 _LARGEST = 40_000_000  # pixels; each takes 4 bytes, and as many again in red, green and blue or in a progressive JPEG
 
@@ -31,7 +29,7 @@ class BrokenPictureError(ValueError):
 
 
 def check_size(name: str, size: Size) -> None:
-    """Refuse what is not a height and a width."""
+    """Refuse a size that is not a height and a width."""
     if not isinstance(size, (tuple, list)) or len(size) != 2:
         raise ValueError(f"'{name}' must be (height, width). Got {size!r} instead.")
     for part in size:
@@ -55,35 +53,33 @@ def read_picture(path: Path, size: Size) -> Pixels:
     return _channels_first(_fit(_decoded(path, at_least=(2 * width, 2 * height)), size))
 
 
-def read_sheet(path: Path, grid: Size, tile: Size) -> Pixels:
-    """The tiles ``[rows * columns, 3, height, width]`` of a sheet, row by row.
+def read_pictures(
+    paths: Sequence[Path], size: Size, folder: Path, skip_broken: bool, log: Callable[[str], None]
+) -> tuple[Pixels, list[int]]:
+    """Pictures ``[n, 3, height, width]``, and the numbers of those that decode.
 
     Args:
-        path: the sheet.
-        grid: how many rows and columns it has.
-        tile: the height and width of each.
+        paths: the files.
+        size: height and width that pictures are shrunk to.
+        folder: that holds the files, for messages.
+        skip_broken: leave out pictures that do not decode, and list them in the log; else they are an error.
+        log: receives the list.
     """
-    (rows, columns), (height, width) = grid, tile
-    whole = columns * width, rows * height
-
-    def check(found: tuple[int, int]) -> None:
-        if found != whole:
-            raise ValueError(
-                f"'{path}' must be a sheet of {columns} by {rows} tiles of {width} by {height} pixels, so "
-                f"{whole[0]} by {whole[1]} in all. Got {found[0]} by {found[1]} instead."
-            )
-
-    sheet = _channels_first(_decoded(path, check=check))
-    parted = sheet.reshape(3, rows, height, columns, width)
-    return np.ascontiguousarray(parted.transpose(1, 3, 0, 2, 4).reshape(-1, 3, height, width))
-
-
-def fit_tiles(tiles: Pixels, size: Size) -> Pixels:
-    """Tiles ``[n, 3, ...]`` in another size; as they are where it is theirs."""
-    if tiles.shape[2:] == tuple(size):
-        return tiles
-    image = require("PIL.Image", "images")
-    return np.stack([_channels_first(_fit(image.fromarray(tile.transpose(1, 2, 0)), size)) for tile in tiles])
+    pixels, whole, broken = [], [], []
+    for i, path in enumerate(paths):
+        try:
+            pixels.append(read_picture(path, size))
+        except BrokenPictureError as error:
+            broken.append(str(error))
+        else:
+            whole.append(i)
+    share = f"{len(broken):,} of {len(paths):,}"
+    if broken and not (skip_broken and whole):
+        way = "; skip_broken=True (--skip-broken) leaves them out" if whole else ""
+        raise ValueError(f"'{folder}' must hold pictures that decode. {share} do not{way}:{listing(broken)}")
+    if broken:
+        log(f"Left out {share} pictures:{listing(broken)}")
+    return np.stack(pixels), whole
 
 
 def listing(lines: Iterable[str]) -> str:
@@ -91,16 +87,8 @@ def listing(lines: Iterable[str]) -> str:
     return "".join(f"\n  {line}" for line in lines)
 
 
-def _decoded(
-    path: Path, at_least: tuple[int, int] | None = None, check: Callable[[tuple[int, int]], None] | None = None
-) -> Any:
-    """A picture of Pillow's in red, green and blue.
-
-    Args:
-        path: the file.
-        at_least: decode JPEG at a fraction that leaves this width and height.
-        check: is called with width and height before anything is decoded.
-    """
+def _decoded(path: Path, at_least: tuple[int, int]) -> Any:
+    """A picture of Pillow's in red, green and blue; JPEG at a fraction that leaves at least this width and height."""
     image = require("PIL.Image", "images")
     content = io.BytesIO(path.read_bytes())  # of which no more is read than there is, whatever lengths are declared
     try:
@@ -109,13 +97,10 @@ def _decoded(
         raise _broken(path, f"it is neither {' nor '.join(_FORMATS)}") from None
     except Exception as error:  # decoders raise whatever the bytes lead them to
         raise _broken(path, error) from None
-    if check is not None:
-        check(file.size)
     try:
         if math.prod(file.size) > _LARGEST:
             raise ValueError(f"it has {math.prod(file.size):,} pixels, and {_LARGEST:,} are the most")
-        if at_least is not None:
-            file.draft(None, at_least)
+        file.draft(None, at_least)
         return file.convert("RGB")
     except Exception as error:
         raise _broken(path, error) from None

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from paretomtl.problems._data.csv import finite, read_lines
-from paretomtl.problems._data.images import BrokenPictureError, Pixels, Size, listing, pictures_in, read_picture
+from paretomtl.problems._data.images import Pixels, Size, listing, pictures_in, read_pictures
+from paretomtl.problems._data.text import finite, read_lines
 from paretomtl.problems._localization.frames import NEITHER, TEST, TRAIN, UNSAID, Frames
-from paretomtl.problems._localization.rotations import Floats, check_rotation, matrix_of_angles, quaternions_of
+from paretomtl.problems._localization.rotations import Floats, matrix_of_angles, parse_matrix, quaternions_of
 
 LAYOUTS = (("image", "pose"), ("ColorImage", "Pose"))
 """The folders of images and of poses, by what they are called in the samples and in the scenes."""
@@ -63,25 +63,12 @@ def read_apolloscape(
     every = {shot.camera.parent for shot in shots}
     moments = {record: sorted({s.moment for s in shots if s.camera.parent == record}) for record in every}
     times = {record: {moment: i for i, moment in enumerate(known)} for record, known in moments.items()}
-    pixels, whole, broken = [], [], []
-    for i, shot in enumerate(shots):
-        try:
-            pixels.append(read_picture(shot.path, size))
-        except BrokenPictureError as error:
-            broken.append(str(error))
-        else:
-            whole.append(i)
-    found = f"{len(broken):,} of {len(shots):,}"
-    if broken and not (skip_broken and whole):
-        way = "; skip_broken=True (--skip-broken) leaves them out" if whole else ""
-        raise ValueError(f"'{images}' must hold pictures that decode. {found} do not{way}:{listing(broken)}")
-    if broken:
-        log(f"Left out {found} pictures:{listing(broken)}")
+    pixels, whole = read_pictures([shot.path for shot in shots], size, images, skip_broken, log)
     shots, listed = [shots[i] for i in whole], listed[whole]
     records = sorted({shot.camera.parent for shot in shots})
     matrices = np.stack([shot.pose for shot in shots])
     return Frames(
-        np.stack(pixels),
+        pixels,
         np.ascontiguousarray(matrices[:, :, 3]),
         quaternions_of(matrices[:, :, :3]),
         np.array([records.index(shot.camera.parent) for shot in shots], dtype=np.int64),
@@ -149,11 +136,7 @@ def parse_pose(line: str, place: str) -> tuple[str, Floats]:
             raise ValueError(f"{place}: angles must be in radians, at most a turn. Got {values[:3]} instead.")
         return fields[0], np.column_stack([matrix_of_angles(*values[:3]), values[3:]])
     if len(fields) == 17:
-        matrix = np.array([finite(text, f"{place}: each entry of the matrix") for text in fields[:16]]).reshape(4, 4)
-        if np.abs(matrix[3] - [0, 0, 0, 1]).max() > 1e-6:
-            raise ValueError(f"{place}: the last row of a pose must be 0 0 0 1. Got {matrix[3].tolist()} instead.")
-        check_rotation(matrix[:3, :3], place)
-        return fields[16], matrix[:3]
+        return fields[16], parse_matrix(fields[:16], place)
     raise ValueError(
         f"{place} must be NAME roll,pitch,yaw,x,y,z or 16 numbers and NAME. Got {len(fields)} fields: {line.strip()!r}."
     )

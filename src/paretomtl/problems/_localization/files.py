@@ -13,7 +13,7 @@ from paretomtl.problems._data.cache import data_folder, load_or_make
 from paretomtl.problems._data.images import Size, check_size
 from paretomtl.problems._localization.apolloscape import LAYOUTS, layout_of, read_apolloscape
 from paretomtl.problems._localization.frames import NEITHER, Frames
-from paretomtl.problems._localization.sheets import read_frame_sheets
+from paretomtl.problems._localization.seven_scenes import is_seven_scenes, read_seven_scenes
 from paretomtl.problems.data_set import PrepareOptions
 from paretomtl.problems.registry import prepare_command
 
@@ -30,7 +30,7 @@ def prepare_localization(
     log: Callable[[str], None] = lambda text: None,
     skip_broken: bool = False,
 ) -> Frames:
-    """Read frames with their poses once, and keep them in one file; what is there already is only read.
+    """Read frames with their poses once, and store them in one file. A file that exists is only read.
 
     Two layouts are known. One is that of ApolloScape, for a road such as the Zpark sample: images in
     ``image/RECORD/CAMERA/NAME.jpg``, poses in ``pose/RECORD/CAMERA.txt`` or ``pose/RECORD/CAMERA/pose.txt``, or the
@@ -38,16 +38,16 @@ def prepare_localization(
     roll,pitch,yaw,x,y,z`` in radians and metres, or the 16 numbers of a matrix and ``NAME``. Lists of the split may be
     in ``split`` or ``trainval_split``, ``train.txt`` and ``val.txt``, a line for each image, ``RECORD/CAMERA/NAME``.
 
-    The other has ``poses.csv`` with the columns frame, m00, ..., m23, the upper three rows of the pose, and
-    ``sheet_0.jpg`` and so on with 25 by 10 tiles of 64 by 48 each.
+    The other is that of 7-Scenes: a picture ``frame-000000.color.png`` and a pose ``frame-000000.pose.txt``, the 16
+    numbers of a matrix, for each frame, directly or in ``seq-01`` and so on. ``TrainSplit.txt`` and ``TestSplit.txt``
+    may list sequences, ``sequence1``.
 
     Args:
-        source: the folder. None takes what is there already.
-        cache: where the file is kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
+        source: the folder. None reads the prepared file, which must be there.
+        cache: the folder of the prepared file; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         size: height and width that images are shrunk to, by Pillow (extra ``images``), whatever their proportions.
-        log: is told what happens.
-        skip_broken: leave out images that do not decode, and name them to ``log``; they are an error otherwise. Sheets
-            are never left out.
+        log: receives a line about each thing that happens.
+        skip_broken: leave out images that do not decode, and list them in ``log``; else they are an error.
     """
     path = localization_file(cache, size)
 
@@ -68,13 +68,13 @@ def _read(source: str | Path | None, size: Size, skip_broken: bool, log: Callabl
     folder = Path(source).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(f"'source' (--from) must be a folder with frames and poses. There is no '{folder}'.")
-    if (folder / "poses.csv").is_file():
-        return read_frame_sheets(folder, size)
+    if is_seven_scenes(folder):
+        return read_seven_scenes(folder, size, skip_broken, log)
     if layout_of(folder) is not None:
         return read_apolloscape(folder, size, skip_broken, log)
     pairs = " or ".join(f"'{images}' and '{poses}'" for images, poses in LAYOUTS)
     raise FileNotFoundError(
-        f"'{folder}' must hold the folders {pairs}, or sheets with poses.csv. It has none of these."
+        f"'{folder}' must hold the folders {pairs}, or frames of 7-Scenes with their poses. It has none of these."
     )
 
 

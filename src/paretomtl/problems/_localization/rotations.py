@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from paretomtl.problems._data.text import finite
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +28,17 @@ def check_rotation(matrix: Floats, place: str) -> None:
         )
     if np.linalg.det(matrix) < 0:
         raise ValueError(f"{place}: a rotation must have the determinant 1. Got -1: {matrix.tolist()} is a reflection.")
+
+
+def parse_matrix(fields: Sequence[str], place: str) -> Floats:
+    """The pose ``[3, 4]`` of the 16 numbers of a matrix of 4 by 4, row by row; ``place`` says where they are from."""
+    if len(fields) != 16:
+        raise ValueError(f"{place} must be the 16 numbers of a matrix of 4 by 4. Got {len(fields)} fields.")
+    matrix = np.array([finite(text, f"{place}: each entry of the matrix") for text in fields]).reshape(4, 4)
+    if np.abs(matrix[3] - [0, 0, 0, 1]).max() > 1e-6:
+        raise ValueError(f"{place}: the last row of a pose must be 0 0 0 1. Got {matrix[3].tolist()} instead.")
+    check_rotation(matrix[:3, :3], place)
+    return matrix[:3]
 
 
 def quaternions_of(matrices: ArrayLike) -> Floats:

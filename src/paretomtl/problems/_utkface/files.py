@@ -26,20 +26,18 @@ def prepare_utkface(
     skip_broken: bool = False,
     log: Callable[[str], None] = lambda text: None,
 ) -> Faces:
-    """Read the faces of UTKFace once, and keep them in one file; what is there already is only read.
+    """Read the faces of UTKFace once, and store them in one file. A file that exists is only read.
 
-    Two layouts are known. One is the published folder, with a picture for each face that is called
-    ``age_gender_race_date.jpg``, such as ``26_0_1_20170116174525125.jpg.chip.jpg``. The other has ``labels.csv`` with
-    the columns sheet, tile, age, gender, race, file, and ``sheet_00.jpg`` and so on with 40 by 25 tiles of 48 by 48
-    each.
+    The published folder has a picture for each face that is called ``age_gender_race_date.jpg``, such as
+    ``26_0_1_20170116174525125.jpg.chip.jpg``.
 
     Args:
-        source: the folder. None takes what is there already.
-        cache: where the file is kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
+        source: the folder. None reads the prepared file, which must be there.
+        cache: the folder of the prepared file; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         side: that images are shrunk to, by Pillow (extra ``images``).
         skip_broken: leave out pictures that do not decode, or whose name does not tell the labels (the published
-            folder has four), and name them to ``log``; they are an error otherwise. Sheets are never left out.
-        log: is told what happens.
+            folder has four), and list them in ``log``; else they are an error.
+        log: receives a line about each thing that happens.
     """
     path = utkface_file(cache, side)
 

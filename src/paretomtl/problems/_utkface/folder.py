@@ -1,4 +1,4 @@
-"""Faces with their gender, race and age: the folder that UTKFace is published as, and sheets of small tiles."""
+"""Faces with their gender, race and age, from the folder in which UTKFace is published."""
 
 from __future__ import annotations
 
@@ -12,16 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretomtl.problems._data.array_file import checksum
-from paretomtl.problems._data.csv import read_table
-from paretomtl.problems._data.images import BrokenPictureError, Pixels, fit_tiles, listing, pictures_in, read_picture
-from paretomtl.problems._data.tiles import read_tiles
+from paretomtl.problems._data.images import BrokenPictureError, Pixels, listing, pictures_in, read_picture
 
 GENDERS = ("male", "female")
 RACES = ("White", "Black", "Asian", "Indian", "Others")
 OLDEST = 120
-
-TILE, GRID = (48, 48), (25, 40)  # height and width; rows and columns
-COLUMNS = ("sheet", "tile", "age", "gender", "race", "file")
 
 _NAME = re.compile(r"(\d+)_(\d+)_(\d+)_\d{17,18} ?\.(jpg|jpeg|png)(\.chip\.jpg)?", re.IGNORECASE)
 
@@ -72,35 +67,28 @@ def labels_of(name: str) -> tuple[int, int, int]:
 
 
 def read_faces(folder: Path, side: int, skip_broken: bool, log: Callable[[str], None]) -> Faces:
-    """The faces of a folder in either layout."""
+    """The faces of the published folder: a picture for each face, with its labels in its name."""
     if not folder.is_dir():
         raise FileNotFoundError(
             f"'source' (--from) must be a folder with the faces of UTKFace. There is no '{folder}'."
         )
-    if (folder / "labels.csv").is_file():
-        return _read_sheets(folder, side)
-    return _read_folder(folder, side, skip_broken, log)
-
-
-def _read_folder(folder: Path, side: int, skip_broken: bool, log: Callable[[str], None]) -> Faces:
-    """The published folder: a picture for each face, with its labels in its name."""
     paths = pictures_in(folder)
     if not paths:
         raise FileNotFoundError(
-            f"'{folder}' must hold the pictures of UTKFace, such as 26_0_1_20170116174525125.jpg.chip.jpg, or sheets "
-            "of them with labels.csv. There is no picture in it."
+            f"'{folder}' must hold the pictures of UTKFace, such as 26_0_1_20170116174525125.jpg.chip.jpg. There is "
+            "no picture in it."
         )
     images, labels, names, bad = [], [], [], []
     for path in paths:
         try:
-            found = labels_of(path.name)
+            face_labels = labels_of(path.name)
             images.append(read_picture(path, (side, side)))
         except BrokenPictureError as error:
             bad.append(str(error))
         except ValueError as error:
             bad.append(f"'{path}': {error}.")
         else:
-            labels.append(found)
+            labels.append(face_labels)
             names.append(path.name)
     if bad and not skip_broken:
         raise ValueError(
@@ -114,39 +102,7 @@ def _read_folder(folder: Path, side: int, skip_broken: bool, log: Callable[[str]
     return _by_name(np.stack(images), labels, names)
 
 
-def _read_sheets(folder: Path, side: int) -> Faces:
-    """Sheets of 1,000 tiles each, with a table of labels."""
-    table = folder / "labels.csv"
-    labels: list[tuple[int, int, int]] = []
-    names: list[str] = []
-    places: dict[tuple[int, int], int] = {}
-    seen: dict[str, str] = {}
-    for row in read_table(table, COLUMNS):
-        found = row.whole("gender", 0, 1), row.whole("race", 0, 4), row.whole("age", 0, OLDEST)
-        place = row.whole("sheet", 0, 99), row.whole("tile", 0, GRID[0] * GRID[1] - 1)
-        name = row.fields["file"]
-        if place in places:
-            raise ValueError(f"{row.place}: a tile must have one row. Sheet {place[0]}, tile {place[1]} has two.")
-        if name in seen:
-            raise ValueError(f"{row.place}: a file must have one row. {name!r} is in {seen[name]}, too.")
-        try:
-            told = labels_of(name)
-        except ValueError as error:
-            raise ValueError(
-                f"{row.place}: 'file' must be the name of a published file. Got {name!r}: {error}."
-            ) from None
-        if told != found:
-            raise ValueError(
-                f"{row.place}: the labels must be those in the name of the file. Got {found} for {name!r}."
-            )
-        seen[name], places[place] = row.place, len(names)
-        labels.append(found)
-        names.append(name)
-    tiles, order = read_tiles(folder, "sheet_{:02d}.jpg", GRID, TILE, places, table)
-    return _by_name(fit_tiles(tiles, (side, side)), [labels[i] for i in order], [names[i] for i in order])
-
-
 def _by_name(images: Pixels, labels: Sequence[tuple[int, int, int]], names: Sequence[str]) -> Faces:
-    """Faces in the order of their names, so that the split does not depend on the layout."""
+    """Faces in the order of their names, so that the split does not depend on the file system."""
     order = sorted(range(len(names)), key=names.__getitem__)
     return Faces(images[order], np.array(labels, dtype=np.uint8)[order], np.array(names)[order])

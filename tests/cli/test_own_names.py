@@ -115,11 +115,11 @@ def test_files_of_one_name_are_told_apart(here: Path) -> None:
     (here / "other").mkdir()
     for folder, word in ((here, "first"), (here / "other", "second")):
         (folder / "twin.py").write_text(f"import paretomtl as pm\nword = {word!r}\nproblem = pm.problems.synthetic()")
-    assert NamedProblem("twin.py:word").found() == "first"
-    assert NamedProblem("other/twin.py:word").found() == "second"
-    assert NamedProblem("other/twin.py:problem").found() is NamedProblem("./other/../other/twin.py:problem").found()
+    assert NamedProblem("twin.py:word").resolve() == "first"
+    assert NamedProblem("other/twin.py:word").resolve() == "second"
+    assert NamedProblem("other/twin.py:problem").resolve() is NamedProblem("./other/../other/twin.py:problem").resolve()
     (here / "json.py").write_text("word = 'mine'")
-    assert NamedProblem("json.py:word").found() == "mine"
+    assert NamedProblem("json.py:word").resolve() == "mine"
     assert json.loads("[]") == []
 
 
@@ -127,7 +127,7 @@ def test_a_file_of_a_package_may_import_relatively(here: Path) -> None:
     (here / "package").mkdir()
     for name, text in (("__init__", ""), ("part", "word = 'part'"), ("main", "from .part import word")):
         (here / "package" / f"{name}.py").write_text(text)
-    assert NamedProblem("package/main.py:word").found() == "part"
+    assert NamedProblem("package/main.py:word").resolve() == "part"
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def named_problem(name: str, settings: Sequence[str] = ()) -> NamedProblem | Non
         raise ValueError(
             f"'PROBLEM' must be one of {', '.join(PROBLEMS)}, {FORMS}. Got {name!r} instead.{_hint(name)}"
         ) from None
-    found = named.found()
+    found = named.resolve()
     if settings and (isinstance(found, Problem) or not callable(found)):
         raise ValueError(f"'--with' must go with a function that makes a problem. '{name}' is none.")
     return NamedProblem(absolute_name(name), _arguments(name, found, settings))
@@ -179,7 +179,7 @@ def problem_in_python(name: str, settings: Sequence[str] = ()) -> str:
     """Lines of Python that make a problem of this name, and ``model``, one of its models."""
     module, _, attribute = name.rpartition(":")
     if is_file(module):
-        given = _arguments(name, NamedProblem(name).found(), settings)
+        given = _arguments(name, NamedProblem(name).resolve(), settings)
         said = f", {given!r}" if given else ""
         brought = "from paretomtl.problems import NamedProblem"
         return f"{brought}\n\nmodel = NamedProblem({absolute_name(name)!r}{said}).make().model()"

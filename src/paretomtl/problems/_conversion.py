@@ -1,4 +1,4 @@
-"""From arrays, tables and lists of numbers to tensors: a split is converted once, where the problem is made."""
+"""Conversion of arrays, tables and lists of numbers to tensors, once, when the problem is made."""
 
 from __future__ import annotations
 
@@ -174,25 +174,25 @@ def _check_rows_correspond(name: str, parts: Sequence[Any]) -> None:
 
 
 def _other_kind(name: str, data: Any) -> str:
-    """What to write for data that come in another form."""
+    """The error for data of another kind, with a remedy."""
     rule = f"'{name}' must be tensors, arrays or tables of numbers, a Dataset or a DataLoader"
-    found = type(data).__name__
+    kind = type(data).__name__
     if isinstance(data, (tuple, list)) and data:
         if isinstance(data, list) and all(_holds_numbers(part) for part in data):
             return f"{rule}. Got a list of lists: write a tuple (inputs, targets), or numpy.array(...)."
         if all(isinstance(part, (tuple, list, Mapping)) for part in data):
             return (
-                f"{rule}. Got a {found} of {len(data)} {type(data[0]).__name__}s: write DataLoader(data, "
+                f"{rule}. Got a {kind} of {len(data)} {type(data[0]).__name__}s: write DataLoader(data, "
                 "batch_size=32) if each is a sample, DataLoader(data, batch_size=None) if each is a batch."
             )
         kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in data))
         nested = any(isinstance(part, (tuple, list, Mapping)) for part in data)
         several = ": for several inputs write a dictionary, and losses(model, batch)" if nested else " instead"
-        return f"{rule}. Got a {found} of {kinds}{several}."
+        return f"{rule}. Got a {kind} of {kinds}{several}."
     if isinstance(data, Iterator):
         return (
-            f"{rule}. Got a {found}, which can be read only once: data are read in every epoch and evaluated at the "
+            f"{rule}. Got a {kind}, which can be read only once: data are read in every epoch and evaluated at the "
             "end. Write an IterableDataset whose __iter__ starts from the beginning."
         )
     read = " Read the file first, such as by pandas.read_csv." if isinstance(data, (str, Path)) else ""
-    return f"{rule}. Got {found} instead.{read}"
+    return f"{rule}. Got {kind} instead.{read}"

@@ -39,7 +39,7 @@ def describe_problem(problem: Mapping[str, Any]) -> str:
 
 
 def describe_data(data: Any) -> str:
-    """A split in words: shapes and dtypes of tensors, kinds and lengths of all else."""
+    """A split in a few words: shapes and dtypes of tensors, kinds and lengths of all else."""
     if isinstance(data, Tensor):
         return f"{list(data.shape)} {str(data.dtype).removeprefix('torch.')}"
     if isinstance(data, PerTask):

@@ -1,4 +1,4 @@
-"""Problems by name: built-in ones, and anybody's as ``package.module:attribute`` or ``FILE.py:attribute``."""
+"""Problems of users by name, ``package.module:attribute`` or ``FILE.py:attribute``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paretomtl.problems._problem import Problem
 
 @dataclass(frozen=True)
 class NamedProblem:
-    """A problem that is found where it is needed, rather than sent there.
+    """A problem that is imported where it is needed, rather than sent there.
 
     Attributes:
         name: ``package.module:attribute`` or ``FILE.py:attribute``, a :class:`~paretomtl.Problem` or a function that
@@ -32,18 +32,18 @@ class NamedProblem:
         if not isinstance(self.name, str) or split_name(self.name) is None:
             raise ValueError(f"'problem' must be {FORMS}. Got {self.name!r} instead.")
 
-    def found(self) -> Any:
-        """What the name stands for, looked for in the current folder, too."""
+    def resolve(self) -> Any:
+        """The object of this name; the current folder is searched, too."""
         return find_object("PROBLEM", self.name, Problem)
 
     def make(self) -> Problem:
-        """The problem; nothing is called that cannot be somebody's function for it."""
-        found = self.found()
-        if not isinstance(found, Problem) and callable(found):
-            check_own("PROBLEM", self.name, found, "Problem")
+        """The problem. Only a Problem, or a function that can make one, is used."""
+        target = self.resolve()
+        if not isinstance(target, Problem) and callable(target):
+            check_own("PROBLEM", self.name, target, "Problem")
             rule = "be a Problem, or a function that makes one from what --with sets"
-            check_takes("PROBLEM", found, rule, **self.arguments)
-            found = found(**self.arguments)
-        if not isinstance(found, Problem):
-            raise TypeError(f"'PROBLEM' must be a Problem or make one. '{self.name}' is a {type(found).__name__}.")
-        return found
+            check_takes("PROBLEM", target, rule, **self.arguments)
+            target = target(**self.arguments)
+        if not isinstance(target, Problem):
+            raise TypeError(f"'PROBLEM' must be a Problem or make one. '{self.name}' is a {type(target).__name__}.")
+        return target

@@ -93,13 +93,13 @@ class Recipe:
         given = self.methods if isinstance(self.methods, Mapping) else {"": self.methods}
         for method in given.values():
             if not isinstance(method, Method):
-                found = type(method).__name__
-                raise TypeError(f"'methods' must be configured methods by name. Got {found} instead.")
+                kind = type(method).__name__
+                raise TypeError(f"'methods' must be configured methods by name. Got {kind} instead.")
 
 
 @dataclass(frozen=True, repr=False)
 class Problem:
-    """What to train: an ordinary model, its losses, and the data.
+    """A problem to train on: an ordinary model, its losses, and the data.
 
     Attributes:
         model: a factory of ``nn.Module``; called once per subproblem, each time from its own random state.
@@ -169,7 +169,7 @@ class Problem:
             raise TypeError(f"'tasks' must be a list of names. Got the string {self.tasks!r} instead.")
         if self.counts is not None and not callable(self.counts):
             raise TypeError(f"'counts' must be a function of a batch. Got {type(self.counts).__name__} instead.")
-        # A set has an order of its own in every process, and losses are told apart by theirs.
+        # A set has another order in every process, and losses are matched with tasks by their order.
         if isinstance(self.tasks, (set, frozenset)) or not isinstance(self.tasks, Iterable):
             raise TypeError(f"'tasks' must be a list of names. Got {type(self.tasks).__name__} instead.")
         object.__setattr__(self, "tasks", tuple(self.tasks))
@@ -182,17 +182,17 @@ class Problem:
         if len(set(self.tasks)) < len(self.tasks):
             raise ValueError(f"'tasks' must be distinct names. Got {list(self.tasks)} instead.")
         if self.metrics and not isinstance(self.metrics, Mapping):
-            found = type(self.metrics).__name__
+            kind = type(self.metrics).__name__
             raise TypeError(
-                f"'metrics' must be Metric objects by name. Got {found} instead. Write {{'error': Metric(function)}}."
+                f"'metrics' must be Metric objects by name. Got {kind} instead. Write {{'error': Metric(function)}}."
             )
         for name, metric in (self.metrics or {}).items():
             if not isinstance(name, str):
                 raise TypeError(f"'metrics' must have names. Got {name!r} instead.")
             if not isinstance(metric, Metric):
-                found = type(metric).__name__
+                kind = type(metric).__name__
                 remedy = f" Write {{{name!r}: Metric(function)}}." if callable(metric) else ""
-                raise TypeError(f"'metrics' must be Metric objects. Got {found} for {name!r} instead.{remedy}")
+                raise TypeError(f"'metrics' must be Metric objects. Got {kind} for {name!r} instead.{remedy}")
             if name in self.tasks:
                 raise ValueError(
                     f"'metrics' must not have names of tasks, which stand for losses. Got {name!r}: add a word."
@@ -225,8 +225,8 @@ class Problem:
         if self.reference is not None:
             point = as_numbers(self.reference)
             if point is None or len(point) != len(self.tasks) or not all(map(math.isfinite, point)):
-                found = self.reference if point is None else tuple(point)
-                raise ValueError(f"'reference' must be {len(self.tasks)} finite numbers. Got {found!r} instead.")
+                value = self.reference if point is None else tuple(point)
+                raise ValueError(f"'reference' must be {len(self.tasks)} finite numbers. Got {value!r} instead.")
             object.__setattr__(self, "reference", tuple(point))
         if not isinstance(self.recipe, Recipe):
             raise TypeError(
@@ -266,15 +266,15 @@ class Problem:
         """The losses ``[m]`` of a model on a batch, and its outputs (None in the general form)."""
         outputs, losses = None, cast("Callable[..., Any]", self.losses)
         if self.takes_model:
-            found = losses(model, batch)
+            values = losses(model, batch)
         elif self.train is None:
             outputs = model()
-            found = losses(outputs)
+            values = losses(outputs)
         else:
             inputs, targets = self.split_batch(batch)
             outputs = model(inputs)
-            found = losses(outputs, targets)
-        return as_vector(found, tuple(self.tasks)), outputs
+            values = losses(outputs, targets)
+        return as_vector(values, tuple(self.tasks)), outputs
 
     def split_batch(self, batch: Any) -> tuple[Any, Any]:
         """Inputs and targets of a batch, for losses of the form ``losses(outputs, targets)``."""
@@ -286,16 +286,15 @@ class Problem:
             return None
         counted = self.counts(batch)
         try:
-            found = torch.as_tensor(counted)
+            labels = torch.as_tensor(counted)
         except (TypeError, ValueError, RuntimeError):
             raise TypeError(
                 f"'counts' must return one number per task. Got {describe_value(counted)} instead."
             ) from None
-        if found.shape != (len(self.tasks),):
-            raise ValueError(
-                f"'counts' must return shape [{len(self.tasks)}], one number per task. Got {list(found.shape)} instead."
-            )
-        return found
+        if labels.shape != (len(self.tasks),):
+            rule = f"shape [{len(self.tasks)}], one number per task"
+            raise ValueError(f"'counts' must return {rule}. Got {list(labels.shape)} instead.")
+        return labels
 
     def is_shared(self, name: str) -> bool:
         """Whether the parameter of this name counts for the Gramian, rather than belonging to a head."""

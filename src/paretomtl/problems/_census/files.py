@@ -1,4 +1,8 @@
-"""Census-Income (KDD) on disk: one file of category codes, numbers and labels, with a published checksum."""
+"""Census-Income (KDD) on disk: one file of category codes, numbers and labels, with a published checksum.
+
+Codes and plain numbers take a thirtieth of the features, and their checksum does not depend on how means are rounded.
+The problem makes dense features of them once, so that a model of one's own sees numbers only.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from paretomtl.problems._data.download import download
 from paretomtl.problems.registry import prepare_command
 
 VERSION = 1
-"""Of the encoding and of the file; another one makes other arrays."""
+"""The version of the encoding and of the file; another version makes other arrays."""
 
 PUBLISHED_CENSUS = "e1e98e36dca1fde0a47e04caebf7562a7e30f5da4448f750b107f7fee671c2f2"
 """The SHA-256 of :meth:`paretomtl.problems.Census.checksum` for the published files."""
@@ -28,7 +32,7 @@ PUBLISHED_CENSUS = "e1e98e36dca1fde0a47e04caebf7562a7e30f5da4448f750b107f7fee671
 
 @dataclass(frozen=True)
 class Census:
-    """The records of Census-Income (KDD), small: features are made of codes and numbers when they are asked for.
+    """The records of Census-Income (KDD) as codes and numbers, of which features are made on demand.
 
     Attributes:
         train_codes: ``[n, 29]``, unsigned bytes: the place of each record's category among those of its column, or 255
@@ -39,7 +43,7 @@ class Census:
         test_numbers: as those of the training records.
         test_labels: as those of the training records.
         categories: the names of all categories, column by column, sorted in each.
-        sizes: ``[29]``, how many categories each column has.
+        sizes: ``[29]``, the number of categories of each column.
     """
 
     train_codes: NDArray[np.uint8]
@@ -53,11 +57,11 @@ class Census:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of them, by name."""
+        """The arrays by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def checksum(self) -> str:
-        """The SHA-256 of everything: name, kind, shape and bytes of each array, in their order."""
+        """The SHA-256 of the arrays: name, kind, shape and bytes of each, in their order."""
         return checksum(self.arrays)
 
     @property
@@ -77,18 +81,18 @@ class Census:
             like: the numbers of the records that mean and deviation are taken of: those that are trained on.
         """
         mean, deviation = like.mean(0, dtype=np.float64), like.std(0, dtype=np.float64)
-        found = np.zeros((len(codes), len(NUMBERS) + len(self.categories)), dtype=np.float32)
-        found[:, : len(NUMBERS)] = (numbers - mean) / np.where(deviation > 0.0, deviation, 1.0)
+        features = np.zeros((len(codes), len(NUMBERS) + len(self.categories)), dtype=np.float32)
+        features[:, : len(NUMBERS)] = (numbers - mean) / np.where(deviation > 0.0, deviation, 1.0)
         start = len(NUMBERS)
         for column, size in zip(codes.T, self.sizes, strict=True):
             known = np.flatnonzero(column != UNKNOWN)
-            found[known, start + column[known].astype(np.int64)] = 1.0
+            features[known, start + column[known].astype(np.int64)] = 1.0
             start += int(size)
-        return found
+        return features
 
 
 def census_file(cache: str | Path | None, verify: bool) -> Path:
-    """Where the records are kept: the published ones, or those of files of one's own."""
+    """The prepared file of the published records, or of files of one's own."""
     return data_folder(cache) / f"census{'' if verify else '-own'}.npz"
 
 
@@ -100,15 +104,15 @@ def prepare_census(
     verify: bool = True,
     unknown: str = "error",
 ) -> Census:
-    """Read the files of Census-Income (KDD) once (paper, supplement), and keep them; what is there is only read.
+    """Read the files of Census-Income (KDD) once (paper, supplement), and store them. A file that exists is only read.
 
     Args:
         source: a folder with ``census-income.data`` and ``census-income.test``, plain or as .gz or .bz2, directly or in
             ``census-income-kdd``. None downloads them into ``cache``.
-        cache: where the records are kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
-        log: is told what happens.
+        cache: the folder of the prepared file; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
+        log: receives a line about each thing that happens.
         verify: whether the text must be the published one, by its checksum. False reads files of one's own in the same
-            layout, always anew, and keeps them apart from the published ones.
+            layout, every time, and stores them in a file of their own.
         unknown: a category that only the test file has is an "error", or, with "ignore", a one-hot vector of zeros.
             The published files have none.
     """
@@ -166,7 +170,7 @@ _SCHEMA = {
 
 
 def load_census(cache: str | Path | None = None, *, verify: bool = True) -> Census:
-    """What :func:`prepare_census` stored; an error for a file that is missing, damaged, or of something else."""
+    """Load the records that :func:`prepare_census` stored; a missing, damaged or other file is an error."""
     path = census_file(cache, verify)
     own = "paretomtl.problems.prepare_census(FOLDER, verify=False)"
     command = prepare_command("census", cache) if verify else own
@@ -180,10 +184,10 @@ def load_census(cache: str | Path | None = None, *, verify: bool = True) -> Cens
 
 
 def _check_published(census: Census, what: str) -> None:
-    """Everybody has the same records, or none."""
-    found = census.checksum()
-    if found != PUBLISHED_CENSUS:
+    """Refuse records with another checksum than the published one."""
+    actual = census.checksum()
+    if actual != PUBLISHED_CENSUS:
         raise ValueError(
-            f"{what} must have the published SHA-256 {PUBLISHED_CENSUS} of census. Got {found} instead: download the "
+            f"{what} must have the published SHA-256 {PUBLISHED_CENSUS} of census. Got {actual} instead: download the "
             "files again, or pass verify=False for records of your own."
         )

@@ -1,4 +1,4 @@
-"""What a record of Census-Income (KDD) holds, what becomes of it, and where the files are published."""
+"""The columns of Census-Income (KDD), the use of each, and where the files are published."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ COLUMNS = {
     "year": "category",
     "income_50k": "target",
 }
-"""The fields of a record in their order, and what each is. The weight is how many people a record stands for."""
+"""The fields of a record in their order, and the kind of each. The weight is the number of people it stands for."""
 
 NUMBERS = tuple(name for name, kind in COLUMNS.items() if kind == "number")
 """The columns that stay numbers: seven that count something, and two of codes from 0 to 2."""
@@ -93,7 +93,7 @@ TARGETS: Mapping[str, Mapping[str, int]] = {
     "education": {**dict.fromkeys(_NO_COLLEGE, 0), **dict.fromkeys(_COLLEGE, 1)},
     "marital_stat": {**dict.fromkeys(_MARRIED, 0), "Never married": 1},
 }
-"""The columns that are to be predicted, and what each of their values means."""
+"""The columns to predict, and the label of each of their values."""
 
 UNKNOWN = 255
 """The code of a category that the training file does not have."""

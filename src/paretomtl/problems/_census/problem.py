@@ -20,7 +20,7 @@ TASKS = ("income", "education", "marital")
 _Rows: TypeAlias = slice | NDArray[np.int64]
 
 _BATCH = 512
-_HELD_OUT = 10  # one training record in so many
+_HELD_OUT = 10  # one training record in ten is held out
 
 
 def census(
@@ -96,7 +96,7 @@ def from_splits(splits: Mapping[str, tuple[Tensor, Tensor]], model: Callable[[],
 def _parts(records: int, validation: bool) -> tuple[_Rows, _Rows]:
     """Which training records are trained on, and which are held out, each in the order of the file.
 
-    They are drawn, as records beside each other may be alike, from a generator whose numbers no version of NumPy
+    They are drawn, as neighbouring records may be alike, from a generator whose numbers no version of NumPy
     changes.
     """
     if not validation:

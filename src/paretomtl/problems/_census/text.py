@@ -1,4 +1,7 @@
-"""The two text files of Census-Income (KDD): found, unpacked and read."""
+"""The two text files of Census-Income (KDD): found, unpacked and read.
+
+The text is identified by the md5 of its unpacked content, because it is published in different packings.
+"""
 
 from __future__ import annotations
 
@@ -68,13 +71,13 @@ def read_records(
     categories: Sequence[Sequence[str]] | None = None,
     unknown: str = "error",
 ) -> Records:
-    """Read one of the files, a block at a time; a ValueError names the file, and the line, of what is not like them.
+    """Read one of the files, a block at a time; a ValueError names the file and the line of a fault.
 
     Args:
         path: plain text, or packed as .gz or .bz2.
-        md5: what the text must have; None takes any.
+        md5: that the text must have; None takes any text.
         categories: those of the training file, for each of ``CATEGORIES``. None takes them from this file.
-        unknown: what a category that is not among them is: an "error", or "ignore": code ``UNKNOWN``.
+        unknown: a category that is not among them is an "error", or, with "ignore", has the code ``UNKNOWN``.
     """
     tables = _tables(categories, unknown)
     digest, size = hashlib.md5(usedforsecurity=False), 0
@@ -88,10 +91,10 @@ def read_records(
             line += block.count(b"\n")
             continue
         lines = block.removesuffix(b"\n").split(b"\n")
-        kept = [(line + i, text) for i, text in enumerate(lines) if text.strip()]
+        records = [(line + i, text) for i, text in enumerate(lines) if text.strip()]
         line += len(lines)
-        if kept:
-            parts.append(_arrays(path, kept, tables))
+        if records:
+            parts.append(_arrays(path, records, tables))
     if md5 is not None and digest.hexdigest() != md5:
         raise ValueError(
             f"'{path}' must be the published text of {CENSUS.name}, md5 {md5}. Got md5 {digest.hexdigest()}, in "
@@ -101,16 +104,16 @@ def read_records(
         raise ValueError(f"'{path}' must hold records. It has none.")
     codes, numbers, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     names = [list(tables[name].names) for name in CATEGORIES]
-    for i, found in enumerate(names):  # places in order of appearance become places in sorted order
-        order = sorted(range(len(found)), key=found.__getitem__)
+    for i, column_names in enumerate(names):  # places in order of appearance become places in sorted order
+        order = sorted(range(len(column_names)), key=column_names.__getitem__)
         places = np.full(UNKNOWN + 1, UNKNOWN, dtype=np.uint8)
         places[order] = np.arange(len(order))
         codes[:, i] = places[codes[:, i]]
-    return Records(codes, numbers, labels, tuple(tuple(sorted(found)) for found in names))
+    return Records(codes, numbers, labels, tuple(tuple(sorted(column_names)) for column_names in names))
 
 
 class _BadValueError(Exception):
-    """A value that must not be there, as it stands in the file, and the rule that it breaks."""
+    """A bad value, as it stands in the file, and the rule that it breaks."""
 
     def __init__(self, raw: bytes, rule: str, hint: str = "") -> None:
         super().__init__()
@@ -118,7 +121,7 @@ class _BadValueError(Exception):
 
 
 class _Table(dict[bytes, float]):
-    """What each value of a column is read as; new ones are read when they first come, and then looked up."""
+    """The meaning of each value of a column; a value is parsed when it first comes, and then looked up."""
 
     names: Mapping[str, int]
 
@@ -132,8 +135,8 @@ class _Table(dict[bytes, float]):
 
 class _Numbers(_Table):
     def read(self, raw: bytes) -> float:
-        found = raw.strip()
-        value = float(found) if _NUMBER.fullmatch(found) else float("inf")
+        value_text = raw.strip()
+        value = float(value_text) if _NUMBER.fullmatch(value_text) else float("inf")
         if abs(value) > _LARGEST:
             raise _BadValueError(raw, "a number")
         return value
@@ -145,11 +148,11 @@ class _Targets(_Table):
         self.names = names
 
     def read(self, raw: bytes) -> float:
-        found = raw.decode().strip().removesuffix(".")
-        if found not in self.names:
+        name = raw.decode().strip().removesuffix(".")
+        if name not in self.names:
             shown = "- 50000. or 50000+." if "50000+" in self.names else f"one of {', '.join(self.names)}"
             raise _BadValueError(raw, shown)
-        return self.names[found]
+        return self.names[name]
 
 
 class _New(_Table):
@@ -160,10 +163,10 @@ class _New(_Table):
         self.names: dict[str, int] = {}
 
     def read(self, raw: bytes) -> float:
-        found = raw.decode().strip()
-        if found not in self.names and len(self.names) == UNKNOWN:
+        name = raw.decode().strip()
+        if name not in self.names and len(self.names) == UNKNOWN:
             raise _BadValueError(raw, f"at most {UNKNOWN} categories", ", which is one more")
-        return self.names.setdefault(found, len(self.names))
+        return self.names.setdefault(name, len(self.names))
 
 
 class _Known(_Table):
@@ -175,9 +178,9 @@ class _Known(_Table):
         self._ignore = unknown == "ignore"
 
     def read(self, raw: bytes) -> float:
-        found = raw.decode().strip()
-        if found in self.names or self._ignore:
-            return self.names.get(found, UNKNOWN)
+        name = raw.decode().strip()
+        if name in self.names or self._ignore:
+            return self.names.get(name, UNKNOWN)
         raise _BadValueError(raw, "a category of the training file", '; unknown="ignore" takes it for none of them')
 
 
@@ -209,7 +212,7 @@ def _arrays(path: Path, lines: list[tuple[int, bytes]], tables: Mapping[str, _Ta
 
     for _ in read(
         "instance_weight", _Numbers()
-    ):  # is looked at, and not kept: other values show that fields are out of place
+    ):  # is checked but not used: other values show that fields are out of place
         pass
 
     def array(names: Sequence[str], dtype: Any) -> NDArray[Any]:
@@ -229,7 +232,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 end: bytes = b"" if block.endswith(b"\n") else file.readline(_LONGEST)
             except (EOFError, zlib.error) as error:
                 _refuse_packed(path, error)
-            except OSError as error:  # what is not told by the system is told by gzip and bz2
+            except OSError as error:  # without a number of the system it is of gzip or bz2
                 if error.errno is not None:
                     raise
                 _refuse_packed(path, error)
@@ -253,12 +256,12 @@ def _check_text(path: Path, block: bytes, line: int) -> None:
         except UnicodeDecodeError as error:
             place = error.start
     if place is not None:
-        found = repr(block[place : place + 8])[1:]
-        _refuse(path, "text (UTF-8) alone", line + block.count(b"\n", 0, place), f"the bytes {found}")
+        shown = repr(block[place : place + 8])[1:]
+        _refuse(path, "text (UTF-8) alone", line + block.count(b"\n", 0, place), f"the bytes {shown}")
 
 
-def _refuse(path: Path, rule: str, line: int, found: str) -> NoReturn:
-    raise ValueError(f"'{path}' must have {rule}. Line {line:,} has {found}.") from None
+def _refuse(path: Path, rule: str, line: int, fault: str) -> NoReturn:
+    raise ValueError(f"'{path}' must have {rule}. Line {line:,} has {fault}.") from None
 
 
 def _refuse_packed(path: Path, error: Exception) -> NoReturn:

@@ -1,1 +1,1 @@
-"""Files of data sets: downloads, prepared arrays, images, tables."""
+"""Files of data sets: downloads, the cache, prepared arrays, images, text."""

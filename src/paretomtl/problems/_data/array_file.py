@@ -1,6 +1,7 @@
 """Prepared data on disk: arrays and a header in one file, whole or absent, with a checksum.
 
-Arrays are never compressed: their sizes can then be compared with the length of the file before memory is allocated.
+A checksum detects damage, not forgery, so kinds, shapes and ranges are checked, too. Arrays are never compressed: their
+sizes can then be compared with the length of the file before memory is allocated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ApolloScape's data for self-localization: folders of images by record and camera, beside files of poses."""
+"""ApolloScape's data for self-localization: folders of images by record and camera, and files of poses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paretomtl.problems._localization.frames import NEITHER, TEST, TRAIN, UNSAID
 from paretomtl.problems._localization.rotations import Floats, matrix_of_angles, parse_matrix, quaternions_of
 
 LAYOUTS = (("image", "pose"), ("ColorImage", "Pose"))
-"""The folders of images and of poses, by what they are called in the samples and in the scenes."""
+"""The names of the folders of images and of poses, in the samples and in the scenes."""
 
 LISTS = ("split", "trainval_split")
 _CAMERA = re.compile(r"[ _]Camera[ _]?\d+$")
@@ -41,14 +41,14 @@ class Shot:
 
     @property
     def moment(self) -> str:
-        """What is the same for cameras that were on at once: ``170908_065218364`` of ``..._Camera_6.jpg``."""
+        """The time stamp, which cameras that were on at once share: ``170908_065218364`` of ``..._Camera_6.jpg``."""
         return _CAMERA.sub("", self.path.stem)
 
 
 def layout_of(folder: Path) -> tuple[Path, Path] | None:
-    """The folders of images and of poses; None where they are not there."""
-    found = [(folder / images, folder / poses) for images, poses in LAYOUTS]
-    return next((pair for pair in found if pair[0].is_dir() and pair[1].is_dir()), None)
+    """The folders of images and of poses, or None."""
+    pairs = [(folder / images, folder / poses) for images, poses in LAYOUTS]
+    return next((pair for pair in pairs if pair[0].is_dir() and pair[1].is_dir()), None)
 
 
 def read_apolloscape(
@@ -85,8 +85,8 @@ def _read_shots(images: Path, poses: Path) -> list[Shot]:
         raise FileNotFoundError(f"'{poses}' must hold a file of poses for each camera, RECORD/CAMERA.txt. It has none.")
     shots: list[Shot] = []
     for file in files:
-        beside = file.relative_to(poses)
-        camera = beside.parent if beside.name == "pose.txt" else beside.with_suffix("")
+        relative = file.relative_to(poses)
+        camera = relative.parent if relative.name == "pose.txt" else relative.with_suffix("")
         if not (images / camera).is_dir():
             raise FileNotFoundError(f"'{file}' must be of a camera with images. There is no '{images / camera}'.")
         there = {path.name: path for path in pictures_in(images / camera)}
@@ -143,7 +143,7 @@ def parse_pose(line: str, place: str) -> tuple[str, Floats]:
 
 
 def _read_lists(folder: Path, images: Path, shots: list[Shot]) -> Pixels:
-    """What the published lists say of each image; unsaid where there are none."""
+    """The part of each image in the published lists; unsaid if there are none."""
     where = next((folder / name for name in LISTS if (folder / name).is_dir()), None)
     if where is None:
         return np.full(len(shots), UNSAID, dtype=np.uint8)
@@ -156,13 +156,13 @@ def _read_lists(folder: Path, images: Path, shots: list[Shot]) -> Pixels:
             if not (text := line.strip()):
                 continue
             place = f"'{where / name}', line {number}"
-            found = numbers.get(text, numbers.get(_SUFFIX.sub("", text)))
-            if found is None:
+            shot = numbers.get(text, numbers.get(_SUFFIX.sub("", text)))
+            if shot is None:
                 raise ValueError(
                     f"{place} must be RECORD/CAMERA/NAME of an image. Got {text!r}, which is none. Without "
                     f"'{where}', the frames are split in blocks."
                 )
-            if listed[found] not in (NEITHER, part):
+            if listed[shot] not in (NEITHER, part):
                 raise ValueError(f"{place}: an image must be in one of the lists. {text!r} is in both.")
-            listed[found] = part
+            listed[shot] = part
     return listed

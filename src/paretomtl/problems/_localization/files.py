@@ -79,7 +79,7 @@ def _read(source: str | Path | None, size: Size, skip_broken: bool, log: Callabl
 
 
 def load_localization(cache: str | Path | None = None, size: Size = SIZE) -> Frames:
-    """What :func:`prepare_localization` stored; an error for a file that is missing, damaged, or of something else."""
+    """Load the frames that :func:`prepare_localization` stored; a missing, damaged or other file is an error."""
     path = localization_file(cache, size)
     resized = None if tuple(size) == SIZE else f"{size[0]}x{size[1]}"
     command = prepare_command("localization", cache, size=resized)

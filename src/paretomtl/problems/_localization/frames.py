@@ -1,4 +1,7 @@
-"""Frames of cameras with their poses, and how they are split: in blocks, with gaps, for neighbours look the same."""
+"""Frames of cameras with their poses, and their split.
+
+Frames are split in blocks with gaps: neighbours look the same, so a random split would put answers into the training.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from paretomtl.problems._localization.rotations import Floats
 Integers = NDArray[np.int64]
 
 UNSAID, TRAIN, TEST, NEITHER = range(4)
-"""What the published lists say of a frame; all are ``UNSAID`` where there are none."""
+"""The part of a frame in the published lists; all are ``UNSAID`` if there are no lists."""
 
 BLOCK, GAP = 50, 5
 _EVERY, _VAL, _TEST = 5, 2, 4  # of every five blocks, the third validates and the fifth tests
@@ -55,7 +58,7 @@ class Frames:
 
     @property
     def origin(self) -> Floats:
-        """The first position. Places are told from here on, as single precision knows 12 km only to a millimetre."""
+        """The first position. Positions count from it, because single precision resolves 12 km only to a millimetre."""
         return np.asarray(self.positions[0], dtype=np.float64)
 
     def checksum(self) -> str:
@@ -67,7 +70,7 @@ class Frames:
 
         Moments are cut into blocks, counted on from one record to the next. The fifth of every five blocks tests, and
         the third validates if that is asked for; published lists take the place of the former. Training leaves out
-        what is within ``gap`` moments of either.
+        frames within ``gap`` moments of either.
         """
         listed = bool((self.listed != UNSAID).any())
         number = self._blocks(block) % _EVERY
@@ -75,14 +78,14 @@ class Frames:
         rest = (self.listed == TRAIN if listed else np.ones(len(self), dtype=bool)) & ~test
         val = rest & (number == _VAL) & validation
         train = rest & ~val & ~self._near(test | val, gap)
-        found = {"train": train, **({"val": val} if validation else {}), "test": test}
-        for name, part in found.items():
+        parts = {"train": train, **({"val": val} if validation else {}), "test": test}
+        for name, part in parts.items():
             if not part.any():
                 raise ValueError(
                     f"the frames must be enough for every split: of blocks of {block} moments, every fifth is for "
                     f"test. Got {len(self)} frames in {1 + self._blocks(block).max()} blocks, and none for '{name}'."
                 )
-        return {name: np.flatnonzero(part) for name, part in found.items()}
+        return {name: np.flatnonzero(part) for name, part in parts.items()}
 
     def _blocks(self, block: int) -> Integers:
         """The block that each frame is in."""

@@ -35,10 +35,10 @@ def localization(
     :math:`2 \sin(\theta / 4)` of the angle between the rotations, times :math:`\beta`. In a room both are tenths; on a
     street, where metres are many and angles small, PoseNet takes 250 to 2000 for :math:`\beta`.
 
-    The paper trains on the Zpark sample of ApolloScape, which is read where somebody has it; its split and settings are
-    not said. Frames that follow each other look the same, so they are split in blocks of 50 moments: the fifth of every
-    five tests, the third validates if asked for, and training leaves out 5 moments on either side of both. Lists of the
-    data set's own, ``train.txt`` and ``val.txt``, take the place of this. ResNet-18 is trained as in the paper's code
+    The paper trains on the Zpark sample of ApolloScape, which is read from a folder of the user; its split and settings
+    are not known. Frames that follow each other look the same, so they are split in blocks of 50 moments: the fifth of
+    every five tests, the third validates if asked for, and training leaves out 5 moments on either side of both. Lists of
+    the data set, ``train.txt`` and ``val.txt``, take the place of this. ResNet-18 is trained as in the paper's code
     for other images, Adam with a learning rate of 0.001 that falls to a tenth halfway, but in batches of 32 for 60
     epochs, as there are few frames.
 
@@ -115,7 +115,7 @@ def _tensors(frames: Frames, part: Integers) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _mean_pose_losses(frames: Frames, beta: float) -> list[float]:
-    """What the mean pose costs on all frames but those of the test."""
+    """The losses of the mean pose on all frames but those of the test."""
     part = frames.split(validation=False)["train"]
     positions, quaternions = torch.from_numpy(frames.positions[part]), torch.from_numpy(frames.quaternions[part])
     mean = torch.from_numpy(mean_quaternion(frames.quaternions[part]))

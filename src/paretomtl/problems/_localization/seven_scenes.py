@@ -78,7 +78,7 @@ def _read_pose(picture: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.float64
 
 
 def _read_lists(folder: Path, paths: list[Path]) -> Pixels:
-    """What the published lists say of each frame; unsaid if there are none."""
+    """The part of each frame in the published lists; unsaid if there are none."""
     files = {folder / "TrainSplit.txt": TRAIN, folder / "TestSplit.txt": TEST}
     present = [path for path in files if path.is_file()]
     if not present:

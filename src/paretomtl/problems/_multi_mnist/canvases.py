@@ -1,4 +1,10 @@
-"""Two or three images on one canvas, after MultiMNIST: how the data of the image experiments are made."""
+"""Two or three images on one canvas, after MultiMNIST: how the data of the image experiments are made.
+
+The paper's files are lost. These are regenerated from published files, by draws that no version of NumPy changes. With
+seed 0 everybody has the same arrays, by checksum, or an error. The last sixth of the training canvases is made of the
+last sixth of the images alone: validation then sees no image that was trained on, and each image is still at the top
+left twice. A set is a tuple of sources by position, so that two and three images take the same path.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +19,10 @@ from paretomtl.problems._multi_mnist.idx import SOURCES, Bytes, Images
 
 CANVAS = 36
 _SIDE = 28
-_HELD_OUT = 6  # one image in so many is kept apart for validation
+_HELD_OUT = 6  # one image in six is held out for validation
 
 Mix = tuple[str, ...]
-"""What a set is made of: the source of the image at each of the first :data:`POSITIONS`."""
+"""The source of the image at each of the first :data:`POSITIONS`."""
 
 PAPER: dict[str, Mix] = {
     "multi-mnist": ("mnist", "mnist"),
@@ -30,17 +36,17 @@ MIXES: dict[str, Mix] = {
     "multi-mnist-3": ("mnist", "mnist", "mnist"),
     "multi-fashion-3": ("fashion-mnist", "fashion-mnist", "fashion-mnist"),
 }
-"""All sets: the paper's, and those of three images, which are ours."""
+"""All sets: those of the paper, and those of three images, which are not in the paper."""
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where on the canvas an image lies.
+    """A place of an image on the canvas.
 
     Attributes:
         name: of the place, and of the task to tell the image there.
-        shifts: by how many pixels it may be moved along a diagonal of the canvas.
-        mirrored: along which one: from the top left to the bottom right, or from the top right to the bottom left.
+        shifts: the numbers of pixels by which the image may be moved along a diagonal of the canvas.
+        mirrored: whether that diagonal goes from the top right to the bottom left, not from the top left.
     """
 
     name: str
@@ -48,7 +54,7 @@ class Position:
     mirrored: bool = False
 
     def window(self, shift: int) -> tuple[slice, slice]:
-        """The rows and columns of an image that is moved so far."""
+        """The rows and columns of an image with this shift."""
         left = CANVAS - _SIDE - shift if self.mirrored else shift
         return slice(shift, shift + _SIDE), slice(left, left + _SIDE)
 
@@ -58,7 +64,7 @@ POSITIONS = (
     Position("bottom-right", range(5, 9)),
     Position("top-right", range(5), mirrored=True),
 )
-"""In the order in which sources, labels and tasks come; a set of two images has the first two."""
+"""The places in the order of sources, labels and tasks; a set of two images has the first two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +108,12 @@ class Canvases:
 
     @property
     def origin(self) -> str:
-        """In a word: ``"regenerated"`` after the paper's files, which are lost, or ``"made"`` without such a model."""
+        """``"regenerated"`` for the sets of the paper, whose files are lost, ``"made"`` for the others."""
         return "regenerated" if self.name in PAPER else "made"
 
     @property
     def validation(self) -> int:
-        """How many of the last training canvases are made of images of their own."""
+        """The number of last training canvases that share no image with the others."""
         return len(self.train_labels) // _HELD_OUT
 
     def checksum(self) -> str:
@@ -159,7 +165,7 @@ def overlap(mix: Mix, images: Mapping[str, Images], random: np.random.RandomStat
 
 
 def _draw(labels: Bytes, count: int, earlier: list[Bytes], random: np.random.RandomState) -> NDArray[np.int64]:
-    """The numbers of so many images, none of a class that an earlier one on its canvas has."""
+    """Random numbers of images, none of a class that an earlier image on its canvas has."""
     drawn = random.randint(len(labels), size=count, dtype=np.int64)
     while (same := np.any([labels[drawn] == other for other in earlier], axis=0)).any():
         drawn[same] = random.randint(len(labels), size=int(same.sum()), dtype=np.int64)

@@ -15,7 +15,7 @@ from paretomtl.problems._multi_mnist.idx import CLASSES, SOURCES, read_source
 from paretomtl.problems.registry import prepare_command
 
 VERSION = 1
-"""Of the recipe and of the file; another one makes other canvases."""
+"""The version of the recipe and of the file; another version makes other canvases."""
 
 PUBLISHED = {
     "multi-mnist": "7eae89c8c92440e5043126a2f2b494ed62b751813c132d79f563308305875b4f",
@@ -45,16 +45,16 @@ def prepare_canvases(
     seed: int = 0,
     log: Callable[[str], None] = lambda text: None,
 ) -> Canvases:
-    """Make a set of canvases once, after the paper (section 6.1), and keep it; what is there already is only read.
+    """Make a set of canvases once, after the paper (section 6.1), and store it. A file that exists is only read.
 
     Args:
         name: ``"multi-mnist"``, ``"multi-fashion"`` or ``"multi-fashion-mnist"``, the paper's; or, with three images on
             a canvas, ``"multi-mnist-3"`` or ``"multi-fashion-3"``.
         source: a folder with the four published files of MNIST, of Fashion-MNIST, or with a folder of each, ``mnist``
             and ``fashion-mnist``. None downloads them into ``cache``.
-        cache: where the canvases are kept; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
+        cache: the folder of the prepared file; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         seed: of everything that is drawn. The checksums of seed 0 are published.
-        log: is told what happens.
+        log: receives a line about each thing that happens.
     """
     path = canvases_file(name, cache, seed)
 
@@ -76,7 +76,7 @@ def prepare_canvases(
 
 
 def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> Canvases:
-    """What :func:`prepare_canvases` stored; an error for a file that is missing, damaged, or of something else."""
+    """Load the canvases that :func:`prepare_canvases` stored; a missing, damaged or other file is an error."""
     path = canvases_file(name, cache, seed)
     command = prepare_command(name, cache, seed=seed or None)
     schema = {}
@@ -89,7 +89,7 @@ def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> 
 
 
 def _check_published(name: str, seed: int, checksum: str, what: str) -> None:
-    """With seed 0 everybody has the same canvases, or none."""
+    """Refuse canvases of seed 0 with another checksum than the published one."""
     if seed == 0 and checksum != PUBLISHED[name]:
         raise ValueError(
             f"{what} must have the published SHA-256 {PUBLISHED[name]} of {name}. Got {checksum} instead: download the "

@@ -25,8 +25,8 @@ class Source(Published):
     """A published set of images in the four gzipped files of MNIST's format.
 
     Attributes:
-        classes: what the labels mean, in few letters.
-        sizes: how many images each split has, by the prefix of its files.
+        classes: the short names of the labels.
+        sizes: the number of images of each split, by the prefix of its files.
     """
 
     classes: tuple[str, ...]
@@ -70,7 +70,7 @@ SOURCES = {
         sizes=_SIZES,
     ),
 }
-"""The published sets that the canvases are made of."""
+"""The published sets of which canvases are made."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,13 @@ class Images:
 
 def read_source(source: Source, folder: Path) -> dict[str, Images]:
     """All splits of a set, from files that are the published ones."""
-    found = source.folder_in(folder)
+    source_folder = source.folder_in(folder)
     for file, md5 in source.md5.items():
-        check_file(found / file, md5, source)
+        check_file(source_folder / file, md5, source)
     return {
         split: Images(
-            read_idx(found / f"{split}-images-idx3-ubyte.gz", (size, 28, 28)),
-            _checked_labels(found / f"{split}-labels-idx1-ubyte.gz", size),
+            read_idx(source_folder / f"{split}-images-idx3-ubyte.gz", (size, 28, 28)),
+            _checked_labels(source_folder / f"{split}-labels-idx1-ubyte.gz", size),
         )
         for split, size in source.sizes.items()
     }
@@ -108,12 +108,12 @@ def check_file(path: Path, md5: str, source: Source) -> None:
             f"'source' (--from) must be a folder with the files of {source.name}: {', '.join(source.md5)}, directly or "
             f"in '{source.folder}'. There is no '{path}'."
         )
-    found = source.md5_of(path)
-    if found == md5:
+    actual = source.md5_of(path)
+    if actual == md5:
         return
-    other = next((each.name for each in SOURCES.values() if found in each.md5.values()), None)
+    other = next((each.name for each in SOURCES.values() if actual in each.md5.values()), None)
     hint = f"which is {other}'s" if other else f"in {path.stat().st_size:,} bytes: it is truncated or was altered"
-    raise ValueError(f"'{path}' must be the published file of {source.name}, md5 {md5}. Got md5 {found}, {hint}.")
+    raise ValueError(f"'{path}' must be the published file of {source.name}, md5 {md5}. Got md5 {actual}, {hint}.")
 
 
 def read_idx(path: Path, shape: tuple[int, ...]) -> Bytes:
@@ -137,8 +137,8 @@ def read_idx(path: Path, shape: tuple[int, ...]) -> Bytes:
         raise ValueError(f"'{path}' must have the shape {list(shape)}. Got {list(sizes)} instead.")
     values = np.frombuffer(content, dtype=np.uint8, offset=4 * (rank + 1))
     if len(values) != math.prod(shape):
-        found = "more" if len(content) > size else f"{len(values):,}"
-        raise ValueError(f"'{path}' must hold {math.prod(shape):,} bytes after its header. Got {found} instead.")
+        size_read = "more" if len(content) > size else f"{len(values):,}"
+        raise ValueError(f"'{path}' must hold {math.prod(shape):,} bytes after its header. Got {size_read} instead.")
     return values.reshape(shape)
 
 

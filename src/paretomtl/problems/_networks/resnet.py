@@ -66,7 +66,7 @@ class ResNet18(nn.Module):
 
 
 class _Block(nn.Module):
-    """Two convolutions of 3 by 3 beside a shortcut."""
+    """Two convolutions of 3 by 3 with a shortcut."""
 
     def __init__(self, width: int, wide: int, stride: int) -> None:
         super().__init__()

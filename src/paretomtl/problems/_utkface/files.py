@@ -56,7 +56,7 @@ def prepare_utkface(
 
 
 def load_utkface(cache: str | Path | None = None, side: int = SIDE) -> Faces:
-    """What :func:`prepare_utkface` stored; an error for a file that is missing, damaged, or of something else."""
+    """Load the faces that :func:`prepare_utkface` stored; a missing, damaged or other file is an error."""
     command = prepare_command("utkface", cache, side=None if side == SIDE else side)
     schema = {
         "images": ArraySpec("u1", ("n", 3, side, side)),

@@ -1,4 +1,8 @@
-"""Faces with their gender, race and age, from the folder in which UTKFace is published."""
+"""Faces with their gender, race and age, from the folder in which UTKFace is published.
+
+The pictures may not be passed on, so they are read from a folder that the user has, once. A fault of the folder is an
+error that names the file; no picture is left out in silence.
+"""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ class PerTask:
             "min_size" ends it with the shortest. Splits that are evaluated are read to their ends, each sample once.
 
     Example:
+        >>> import torch
         >>> ages, sexes = (torch.randn(90, 3), torch.randn(90)), (torch.randn(60, 3), torch.ones(60))
         >>> PerTask({"age": ages, "sex": sexes}, mode="min_size").mode
         'min_size'

@@ -37,8 +37,8 @@ def localization(
 
     The paper trains on the Zpark sample of ApolloScape, which is read from a folder of the user; its split and settings
     are not known. Frames that follow each other look the same, so they are split in blocks of 50 moments: the fifth of
-    every five tests, the third validates if asked for, and training leaves out 5 moments on either side of both. Lists of
-    the data set, ``train.txt`` and ``val.txt``, take the place of this. ResNet-18 is trained as in the paper's code
+    every five tests, the third validates if asked for, and training leaves out 5 moments on either side of both. Lists
+    of the data set, ``train.txt`` and ``val.txt``, take the place of this. ResNet-18 is trained as in the paper's code
     for other images, Adam with a learning rate of 0.001 that falls to a tenth halfway, but in batches of 32 for 60
     epochs, as there are few frames.
 

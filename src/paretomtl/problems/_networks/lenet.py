@@ -16,6 +16,7 @@ class LeNet(nn.Module):
             network's own precision first, so that a data set may stay in bytes.
 
     Example:
+        >>> import torch
         >>> [head.shape for head in LeNet()(torch.zeros(4, 1, 36, 36))]
         [torch.Size([4, 10]), torch.Size([4, 10])]
         >>> sum(p.numel() for p in LeNet().parameters())

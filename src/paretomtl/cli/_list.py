@@ -9,7 +9,7 @@ from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import print_json
 from paretomtl.methods import METHODS
 from paretomtl.paper import STUDIES
-from paretomtl.problems import PROBLEMS
+from paretomtl.problems.registry import ENTRIES
 
 
 def list_names(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
@@ -18,7 +18,7 @@ def list_names(as_json: Annotated[bool, typer.Option("--json", help="Print as JS
     methods["torchjd:NAME"] = "A weighting or scalarizer of TorchJD, such as torchjd:UPGrad."
     groups = {
         "method": methods,
-        "problem": {name: _summary(problem.__doc__) for name, problem in PROBLEMS.items()},
+        "problem": {name: entry.title for name, entry in ENTRIES.items()},
         "study": {name: study.title for name, study in STUDIES.items()},
     }
     if as_json:

@@ -16,8 +16,8 @@ from paretomtl.core.preferences import drawn_towards
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch, describe
 from paretomtl.paper.study import Claim, Size, judge
-from paretomtl.training.fit_to_end import fit_seeds_to_end
 from paretomtl.problems import TrueFront, synthetic
+from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 PLATEAU = 0.95
 """Where all losses are above this, gradients have vanished: no step leads back."""

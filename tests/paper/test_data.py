@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from paretomtl.cli._app import app
 from paretomtl.cli._data import NAMES
-from paretomtl.paper import STUDIES, run_study
+from paretomtl.paper import STUDIES
 from paretomtl.paper.data import _file, prepare_command
+from paretomtl.paper.runner import run_study
 from paretomtl.problems import PROBLEMS
 
 NEEDS = {

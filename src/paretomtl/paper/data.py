@@ -1,4 +1,4 @@
-"""The data sets of a study, looked for before anything is trained."""
+"""The data sets of a study, checked before anything is trained."""
 
 from __future__ import annotations
 

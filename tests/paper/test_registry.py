@@ -20,7 +20,9 @@ HEAVY = ("torch", "numpy", "matplotlib", "plotly", "moocore")
 
 
 def run_python(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_importing_the_package_loads_no_study_and_nothing_heavy() -> None:
@@ -58,10 +60,11 @@ import sys
 import matplotlib
 matplotlib.use("Agg")
 import paretomtl as pm
-from paretomtl.report import draw_comparison, write_page
-front = pm.fit(pm.problems.synthetic(), preferences=3, epochs=2, progress="quiet")
+from paretomtl.problems import synthetic
+from paretomtl.report import write_page
+front = pm.fit(synthetic(), preferences=3, epochs=2, progress="quiet", out={str(tmp_path / "run")!r})
 front.plot()
-write_page(front, {str(tmp_path / "front.html")!r})
+write_page([{str(tmp_path / "run")!r}], {str(tmp_path / "page.html")!r})
 print(*(name for name in sys.modules if name.startswith("paretomtl.paper")))
 """
     assert run_python(code).split() == []

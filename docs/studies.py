@@ -17,7 +17,7 @@ from paretomtl.paper.labels import LABELS
 from paretomtl.paper.real_data import faces, localization, three_digits
 from paretomtl.paper.real_data.cells import EVEN
 from paretomtl.paper.real_data.dominance import dominance_facts
-from paretomtl.paper.real_data.tables import SHOWN, cell_lines, metrics_of, scale_lines, vector_lines
+from paretomtl.paper.real_data.tables import TABLE_METRICS, cell_lines, metrics_of, scale_lines, vector_lines
 from paretomtl.paper.runner import stored_study
 from paretomtl.paper.statistics import rank_correlation
 from paretomtl.paper.study import describe_divergence
@@ -124,7 +124,7 @@ def _task_tables(rows: Sequence[dict[str, Any]], base: str | None) -> list[str]:
                 each.seeds,
                 each.hypervolume,
                 each.spread,
-                each.kept,
+                each.nondominated,
                 " / ".join(filter(None, each.regions)),
                 *each.best,
                 each.seconds,
@@ -152,7 +152,7 @@ def paper_table(name: str) -> str:
     """The table of the paper, on its own data, beside what was measured."""
     problem, paper = {"faces": ("utkface", faces.PAPER_TABLE), "localization": (name, localization.PAPER_TABLE)}[name]
     found = stored_study(name, STUDIES[name], RESULTS).rows
-    shown = SHOWN[problem]
+    shown = TABLE_METRICS[problem]
     if not found:
         lines = [[each, *numbers] for each, numbers in paper.items()]
         return table(["in the paper, on other data", *shown], lines)
@@ -170,7 +170,7 @@ def counts_table() -> str:
     found = stored_study("three-digits", STUDIES["three-digits"], RESULTS).rows
     mine = [row for row in found if row["note"] in {f"{count} even" for count in three_digits.COUNTS}]
     lines = [
-        [line.models, line.hypervolume, line.spread, line.kept, " / ".join(line.regions), line.seconds]
+        [line.models, line.hypervolume, line.spread, line.nondominated, " / ".join(line.regions), line.seconds]
         for line in cell_lines(mine)
     ]
     header = ["vectors", "hypervolume", "spread", "not dominated", "in region, training / test", "seconds a front"]

@@ -66,7 +66,7 @@ class ManyCell:
 
     @property
     def method(self) -> ParetoMTL:
-        """Until feasible, then released: what does not meet its region returns to the front."""
+        """Pareto MTL until feasible, then released, so that solutions outside their region return to the front."""
         return ParetoMTL(initial_steps=self.steps // 2, release_steps=self.steps // 4)
 
     @property
@@ -185,7 +185,7 @@ def _draw_coverage(rows: Sequence[Row]) -> Figure | None:
         vectors = "gathered vectors" if gathered else "even vectors"
         caption(left, 2 * i, f"{vectors}: IGD+ of the solutions at the end", *_DISTANCES)
         caption(right, 2 * i + 1, f"{vectors}: share of the regions that", *_SHARES)
-    _scale(axes, counts)
+    _match_scales(axes, counts)
     for tasks, look in looks.items():
         axes[0].plot([], [], label=f"{tasks} objectives", linewidth=1.4, **_marks(look))
     legend(figure, "Means over seeds.", columns=5)
@@ -205,16 +205,16 @@ def _draw_objectives(left: Axes, right: Axes, rows: Sequence[Row], look: int) ->
     """The lines of one number of objectives: IGD+ and shares."""
     marks = _marks(look)
     colour = {"color": marks["color"]}
-    _line(left, rows, lambda row: row["igd_plus"], stage=_FINAL, **_SOLID, **marks)
-    _line(left, rows, lambda row: row["igd_plus"], stage=_BEFORE, **_DASHED, **colour)
-    _line(left, rows, lambda row: row["igd_plus_on_rays"], **_DOTTED, **colour)
+    _draw_line(left, rows, lambda row: row["igd_plus"], stage=_FINAL, **_SOLID, **marks)
+    _draw_line(left, rows, lambda row: row["igd_plus"], stage=_BEFORE, **_DASHED, **colour)
+    _draw_line(left, rows, lambda row: row["igd_plus_on_rays"], **_DOTTED, **colour)
     hollow = {**marks, "markerfacecolor": "white"}
-    _line(right, rows, lambda row: row["regions_met"] / row["preferences"], **_DOTTED, **colour)
-    _line(right, rows, lambda row: row["in_region"] / row["preferences"], stage=_BEFORE, **_SOLID, **hollow)
+    _draw_line(right, rows, lambda row: row["regions_met"] / row["preferences"], **_DOTTED, **colour)
+    _draw_line(right, rows, lambda row: row["in_region"] / row["preferences"], stage=_BEFORE, **_SOLID, **hollow)
 
 
-def _scale(axes: Sequence[Axes], counts: Sequence[int]) -> None:
-    """All panels of a column alike."""
+def _match_scales(axes: Sequence[Axes], counts: Sequence[int]) -> None:
+    """Give all panels of a column the same scales."""
     ticker = require("matplotlib.ticker", "figures")
     for axis in axes:
         axis.set_xscale("log")
@@ -234,7 +234,7 @@ def _scale(axes: Sequence[Axes], counts: Sequence[int]) -> None:
         axis.set(ylabel="share", ylim=(0, 1.05))
 
 
-def _line(
+def _draw_line(
     axis: Axes, rows: Sequence[Row], value: Callable[[Row], float | None], stage: str | None = None, **style: Any
 ) -> None:
     """The mean over seeds against the number of vectors, of one stage or of any."""

@@ -45,12 +45,12 @@ def grid(
     below: float = 0.9,
     **options: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with as many panels, line by line; the rest of the grid stays empty.
+    """A figure with a grid of panels, line by line.
 
     Args:
         lines: of panels.
         columns: of panels.
-        panels: how many, if fewer than there is room for.
+        panels: the number of panels, if fewer than the grid holds; the rest stays empty.
         width: of a panel with its labels, in inches.
         height: of a panel with its caption, in inches.
         below: room for the legend, in inches.
@@ -101,7 +101,7 @@ def draw_strip(axis: Axes, height: int, method: str, values: Sequence[float], **
 
 
 def legend(figure: Figure, note: str = "", *, columns: int = 7) -> None:
-    """One legend for all panels, at the bottom, under a note on what else is to be seen."""
+    """One legend for all panels, at the bottom, under a note."""
     entries: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):

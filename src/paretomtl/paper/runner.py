@@ -219,7 +219,7 @@ class _Cells(JobBatch):
 def train_cell(
     common: tuple[Path | None, Row], work: tuple[Cell, Sequence[int]], link: Channel
 ) -> tuple[list[Row], float]:
-    """The rows of some seeds of a cell, with where they were trained; and how long that took."""
+    """The rows of some seeds of a cell, with the machine that trained them, and the time that it took."""
     (data, stamp), (cell, seeds) = common, work
     began = time.monotonic()
     stamp = {"settings": cell.settings, **stamp, **environment()}
@@ -230,7 +230,7 @@ def train_cell(
 
 
 def _check_rows(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:
-    """The rows in the order of the cells; an error that names those that are foreign, old or doubled."""
+    """The rows in the order of the cells; an error names those that are foreign, old or doubled."""
     known = {cell.name: cell for cell in cells}
     for row in rows:
         lacks = [field for field in ("cell", "seed", "stage", "settings", "versions") if field not in row]
@@ -260,7 +260,7 @@ def _belongs(row: Row, known: Mapping[str, Cell]) -> bool:
 
 
 def _set_aside_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str, command: str) -> list[Row]:
-    """The rows that the cells still stand for; the others are moved to a file of their own."""
+    """The rows with the present settings of their cells; the others are moved to a file of their own."""
     known = {cell.name: cell for cell in cells}
     old = [row for row in rows if not _belongs(row, known)]
     if not old:
@@ -273,7 +273,7 @@ def _set_aside_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str
 def _with_shared_rows(
     study: Study, cells: Sequence[Cell], rows: list[Row], folder: Path, log: Callable[[str], None]
 ) -> list[Row]:
-    """With the rows of cells that another study has trained already, by the same settings."""
+    """These rows, and those of cells that another study has trained with the same settings."""
     for other in study.shares:
         path = results_file(folder, other)
         if not path.exists():
@@ -290,7 +290,7 @@ def _with_shared_rows(
 
 
 def _with_others(stored: Sequence[Row], cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
-    """With the rows that another process has stored meanwhile."""
+    """These rows, and those that another process has stored meanwhile."""
     known, mine = {cell.name: cell for cell in cells}, {_label(row) for row in rows}
     return _sort_rows(cells, [*rows, *(row for row in stored if _belongs(row, known) and _label(row) not in mine)])
 

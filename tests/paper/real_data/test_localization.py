@@ -14,14 +14,16 @@ from _helpers.study_rows import scaled_loss_rows, task_row
 from paretomtl.compare import Row
 from paretomtl.paper.real_data.cells import SHARED
 from paretomtl.paper.real_data.localization import claims
-from paretomtl.paper.real_data.tables import SHOWN
+from paretomtl.paper.real_data.tables import TABLE_METRICS
 
 ORDERED = [[0.4, 3.0], [0.3, 4.0], [0.2, 5.0]]  # from (1, 0), which favours degrees, to (0, 1)
 
 
 def test_claims_on_tables_name_the_task_whose_vector_does_not_favour_it() -> None:
     def rows(values: list[list[Any]]) -> list[Row]:
-        metrics = dict(zip(SHOWN["localization"], (list(column) for column in zip(*values, strict=True)), strict=True))
+        metrics = dict(
+            zip(TABLE_METRICS["localization"], (list(column) for column in zip(*values, strict=True)), strict=True)
+        )
         common = {"stage": "final", "part": SHARED, "note": "", "method": "pareto-mtl", "problem": "localization"}
         vectors = pm.preferences.even(3, 2).tolist()
         better = dict.fromkeys(metrics, "lower")
@@ -48,7 +50,9 @@ def table_rows(values: list[list[Any]], rival: list[float], gain: float = 0.0, n
     for method in ("pareto-mtl", "linear", "mgda", "gradnorm", "uncertainty", "single-task"):
         pareto, alone = method == "pareto-mtl", method == "single-task"
         points = values if pareto else [rival, rival] if alone else [rival]
-        metrics = dict(zip(SHOWN["localization"], (list(each) for each in zip(*points, strict=True)), strict=True))
+        metrics = dict(
+            zip(TABLE_METRICS["localization"], (list(each) for each in zip(*points, strict=True)), strict=True)
+        )
         row = {
             "part": SHARED,
             "stage": "final",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from _helpers.study_rows import scaled_loss_rows
 from paretomtl.paper.real_data import faces, localization
-from paretomtl.paper.real_data.tables import SHOWN, scale_lines
+from paretomtl.paper.real_data.tables import TABLE_METRICS, scale_lines
 
 
 def test_the_papers_tables_have_a_number_for_each_task() -> None:
     for problem, table in (("utkface", faces.PAPER_TABLE), ("localization", localization.PAPER_TABLE)):
-        assert all(len(numbers) == len(SHOWN[problem]) for numbers in table.values())
+        assert all(len(numbers) == len(TABLE_METRICS[problem]) for numbers in table.values())
 
 
 def test_scaled_losses_are_set_beside_losses_as_they_are() -> None:

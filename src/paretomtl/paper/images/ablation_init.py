@@ -33,7 +33,7 @@ def cells(size: Size) -> list[ImageCell]:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, section 1."""
+    """The claims of the supplement, section 1."""
     with_it = pick(rows, method="pareto-mtl")
     without = pick(rows, method="pareto-mtl", note="no initial phase")
     mgda = pick(rows, method="mgda")

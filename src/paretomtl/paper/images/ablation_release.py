@@ -30,7 +30,10 @@ def cells(size: Size) -> list[ImageCell]:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, section 1: the snapshot has had fewer epochs, so that keeping the constraints for as many counts."""
+    """The claim of the supplement, section 1.
+
+    The snapshot has had fewer epochs, so that it is compared with constraints kept for as many epochs, too.
+    """
     kept, snapshot, released = _stages(rows).values()
     measured, better = [], []
     for what, sign, values in (
@@ -68,7 +71,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _sum_of_losses(row: Row) -> float:
-    """Both training losses, mean over the solutions."""
+    """The sum of both training losses, as mean over the solutions."""
     return mean([sum_or_nan(point) for point in row["train_losses"]])
 
 

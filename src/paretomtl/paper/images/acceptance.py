@@ -1,4 +1,4 @@
-"""How near the regenerated canvases come to the lost ones: accuracies of separate networks."""
+"""Acceptance of the regenerated canvases: accuracies of separate networks, here and on the lost files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PUBLISHED = {
 
 
 def cells(size: Size) -> list[ImageCell]:
-    """Separate networks, trained as those by which the lost files were judged, to tell how near these come."""
+    """Separate networks, trained as those whose accuracies on the lost files are published."""
     common = {"recipe": "acceptance", "epochs": 100, "seeds": 3}
     return resize([ImageCell("constant rate", name, "single-task", None, **common) for name in SETS], size)  # type: ignore[arg-type]
 

@@ -15,8 +15,8 @@ from torch.optim.lr_scheduler import MultiStepLR
 from paretomtl.compare.row_store import Row
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
-from paretomtl.paper.optimizers import describe_optimizer
 from paretomtl.paper.rows import solution_fields
+from paretomtl.paper.settings import describe_optimizer
 from paretomtl.paper.study import Size
 from paretomtl.problems import LeNet, Problem, Recipe, ResNet18
 from paretomtl.problems._multi_mnist.files import PUBLISHED
@@ -96,7 +96,7 @@ class ImageCell:
 
     @property
     def method_name(self) -> str:
-        """What stored rows call the method."""
+        """The name of the method in stored rows."""
         return self.method if isinstance(self.method, str) else self.method.name
 
     @property
@@ -105,7 +105,7 @@ class ImageCell:
 
     @property
     def data_set(self) -> str | None:
-        """What must be prepared before it is trained; None for made-up samples."""
+        """The data set that must be prepared before training; None for made-up samples."""
         return None if self.samples == 0 else self.problem
 
     @property
@@ -181,7 +181,10 @@ class ImageCell:
 
 
 def resize(study: list[ImageCell], size: Size) -> list[ImageCell]:
-    """The study itself; with few canvases and epochs; or with made-up ones. Trials of strategies would take longer."""
+    """The cells of a size: all as they are; with few canvases and epochs; or with made-up canvases.
+
+    Small ones have a fixed strategy, as trials of strategies would take longer than training.
+    """
     if size == "full":
         return study
     samples, epochs, seeds = (2048, 3, 1) if size == "quick" else (0, 2, 2)
@@ -198,11 +201,6 @@ def resize(study: list[ImageCell], size: Size) -> list[ImageCell]:
         changes = {"epochs": longer, "seeds": min(seeds, cell.seeds), "samples": samples, "strategy": "sequential"}
         shortened.append(replace(cell, method=method, preferences=few, **changes))  # type: ignore[arg-type]
     return shortened
-
-
-def round_rows(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
-    """Vectors as a cell holds them: tuples of numbers with six digits."""
-    return tuple(tuple(round(value, 6) for value in row) for row in rows)
 
 
 @functools.lru_cache(maxsize=1)

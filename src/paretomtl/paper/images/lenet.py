@@ -44,18 +44,18 @@ _ORDERED = 0.9  # a rank correlation, to be called in order
 def cells(size: Size) -> list[ImageCell]:
     """All methods on all sets: the paper's settings, the strong recipe; once with all of the paper's epochs."""
     study = [
-        cell for part, recipe in ((PAPER, "paper"), (STRONG, "strong")) for cell in _everything(SETS[:1], part, recipe)
+        cell for part, recipe in ((PAPER, "paper"), (STRONG, "strong")) for cell in _all_methods(SETS[:1], part, recipe)
     ]
-    study += _everything(SETS[1:], PAPER, "paper") + _everything(SETS[1:], STRONG, "strong")
+    study += _all_methods(SETS[1:], PAPER, "paper") + _all_methods(SETS[1:], STRONG, "strong")
     study += [
         replace(cell, epochs=100, seeds=1)
-        for cell in _everything(SETS[:1], LONG, "paper")
+        for cell in _all_methods(SETS[:1], LONG, "paper")
         if cell.method in ("pareto-mtl", "linear", "mgda", "single-task")
     ]
     return resize(study, size)
 
 
-def _everything(sets: Sequence[str], part: str, recipe: str) -> list[ImageCell]:
+def _all_methods(sets: Sequence[str], part: str, recipe: str) -> list[ImageCell]:
     return [
         ImageCell(part, name, method, None if method == "single-task" else 5, recipe)
         for name in sets
@@ -87,7 +87,10 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
             if has(rows, problem=problem, part=part, method="pareto-mtl"):
                 mine = pick(rows, problem=problem, part=part, method="pareto-mtl")
                 results.append(
-                    (f"rank correlation of preference and trade-off, {SET_TITLES[problem]}, {part}", _orders(mine))
+                    (
+                        f"rank correlation of preference and trade-off, {SET_TITLES[problem]}, {part}",
+                        _describe_order(mine),
+                    )
                 )
     for problem in SETS:
         if all(
@@ -121,7 +124,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _beats(rows: Sequence[Row], part: str, where: str, rivals: Sequence[str], claim: str) -> Claim:
     measured, signs = [], []
-    for problem in _sets(rows, part):
+    for problem in _complete_sets(rows, part):
         mine, *theirs = (
             column(pick(rows, problem=problem, part=part, method=method), "hypervolume")
             for method in ("pareto-mtl", *rivals)
@@ -135,7 +138,7 @@ def _beats(rows: Sequence[Row], part: str, where: str, rivals: Sequence[str], cl
         "mean hypervolume, and difference (* more than seeds explain)",
         [*measured, count_signs(signs)] if measured else [],
         better_verdict(signs),
-        whole=_sets(rows, part) == list(SETS),
+        whole=_complete_sets(rows, part) == list(SETS),
     )
 
 
@@ -143,7 +146,7 @@ def _distributed(rows: Sequence[Row]) -> Claim:
     """Solutions are in order without being spread evenly, which their regions would make them."""
     measured, ordered, even = [], [], []
     for part in (PAPER, STRONG):
-        for problem in _sets(rows, part):
+        for problem in _complete_sets(rows, part):
             mine = pick(rows, problem=problem, part=part, method="pareto-mtl")
             orders = column(mine, direction_rank_correlation)
             regions = [
@@ -163,14 +166,14 @@ def _distributed(rows: Sequence[Row]) -> Claim:
         "region on training and on test",
         measured,
         judge(all(ordered) and all(even), any(ordered)),
-        whole=_whole(rows),
+        whole=_is_whole(rows),
     )
 
 
 def _spreads(rows: Sequence[Row]) -> Claim:
     measured, holds = [], []
     for part in (PAPER, STRONG):
-        for problem in _sets(rows, part):
+        for problem in _complete_sets(rows, part):
             mine, theirs = (
                 column(pick(rows, problem=problem, part=part, method=m), "spread") for m in ("pareto-mtl", "mgda")
             )
@@ -183,14 +186,14 @@ def _spreads(rows: Sequence[Row]) -> Claim:
         "spread of the test losses",
         measured,
         judge(all(holds), any(holds)),
-        whole=_whole(rows),
+        whole=_is_whole(rows),
     )
 
 
 def _extremes(rows: Sequence[Row]) -> Claim:
     measured, among_own, among_all, total = [], 0, 0, 0
     for part in (PAPER, STRONG):
-        for problem in _sets(rows, part):
+        for problem in _complete_sets(rows, part):
             own = others = 0
             mine = pick(rows, problem=problem, part=part, method="pareto-mtl")
             for row in mine:
@@ -214,16 +217,16 @@ def _extremes(rows: Sequence[Row]) -> Claim:
         "methods on shared networks",
         measured,
         judge(among_own == among_all == total, among_own > total / 2),
-        whole=_whole(rows),
+        whole=_is_whole(rows),
     )
 
 
 def _auxiliary(rows: Sequence[Row]) -> Claim:
     measured, holds = [], []
     for part in (PAPER, STRONG):
-        if SETS[2] not in _sets(rows, part):
+        if SETS[2] not in _complete_sets(rows, part):
             continue
-        single, mine = (_own(rows, SETS[2], part, m) for m in ("single-task", "pareto-mtl"))
+        single, mine = (_own_by_task(rows, SETS[2], part, m) for m in ("single-task", "pareto-mtl"))
         gaps = [difference(ours, theirs) for ours, theirs in zip(mine, single, strict=True)]
         holds += [gap > 0 and sure for gap, sure in gaps]
         measured.append(f"{part}: " + " and ".join(f"{starred(gap, 4)}" for gap in gaps))
@@ -241,7 +244,7 @@ def _auxiliary(rows: Sequence[Row]) -> Claim:
 def _single_dominates(rows: Sequence[Row]) -> Claim:
     measured, shares = [], []
     for part in (PAPER, STRONG):
-        for problem in _sets(rows, part):
+        for problem in _complete_sets(rows, part):
             beaten = total = 0
             for row in pick(rows, problem=problem, part=part):
                 if row["method"] == "single-task":
@@ -266,8 +269,8 @@ def _single_dominates(rows: Sequence[Row]) -> Claim:
 def _near_single(rows: Sequence[Row]) -> Claim:
     measured, gaps = [], []
     for part in (PAPER, STRONG):
-        for problem in _sets(rows, part):
-            single, mine = (_own(rows, problem, part, m) for m in ("single-task", "pareto-mtl"))
+        for problem in _complete_sets(rows, part):
+            single, mine = (_own_by_task(rows, problem, part, m) for m in ("single-task", "pareto-mtl"))
             ahead = [mean(ours) - mean(theirs) for ours, theirs in zip(mine, single, strict=True)]
             gaps += ahead
             measured.append(f"{SET_TITLES[problem]}, {part}: {ahead[0]:+.4f} and {ahead[1]:+.4f}")
@@ -277,27 +280,27 @@ def _near_single(rows: Sequence[Row]) -> Claim:
         "test accuracy of the solution that favours a task above that of the network for it alone, both tasks",
         measured,
         judge(min(gaps, default=0.0) > -0.005, statistics.median(gaps or [0.0]) > -0.005),
-        whole=_whole(rows),
+        whole=_is_whole(rows),
     )
 
 
-def _own(rows: Sequence[Row], problem: str, part: str, method: str) -> list[list[float]]:
+def _own_by_task(rows: Sequence[Row], problem: str, part: str, method: str) -> list[list[float]]:
     """For each task the accuracies of the solutions that favour it, over the seeds."""
     mine = pick(rows, problem=problem, part=part, method=method)
     return [list(values) for values in zip(*(own_accuracies(row) for row in mine), strict=True)]
 
 
-def _whole(rows: Sequence[Row]) -> bool:
+def _is_whole(rows: Sequence[Row]) -> bool:
     """Whether all methods were trained on all sets with both recipes."""
-    return all(_sets(rows, part) == list(SETS) for part in (PAPER, STRONG))
+    return all(_complete_sets(rows, part) == list(SETS) for part in (PAPER, STRONG))
 
 
-def _sets(rows: Sequence[Row], part: str) -> list[str]:
+def _complete_sets(rows: Sequence[Row], part: str) -> list[str]:
     """The sets that all methods were trained on."""
     return [p for p in SETS if all(has(rows, problem=p, part=part, method=m) for m in METHODS)]
 
 
-def _orders(rows: Sequence[Row]) -> str:
+def _describe_order(rows: Sequence[Row]) -> str:
     train, test = ([direction_rank_correlation(row, losses) for row in rows] for losses in ("train_losses", "losses"))
     return f"{mean(test):.2f} on test ({min(test):.2f} to {max(test):.2f}), {mean(train):.2f} on training"
 
@@ -329,7 +332,7 @@ def _draw_hypervolumes(rows: Sequence[Row]) -> Figure | None:
 
 
 def _draw_all_epochs(rows: Sequence[Row]) -> Figure | None:
-    """The paper's settings for as long as the paper trains."""
+    """A figure of the paper's settings with all of the paper's epochs."""
     mine = pick_by_seed(rows, part=LONG)
     if not mine:
         return None

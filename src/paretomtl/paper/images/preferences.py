@@ -11,11 +11,12 @@ from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.methods import ParetoMTL
 from paretomtl.paper.claims import Claim, judge
-from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize, round_rows
+from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize
 from paretomtl.paper.images.planes import SEEDS
 from paretomtl.paper.images.rows import count_solutions, sum_or_nan, volume_and_spread
 from paretomtl.paper.panels import caption, grid, layer, legend
 from paretomtl.paper.rows import column, pick, pick_by_seed
+from paretomtl.paper.settings import round_vectors
 from paretomtl.paper.statistics import difference, direction_rank_correlation, mean, plus_minus
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.planes import TEST_LOSS, draw_scatter2d, plane_limits
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 def cells(size: Size) -> list[ImageCell]:
     """Sets of preference vectors (supplement, section 5): random, biased, close together, few and many."""
     sets: dict[str, tuple[tuple[float, ...], ...]] = {
-        "8 even": round_rows(vector_sets.even(8, 2).tolist()),
-        "25 even": round_rows(vector_sets.even(25, 2).tolist()),
-        "5 biased": round_rows(vector_sets.biased(5, [1.0, 2.0]).tolist()),
+        "8 even": round_vectors(vector_sets.even(8, 2).tolist()),
+        "25 even": round_vectors(vector_sets.even(25, 2).tolist()),
+        "5 biased": round_vectors(vector_sets.biased(5, [1.0, 2.0]).tolist()),
         "5 close": fan(5, 45.0, 2.0),
         "5 narrow": fan(5, 45.0, 10.0),
-        **{f"5 random, set {i}": round_rows(vector_sets.random(5, 2, seed=i).tolist()) for i in range(3)},
+        **{f"5 random, set {i}": round_vectors(vector_sets.random(5, 2, seed=i).tolist()) for i in range(3)},
     }
     study = [ImageCell(PAPER, SETS[0], "pareto-mtl", seeds=2)]
     study += [ImageCell(PAPER, SETS[0], "pareto-mtl", rows, seeds=2, note=name) for name, rows in sets.items()]
@@ -43,13 +44,13 @@ def cells(size: Size) -> list[ImageCell]:
 
 
 def fan(count: int, middle: float, step: float) -> tuple[tuple[float, ...], ...]:
-    """Vectors of the plane that are a few degrees apart."""
+    """Vectors of the plane, ``step`` degrees apart."""
     angles = [math.radians(middle + step * (i - (count - 1) / 2)) for i in range(count)]
-    return round_rows([[math.cos(angle), math.sin(angle)] for angle in angles])
+    return round_vectors([[math.cos(angle), math.sin(angle)] for angle in angles])
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, section 5."""
+    """The claims of the supplement, section 5."""
     even = pick(rows)
     sets = sorted({row["note"] for row in rows if row["note"].startswith("5 random")})
     random = {name: pick(rows, note=name) for name in sets}
@@ -81,7 +82,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Every set of vectors."""
+    """Hypervolume, spread and regions of every set of vectors."""
     results = []
     for name in dict.fromkeys(row["note"] for row in rows):
         part = pick(rows, note=name)

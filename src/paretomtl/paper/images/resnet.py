@@ -65,7 +65,7 @@ def cells(size: Size) -> list[ImageCell]:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, section 6."""
+    """The claims of the supplement, section 6."""
     spreads = []
     for problem in _trained(rows):
         part = _EARLY if problem == SETS[0] else _END
@@ -255,7 +255,7 @@ def _starred_or_equal(gap: tuple[float, bool]) -> str:
 
 
 def _draw_planes(rows: Sequence[Row]) -> Figure | None:
-    """A line for each set."""
+    """A figure with a line of panels for each set."""
     results = [(problem, pick_by_seed(rows, problem=problem)) for problem in SETS]
     results = [(problem, mine) for problem, mine in results if mine]
     if not results:

@@ -27,13 +27,13 @@ _TASK_LINES: tuple[dict[str, Any], ...] = (
 
 
 def cells(size: Size) -> list[ImageCell]:
-    """The weights over training (supplement, section 3)."""
+    """Four methods on MultiMNIST."""
     study = [ImageCell(PAPER, SETS[0], method) for method in ("pareto-mtl", "mgda", "gradnorm", "linear")]
     return resize(study, size)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, section 3."""
+    """The claims of the supplement, section 3."""
     own, *others = (_first_shares(rows, method) for method in ("pareto-mtl", "mgda", "gradnorm"))
     balanced = [mean(shares) for shares in others]
     low, high = own[0], own[-1]
@@ -57,7 +57,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """The shares by model."""
+    """The share of the first task, for each model."""
     return [
         (
             f"mean share of the first task's weight, {LABELS[method]}, for each model",
@@ -108,7 +108,7 @@ def _draw_weights(rows: Sequence[Row]) -> Figure | None:
 
 
 def _draw_course(axis: Axes, rows: Sequence[Row], vector: tuple[float, float]) -> None:
-    """Of the model whose preference vector is nearest to this one; the first of those that are equally near."""
+    """Draw the weights of the model whose preference vector is nearest to this one; the first of equally near ones."""
     tasks = rows[0]["tasks"]
     for task, style in zip(range(len(tasks)), _TASK_LINES, strict=True):
         courses = [[_number(epoch[_nearest(row, vector)][task]) for epoch in row["weights"]] for row in rows]

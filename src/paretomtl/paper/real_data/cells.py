@@ -1,4 +1,4 @@
-"""Cells of the experiments with three tasks and more, and with tasks of different kinds."""
+"""Cells of the studies on real data: a problem, a network and a method, for several seeds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from paretomtl.compare.row_store import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
-from paretomtl.paper.optimizers import describe_optimizer
 from paretomtl.paper.rows import solution_fields
+from paretomtl.paper.settings import describe_optimizer
 from paretomtl.paper.study import Size
 from paretomtl.problems import MLP, PROBLEMS, LeNet, MixtureOfExperts, PoseNet, Problem, ResNet18
 from paretomtl.problems._census.problem import records_of
@@ -39,7 +39,7 @@ _MADE_UP = 24  # samples of a smoke run
 
 @dataclass(frozen=True)
 class Network:
-    """A network of one's own for a problem, and a small one for a smoke run."""
+    """A network for a problem, and a small one for a smoke run."""
 
     full: Callable[[], nn.Module] | None
     small: Callable[[], nn.Module]
@@ -104,7 +104,7 @@ class TaskCell:
 
     @property
     def data_set(self) -> str | None:
-        """What must be prepared before it is trained; None for made-up samples."""
+        """The data set that must be prepared before training; None for made-up samples."""
         return None if self.samples == 0 else self.problem
 
     @property
@@ -254,13 +254,8 @@ def scaled_cells(cell: TaskCell, worst: tuple[float, ...]) -> list[TaskCell]:
     ]
 
 
-def round_rows(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
-    """Vectors as a cell holds them: tuples of numbers with six digits."""
-    return tuple(tuple(round(value, 6) for value in row) for row in rows)
-
-
 def resize(study: list[TaskCell], size: Size, *, samples: int, epochs: int) -> list[TaskCell]:
-    """The study itself; on few samples; or on made-up ones, with a small network and few vectors."""
+    """The cells of a size: all as they are; on few samples; or on made-up ones, with small networks and few vectors."""
     if size == "full":
         return study
     common: dict[str, Any] = {"strategy": "sequential", "precision": "float32", "epochs": epochs}

@@ -58,7 +58,7 @@ def cells(size: Size) -> list[TaskCell]:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, sections 2.1 and 3."""
+    """The claims of the supplement, sections 2.1 and 3."""
     results = [
         claim
         for part in (SHARED, EXPERTS)

@@ -10,7 +10,7 @@ import torch
 from paretomtl.compare import Row
 from paretomtl.core import nondominated
 from paretomtl.paper.claims import Claim, judge, measured_claim
-from paretomtl.paper.real_data.tables import AS_THEY_ARE, SHOWN, in_own_region, region_shares, scaled_rows
+from paretomtl.paper.real_data.tables import AS_THEY_ARE, TABLE_METRICS, in_own_region, region_shares, scaled_rows
 from paretomtl.paper.rows import column, favouring, has, pick
 from paretomtl.paper.statistics import difference, mean, plus_minus, significant_sign, starred
 
@@ -24,9 +24,9 @@ AHEAD = (
 
 
 def trade_offs(rows: Sequence[Row]) -> tuple[str, list[bool], bool]:
-    """For each task whether the vector that favours it is ahead of the others, and whether few solutions are dominated.
+    """For each task, whether the vector that favours it is ahead of the others; whether few solutions are dominated.
 
-    By the metrics of the paper's tables, or else by losses.
+    Solutions are judged by the metrics of the paper's tables, or else by losses. The first result is both as text.
     """
     tables = [_lower(row) for row in rows]
     measured, ahead = [], []
@@ -47,7 +47,7 @@ def trade_offs(rows: Sequence[Row]) -> tuple[str, list[bool], bool]:
 
 def _lower(row: Row) -> list[list[float]]:
     """A value for each solution and task that is better when lower."""
-    metrics = SHOWN.get(row["problem"])
+    metrics = TABLE_METRICS.get(row["problem"])
     if metrics is None:
         return [[math.nan if value is None else value for value in point] for point in row["losses"]]
     signs = [1.0 if row["better"][metric] == "lower" else -1.0 for metric in metrics]
@@ -59,7 +59,7 @@ def _lower(row: Row) -> list[list[float]]:
 
 
 def judge_balanced(rows: Sequence[Row], base: str, where: str) -> Claim:
-    """Whether tasks that another method balances first are spread better than losses as they are, of one network."""
+    """The claim that tasks should be balanced by another method first, judged for one network."""
     scaled = scaled_rows(rows, base)
     there = [scale for scale in _BALANCED if scale in scaled and has(rows, note=base, method="pareto-mtl")]
     measured, wins, gains = [], [], []

@@ -19,13 +19,13 @@ _MANY = ("25 random", "25 random, released", EVEN, f"{EVEN}, released")  # as ma
 
 
 def dominated(rows: Sequence[Row], others: Sequence[Row]) -> float:
-    """The share of solutions that one of the other rows' dominates, of the same seed; the mean over seeds."""
+    """The share of solutions that a solution of the other rows dominates, of the same seed, as mean over seeds."""
     points, rivals = ({row["seed"]: finite_points(row) for row in each} for each in (rows, others))
     return mean([dominated_share(points[seed], rivals[seed]) for seed in sorted(points.keys() & rivals.keys())])
 
 
 def dominated_share(points: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> float:
-    """The share of points that one of the others dominates: nowhere worse, and somewhere better. NaN of no points."""
+    """The share of points that one of the others dominates: nowhere worse, and somewhere better. NaN without points."""
     if not (points and others):
         return 0.0 if points else math.nan
     mine, theirs = (torch.tensor(rows, dtype=torch.float64) for rows in (points, others))

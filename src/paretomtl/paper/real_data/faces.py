@@ -12,11 +12,12 @@ from paretomtl.core import preferences as vector_sets
 from paretomtl.paper.claims import Claim
 from paretomtl.paper.labels import label_of
 from paretomtl.paper.panels import caption, grid, layer, legend
-from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, round_rows, scaled_cells
+from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, scaled_cells
 from paretomtl.paper.real_data.claims import judge_balanced
 from paretomtl.paper.real_data.mean_errors import ERRORS, Summary, as_errors, panel_title, panels_of, summarize
 from paretomtl.paper.real_data.table_claims import table_claims, table_facts
-from paretomtl.paper.real_data.tables import SHOWN
+from paretomtl.paper.real_data.tables import TABLE_METRICS
+from paretomtl.paper.settings import round_vectors
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.planes import Layer, draw_scatter2d, plane_limits, projected
 from paretomtl.report.figures.style import COLOURS
@@ -66,14 +67,14 @@ def cells(size: Size) -> list[TaskCell]:
         "precision": "bfloat16",
         "seeds": 3,
     }
-    four = round_rows(vector_sets.extreme(3, balanced=True).tolist())
+    four = round_vectors(vector_sets.extreme(3, balanced=True).tolist())
     pareto = TaskCell(method="pareto-mtl", preferences=four, **common)
     study = [pareto, *baseline_cells(common, ((1.0, 1.0, 1.0),), _KINDS), *scaled_cells(pareto, KNOWING_NOTHING)]
     return resize(study, size, samples=96, epochs=1)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, sections 2.2 and 3."""
+    """The claims of the supplement, sections 2.2 and 3."""
     judged = table_claims(rows, "supplement 2.2, table 1", "widely distributed solutions with diverse trade-offs")
     return [*judged, judge_balanced(rows, "", "supplement 3")]
 
@@ -90,7 +91,7 @@ def _draw_parallel(rows: Sequence[Row]) -> Figure | None:
     ours = [course for _, mine in panels for course in (mine.means if mine else ())]
     theirs = [course for each in (*baselines, *alone) for course in each.means]
     first = next(each.rows[0] for each in (*(mine for _, mine in panels), *baselines, *alone) if each)
-    metrics = SHOWN["utkface"]
+    metrics = TABLE_METRICS["utkface"]
     limits = tuple(
         _ends([course[i] for course in (*ours, *theirs)], first["better"][name]) for i, name in enumerate(metrics)
     )
@@ -162,7 +163,7 @@ def _thin(each: Summary, course: Sequence[float | None]) -> Polyline:
 
 
 def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Polyline:
-    """Named by the task that the vector favours, which has the smallest number in it."""
+    """A line named by the task that the vector favours, which has the smallest number in it."""
     vector = row["vectors"][model]
     least = [task for task, value in enumerate(vector) if value < min(vector) + 1e-3]
     style, word = _BALANCED, "balanced"
@@ -173,7 +174,7 @@ def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Polyline
 
 
 def _ends(values: Sequence[float | None], better: str) -> tuple[float, float]:
-    """From the worst to the best, with some room."""
+    """The limits of an axis, from the worst to the best value, with some room."""
     results = [value for value in values if value is not None]
     low, high = min(results, default=0.0), max(results, default=1.0)
     room = 0.05 * (high - low) or 0.05

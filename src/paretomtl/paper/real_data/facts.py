@@ -18,7 +18,7 @@ def cell_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _describe_cell(line: CellLine) -> str:
     parts = [f"hypervolume {line.hypervolume}"]
-    parts += [f"spread {line.spread}", f"not dominated {line.kept}"] if line.spread else ["of one ideal point"]
+    parts += [f"spread {line.spread}", f"not dominated {line.nondominated}"] if line.spread else ["of one ideal point"]
     parts += ["in their own region {} on training and {} on test".format(*line.regions)] if any(line.regions) else []
     return ", ".join([*parts, f"{line.seconds} s a front"])
 

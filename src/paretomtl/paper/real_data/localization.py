@@ -9,11 +9,12 @@ from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.paper.claims import Claim, better_verdict, compare_means, count_signs, measured_claim
 from paretomtl.paper.panels import caption, layer, legend
-from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, round_rows, scaled_cells
+from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, scaled_cells
 from paretomtl.paper.real_data.claims import judge_balanced
 from paretomtl.paper.real_data.mean_errors import ERRORS, in_plane, panel_title, panels_of, summarize
 from paretomtl.paper.real_data.table_claims import RIVALS, is_complete, table_claims, table_facts
 from paretomtl.paper.rows import column, has, pick
+from paretomtl.paper.settings import round_vectors
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.planes import Limits, draw_scatter2d, plane_limits
 
@@ -43,7 +44,7 @@ _NAMES = ("translation error (m)", "rotation error (degrees)")
 def cells(size: Size) -> list[TaskCell]:
     """The paper's three vectors, its grid, and all methods of its table; losses scaled or not."""
     common: dict[str, Any] = {"part": SHARED, "problem": "localization", "network": "PoseNet", "precision": "bfloat16"}
-    three = round_rows(vector_sets.even(3, 2).tolist())
+    three = round_vectors(vector_sets.even(3, 2).tolist())
     pareto = TaskCell(method="pareto-mtl", preferences=three, **common)
     grid = ((0.25, 0.75), (0.5, 0.5), (0.75, 0.25))
     study = [pareto, *baseline_cells(common, grid, _KINDS), *scaled_cells(pareto, KNOWING_NOTHING)]
@@ -51,7 +52,7 @@ def cells(size: Size) -> list[TaskCell]:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Section 6.2 and supplement, section 3."""
+    """The claims of section 6.2 and of the supplement, section 3."""
     judged = table_claims(rows, _WHERE, "solutions with different trade-offs")
     if has(rows, method="pareto-mtl"):
         judged.append(_outperforms(rows))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
 from paretomtl.paper.panels import grid
-from paretomtl.paper.real_data.tables import SHOWN
+from paretomtl.paper.real_data.tables import TABLE_METRICS
 from paretomtl.paper.rows import pick_by_seed
 from paretomtl.paper.statistics import mean
 from paretomtl.report.figures.planes import Quantity
@@ -57,7 +57,7 @@ def _summarize_method(rows: Sequence[Row], method: str, note: str = "") -> Summa
 
 def _values(row: Row) -> list[list[float | None]]:
     """The metrics of the paper's table for each solution; those of separate networks make one, each in its own task."""
-    metrics = [row["metrics"][name] for name in SHOWN[row["problem"]]]
+    metrics = [row["metrics"][name] for name in TABLE_METRICS[row["problem"]]]
     if row["method"] == "single-task":
         return [[values[task] for task, values in enumerate(metrics)]]
     return [list(point) for point in zip(*metrics, strict=True)]
@@ -71,7 +71,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 def as_errors(each: Summary) -> Row:
     """The means over seeds as errors, so that less is better in every task: one minus an accuracy."""
     row = each.rows[0]
-    names = SHOWN[row["problem"]]
+    names = TABLE_METRICS[row["problem"]]
     rising = [row["better"][name] == "higher" for name in names]
     points = [
         [1 - value if up and value is not None else value for value, up in zip(point, rising, strict=True)]
@@ -82,7 +82,7 @@ def as_errors(each: Summary) -> Row:
 
 
 def in_plane(each: Summary) -> list[Row]:
-    """The mean and then the seeds, as rows that a plane can draw: without rays, and with any error welcome."""
+    """The mean and then the seeds, as rows that a plane can draw: without rays and without a reference."""
     common = {"reading": "", "reference": [math.inf, math.inf]}
     means = {**each.rows[0], **common, "losses": [list(point) for point in each.means]}
     return [means, *({**row, **common, "losses": _values(row)} for row in each.rows)]

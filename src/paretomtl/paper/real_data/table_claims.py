@@ -9,7 +9,7 @@ from paretomtl.compare import Row
 from paretomtl.paper.claims import Claim, judge, measured_claim
 from paretomtl.paper.real_data.claims import AHEAD, trade_offs
 from paretomtl.paper.real_data.facts import cell_facts, scale_facts
-from paretomtl.paper.real_data.tables import SHOWN, metrics_of, solution_values, vector_lines
+from paretomtl.paper.real_data.tables import TABLE_METRICS, metrics_of, solution_values, vector_lines
 from paretomtl.paper.rows import favouring, has, pick
 from paretomtl.paper.statistics import difference, mean, significant_sign, starred
 
@@ -37,7 +37,7 @@ def _favoured(rows: Sequence[Row], note: str, where: str) -> Claim:
     mine = pick(rows, method="pareto-mtl", note=note)
     problem, tasks = mine[0]["problem"], mine[0]["tasks"]
     measured, hits = [], []
-    for i, metric in enumerate(SHOWN[problem]):
+    for i, metric in enumerate(TABLE_METRICS[problem]):
         means = [_mean(values) for values in zip(*(row["metrics"][metric] for row in mine), strict=True)]
         known = [value for value in means if not math.isnan(value)]
         best = (min if mine[0]["better"][metric] == "lower" else max)(known, default=math.nan)
@@ -59,7 +59,7 @@ def _best_of_all(rows: Sequence[Row], notes: Sequence[str], where: str) -> Claim
     problem, tasks = rows[0]["problem"], rows[0]["tasks"]
     best, first, any_first = [], [], []
     gaps: dict[str, list[str]] = {note: [] for note in notes}
-    for task, metric in enumerate(SHOWN[problem] if rivals else ()):
+    for task, metric in enumerate(TABLE_METRICS[problem] if rivals else ()):
         sign = -1.0 if rows[0]["better"][metric] == "lower" else 1.0
         name, theirs = _best(solution_values(rivals, metric), sign)
         best.append(f"{metric} {abs(mean(theirs)):.4g} of {name}")

@@ -1,4 +1,4 @@
-"""Rows of census, faces, localization and three digits as lines of tables: cells, vectors, ways to scale."""
+"""Lines of tables from the rows of studies on real data: cells, vectors, ways to scale."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paretomtl.paper.labels import LABELS
 from paretomtl.paper.rows import has, pick
 from paretomtl.paper.statistics import difference, mean, plus_minus
 
-SHOWN = {
+TABLE_METRICS = {
     "utkface": ("gender accuracy", "race accuracy", "age error"),
     "localization": ("translation error", "rotation error"),
 }
@@ -37,7 +37,7 @@ class CellLine:
         seeds: how many fronts.
         hypervolume: of the test losses.
         spread: of the test losses; empty for separate networks.
-        kept: how many no other one dominates, on test; empty for separate networks.
+        nondominated: the number of solutions that no other one dominates, on test; empty for separate networks.
         regions: the share in its own region on training and on test, in the units of training; empty without regions.
         best: for each task the best value of any solution, on test.
         seconds: for one front; ‡ where other studies trained on the same device.
@@ -49,7 +49,7 @@ class CellLine:
     seeds: int
     hypervolume: str
     spread: str
-    kept: str
+    nondominated: str
     regions: tuple[str, str]
     best: tuple[str, ...]
     seconds: str
@@ -96,8 +96,8 @@ class ScaleLine:
 
 
 def metrics_of(row: Row) -> tuple[str, ...]:
-    """Those that tables show, one for each task first."""
-    first = SHOWN.get(row["problem"]) or tuple(f"{task} accuracy" for task in row["tasks"])
+    """The metrics that tables show: first one for each task."""
+    first = TABLE_METRICS.get(row["problem"]) or tuple(f"{task} accuracy" for task in row["tasks"])
     return (*first, *(name for name in row["metrics"] if name not in first))
 
 
@@ -107,7 +107,7 @@ def cell_lines(rows: Sequence[Row]) -> list[CellLine]:
     for part, method, note in dict.fromkeys((row["part"], row["method"], row["note"]) for row in rows):
         mine = pick(rows, part=part, method=method, note=note)
         ideal = is_ideal(mine[0])
-        kept = f"{mean([row['nondominated'] for row in mine]):.1f} of {mine[0]['preferences']}"
+        nondominated = f"{mean([row['nondominated'] for row in mine]):.1f} of {mine[0]['preferences']}"
         line = CellLine(
             part,
             ", ".join(filter(None, (LABELS[method], note))),
@@ -115,7 +115,7 @@ def cell_lines(rows: Sequence[Row]) -> list[CellLine]:
             len(mine),
             _mean_text([row["hypervolume"] for row in mine], 4),
             "" if ideal else _mean_text([row["spread"] for row in mine], 3),
-            "" if ideal else kept,
+            "" if ideal else nondominated,
             _regions(mine),
             _best(mine),
             f"{mean([row['seconds'] / row['seeds_at_once'] for row in mine]):.3g}"
@@ -141,7 +141,7 @@ def vector_lines(rows: Sequence[Row], paper: Mapping[str, tuple[float, ...]]) ->
 
 
 def solution_values(rows: Sequence[Row], metric: str) -> dict[str, list[float | None]]:
-    """Each solution, as the paper's table calls it, and its values of a metric over the seeds."""
+    """The values of a metric over the seeds, for each solution by its name in the paper's table."""
     results: dict[str, list[float | None]] = {}
     for row in rows:
         for model in range(1 if is_ideal(row) else row["preferences"]):
@@ -151,14 +151,14 @@ def solution_values(rows: Sequence[Row], metric: str) -> dict[str, list[float | 
 
 
 def _model(row: Row, metric: str, model: int) -> int:
-    """Whose value of a metric stands in a line: of separate networks that of the task's own one."""
+    """The model whose value of a metric stands in a line: of separate networks, the task's own one."""
     if not is_ideal(row):
         return model
-    return next(i for i, name in enumerate(SHOWN[row["problem"]]) if metric.endswith(name))
+    return next(i for i, name in enumerate(TABLE_METRICS[row["problem"]]) if metric.endswith(name))
 
 
 def _solution(row: Row, model: int) -> str:
-    """What the paper's table calls a solution."""
+    """The name of a solution in the paper's table."""
     label, vector = LABELS[row["method"]], row["vectors"][model]
     if row["method"] == "linear" and row["preferences"] == 1:
         return "fixed"
@@ -169,14 +169,17 @@ def _solution(row: Row, model: int) -> str:
 
 
 def scaled_rows(rows: Sequence[Row], base: str) -> dict[str, list[Row]]:
-    """The rows whose losses are scaled, by how they are; ``base`` is the note of those whose losses are not."""
+    """The rows with scaled losses, by the way to scale them; ``base`` is the note of rows with losses as they are."""
     start = ", ".join(filter(None, (base, "scaled by ")))
     notes = dict.fromkeys(row["note"] for row in rows if row["note"].startswith(start))
     return {note.removeprefix(start): pick(rows, note=note, method="pareto-mtl") for note in notes}
 
 
 def scale_lines(rows: Sequence[Row], base: str) -> list[ScaleLine]:
-    """Of one part of a study: losses as they are, and every way to scale them; empty without the former."""
+    """A line for losses as they are, and one for every way to scale them; empty without the former.
+
+    The rows are those of one part of a study.
+    """
     if not has(rows, note=base, method="pareto-mtl"):
         return []
     plain = pick(rows, note=base, method="pareto-mtl")
@@ -224,7 +227,7 @@ def region_shares(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def in_own_region(rows: Sequence[Row], field: str) -> list[float]:
-    """The same for each row, of one split."""
+    """The share of solutions in the region of their own vector, for each row, on one split."""
     return [row[field] / row["preferences"] for row in rows]
 
 
@@ -248,7 +251,7 @@ def _best(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _mean_text(values: Sequence[float | None], digits: int) -> str:
-    """Mean ± standard deviation of what there is; four figures of larger numbers."""
+    """Mean ± standard deviation of the values that are known, with four figures of larger numbers."""
     results = [value for value in values if value is not None]
     if not results:
         return _NONE

@@ -32,7 +32,7 @@ _ALIKE = 1e-3  # numbers of a preference that differ less are the same
 
 
 def draw_spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bool = False) -> Figure | None:
-    """Panels in space; those of a line have the same limits, or all of them."""
+    """A figure of panels in space; those of a line have the same limits, or all of them (``alike``)."""
     shown = [line for line in lines if line]
     if not shown:
         return None
@@ -180,6 +180,6 @@ def filled(layers: Sequence[Layer]) -> list[Layer]:
 
 
 def _limits(layers: Iterable[Layer], alone: Sequence[Row] = ()) -> Limits:
-    """As large as the solutions of Pareto MTL ask for."""
+    """Limits with room for the solutions of Pareto MTL."""
     main = [replace(each, joined=each.rows[0]["method"] == "pareto-mtl") for each in layers]
     return plane_limits(TEST_LOSS, main, alone, origin=False)

@@ -1,6 +1,8 @@
-"""Optimizers as the settings of a cell describe them."""
+"""Parts of the settings of a cell: optimizers as text, and rounded preference vectors."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -28,3 +30,8 @@ def describe_optimizer(recipe: Recipe, epochs: int) -> str:
             scheduler.step()
     some = [rates[round(share * (total - 1))] for share in (0.0, 0.05, 0.25, 0.5, 0.75, 1.0)]
     return f"{', '.join(words)}, rates by {recipe.schedule} {' '.join(f'{rate:.3g}' for rate in some)}"
+
+
+def round_vectors(vectors: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    """Preference vectors as a cell holds them: tuples of numbers with six digits."""
+    return tuple(tuple(round(value, 6) for value in vector) for vector in vectors)

@@ -42,7 +42,7 @@ def reproduce(
     seconds: Annotated[float | None, typer.Option(help="Begin no cell that would end later than this.")] = None,
     only: Annotated[str | None, typer.Option(help="Train only cells whose name contains this.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of data sets; the user's cache if left out.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Train again what was stored by other settings.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Train again what was stored with other settings.")] = False,
     ray: OnRay = None,
     cpus: Cpus = 1,
     progress: ProgressName = "auto",
@@ -52,13 +52,13 @@ def reproduce(
 
     Stored rows are kept, so that a study may be run in several calls.
     """
-    from paretomtl.paper import runner  # loads torch, which --help does not need
-
     if name not in (*STUDIES, EVERYTHING):
         known = (*STUDIES, EVERYTHING)
         raise ValueError(f"'STUDY' must be one of {', '.join(known)}. Got {name!r} instead.{nearest(name, known)}")
     if quick and smoke:
         raise ValueError("'--quick' and '--smoke' must not both be given: each is a size.")
+    from paretomtl.paper import runner  # loads torch, which neither --help nor the errors above need
+
     size: Size = "smoke" if smoke else "quick" if quick else "full"
     results, errors = {}, text_console(stderr=True)
     executor = ray_executor(ray, cpus)

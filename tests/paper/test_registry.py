@@ -52,6 +52,19 @@ print(*(name for name in modules if name in sys.modules), *(name for name in ("m
     assert run_python(code).split() == ["paretomtl.paper.real_data.census"]
 
 
+def test_all_studies_are_imported_where_only_torch_and_numpy_are_installed() -> None:
+    """As experiments/run.py needs it, which trains and draws nothing."""
+    code = """
+import sys
+for name in ("matplotlib", "plotly", "moocore", "typer", "rich", "safetensors", "pandas", "sklearn", "PIL", "ray"):
+    sys.modules[name] = None
+from paretomtl.paper import STUDIES
+from paretomtl.paper.runner import run_study
+print(*(name for name in STUDIES if STUDIES[name].figures))
+"""
+    assert run_python(code).split() == list(STUDIES)
+
+
 def test_fronts_and_pages_are_drawn_without_the_paper(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib.pyplot", reason="matplotlib is not installed: pip install 'paretomtl[figures]'")
     pytest.importorskip("plotly", reason="plotly is not installed: pip install 'paretomtl[report]'")

@@ -13,9 +13,10 @@ from _helpers.places import STORED
 from paretomtl.compare import Row, load_rows
 from paretomtl.paper import STUDIES
 from paretomtl.paper.images.cells import PAPER, ImageCell
+from paretomtl.paper.registry import REGISTRY
 from paretomtl.paper.runner import run_study, stored_study
 
-IMAGES = ["images-lenet", "images-resnet", "ablation-init", "ablation-release", "preferences", "weights", "acceptance"]
+IMAGES = [name for name, entry in REGISTRY.items() if entry.module.startswith("images.")]
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,10 @@ from paretomtl.paper import STUDIES
 from paretomtl.paper.real_data import faces, localization
 from paretomtl.paper.real_data.cells import EXPERTS
 from paretomtl.paper.real_data.tables import cell_lines, plain_share, vector_lines
+from paretomtl.paper.registry import REGISTRY
 from paretomtl.paper.runner import run_study
 
-NAMES = ("census", "faces", "localization", "three-digits")
+NAMES = [name for name, entry in REGISTRY.items() if entry.module.startswith("real_data.")]
 
 
 @pytest.fixture(scope="module")

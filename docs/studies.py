@@ -10,14 +10,17 @@ from tables import ROOT, provenance, table
 
 from paretomtl.compare import common_reference, load_rows, summaries, verdict
 from paretomtl.compare.rows import read_row
-from paretomtl.paper import STUDIES, diverged, stored_study
-from paretomtl.paper.images.lenet import LABELS, TITLES
-from paretomtl.paper.images.lenet import lines as image_lines
-from paretomtl.paper.images.studies import LONG, PAPER, STRONG
+from paretomtl.paper import STUDIES
+from paretomtl.paper.images.cells import LONG, PAPER, SET_TITLES, STRONG
+from paretomtl.paper.images.tables import method_lines
+from paretomtl.paper.labels import LABELS
+from paretomtl.paper.real_data import faces, localization, three_digits
+from paretomtl.paper.real_data.cells import EVEN
 from paretomtl.paper.real_data.dominance import dominance_facts
-from paretomtl.paper.real_data.studies import DIGIT_COUNTS, EVEN
-from paretomtl.paper.real_data.tables import PAPER_TABLES, SHOWN, cell_lines, metrics_of, scale_lines, vector_lines
+from paretomtl.paper.real_data.tables import TABLE_METRICS, cell_lines, metrics_of, scale_lines, vector_lines
+from paretomtl.paper.runner import stored_study
 from paretomtl.paper.statistics import rank_correlation
+from paretomtl.paper.study import describe_divergence
 
 RESULTS = ROOT / "experiments" / "results"
 _SCALED = {"census": EVEN, "faces": "", "localization": "", "three-digits": None}
@@ -44,7 +47,7 @@ def study_tables(name: str) -> str:
             [f"*Not judged yet:* {error}", "", *_still_missing(found.missing), provenance(path, found.rows[0])]
         )
     parts = [table(["the paper's claim", "where", "measured", "verdict"], claims), ""] if claims else []
-    broken = diverged(found.rows)
+    broken = describe_divergence(found.rows)
     parts += [f"**{broken}**", ""] if broken else []
     if name in _SCALED:
         parts += _task_tables(found.rows, _SCALED[name])
@@ -66,11 +69,11 @@ def image_tables() -> str:
     path = RESULTS / "images-lenet.json"
     stored = stored_study("images-lenet", STUDIES["images-lenet"], path.parent)
     rows, parts = stored.rows, []
-    for problem, title in TITLES.items():
+    for problem, title in SET_TITLES.items():
         if any(row["problem"] == problem for row in rows):
             parts += [f"### {title}", ""]
         for part in (PAPER, STRONG, LONG):
-            found = image_lines(rows, problem, part)
+            found = method_lines(rows, problem, part)
             if not found:
                 continue
             lines = [
@@ -121,7 +124,7 @@ def _task_tables(rows: Sequence[dict[str, Any]], base: str | None) -> list[str]:
                 each.seeds,
                 each.hypervolume,
                 each.spread,
-                each.kept,
+                each.nondominated,
                 " / ".join(filter(None, each.regions)),
                 *each.best,
                 each.seconds,
@@ -147,16 +150,16 @@ def _task_tables(rows: Sequence[dict[str, Any]], base: str | None) -> list[str]:
 
 def paper_table(name: str) -> str:
     """The table of the paper, on its own data, beside what was measured."""
-    problem = {"faces": "utkface"}.get(name, name)
+    problem, paper = {"faces": ("utkface", faces.PAPER_TABLE), "localization": (name, localization.PAPER_TABLE)}[name]
     found = stored_study(name, STUDIES[name], RESULTS).rows
-    shown = SHOWN[problem]
+    shown = TABLE_METRICS[problem]
     if not found:
-        lines = [[each, *numbers] for each, numbers in PAPER_TABLES[problem].items()]
+        lines = [[each, *numbers] for each, numbers in paper.items()]
         return table(["in the paper, on other data", *shown], lines)
     header = ["mean over seeds, on test", *metrics_of(found[0]), "in region, training / test"]
     lines = [
         [each.name, *each.values, " / ".join(filter(None, each.regions)), *(each.paper or [""] * len(shown))]
-        for each in vector_lines(found)
+        for each in vector_lines(found, paper)
     ]
     return table([*header, *[f"{metric}, the paper's, on other data" for metric in shown]], lines)
 
@@ -165,9 +168,9 @@ def counts_table() -> str:
     """Three digits: what more vectors cover."""
     path = RESULTS / "three-digits.json"
     found = stored_study("three-digits", STUDIES["three-digits"], RESULTS).rows
-    mine = [row for row in found if row["note"] in {f"{count} even" for count in DIGIT_COUNTS}]
+    mine = [row for row in found if row["note"] in {f"{count} even" for count in three_digits.COUNTS}]
     lines = [
-        [line.models, line.hypervolume, line.spread, line.kept, " / ".join(line.regions), line.seconds]
+        [line.models, line.hypervolume, line.spread, line.nondominated, " / ".join(line.regions), line.seconds]
         for line in cell_lines(mine)
     ]
     header = ["vectors", "hypervolume", "spread", "not dominated", "in region, training / test", "seconds a front"]

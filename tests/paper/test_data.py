@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from paretomtl.cli._app import app
-from paretomtl.paper import STUDIES, run_study
+from paretomtl.paper import STUDIES
+from paretomtl.paper.runner import run_study
 from paretomtl.problems import PROBLEMS
 from paretomtl.problems.data_set import PrepareOptions
 from paretomtl.problems.registry import DATA_SETS, find_data_set, prepare_command

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from paretomtl.compare import Row, load_rows
-from paretomtl.paper import Size, Study, run_study, stored_study
+from paretomtl.paper.runner import run_study, stored_study
+from paretomtl.paper.study import Size, Study
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def study(*cells: Counted, shares: tuple[str, ...] = ()) -> Study:
     def sized(size: Size) -> list[Counted]:
         return list(cells)
 
-    return Study("counted", sized, lambda rows: [], lambda rows: [], shares=shares)
+    return Study(sized, {"counted": lambda rows: None}, shares=shares)
 
 
 def rewrite(path: Path, change: Any) -> None:
@@ -203,6 +204,15 @@ def test_rows_of_another_version_are_kept_and_named(tmp_path: Path) -> None:
     run_study("s", one, tmp_path, log=said.append)
     assert said == ["Rows of version 0.0.1 are kept: their settings are the same."]
     assert log == ["a"]
+
+
+def test_a_study_without_figures_is_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    log: list[str] = []
+    bare = replace(study(Counted("a", log)), figures={})
+    with pytest.raises(ValueError, match="The study 's' must have figures: at least one name with a function"):
+        run_study("s", bare, tmp_path)
+    assert log == []
+    assert not (tmp_path / "s.json").exists()
 
 
 def test_a_folder_that_cannot_be_written_and_a_damaged_file_are_found_first(tmp_path: Path) -> None:

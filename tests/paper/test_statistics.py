@@ -8,23 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paretomtl.compare.indicators import error_points, fill_indicators, spread_within
-from paretomtl.paper.statistics import difference, has, mean, order, pick, plus_minus, rank_correlation
-
-ROWS = [
-    {"method": "linear", "stage": "final", "note": "", "value": 1.0},
-    {"method": "linear", "stage": "snapshot", "note": "", "value": 2.0},
-    {"method": "linear", "stage": "final", "note": "released", "value": 3.0},
-]
-
-
-def test_final_rows_without_a_note_are_meant_unless_something_else_is_said() -> None:
-    assert [row["value"] for row in pick(ROWS, method="linear")] == [1.0]
-    assert [row["value"] for row in pick(ROWS, stage="snapshot")] == [2.0]
-    assert [row["value"] for row in pick(ROWS, note="released")] == [3.0]
-    assert has(ROWS, note="released")
-    assert not has(ROWS, method="mgda")
-    with pytest.raises(ValueError, match="must hold some of method 'mgda'"):
-        pick(ROWS, method="mgda")
+from paretomtl.paper.statistics import (
+    difference,
+    direction_rank_correlation,
+    mean,
+    plus_minus,
+    rank_correlation,
+    significant_sign,
+    starred,
+)
 
 
 def test_two_means_differ_where_welchs_test_says_so() -> None:
@@ -50,6 +42,8 @@ def test_numbers_as_text() -> None:
     assert plus_minus([1.0]) == "1.000"
     assert mean([1.0, math.nan]) == 1.0
     assert math.isnan(mean([]))
+    assert [starred((0.5, sure), 2) for sure in (True, False)] == ["+0.50*", "+0.50"]
+    assert [significant_sign(result) for result in ((0.5, True), (-0.5, True), (0.5, False))] == [1, -1, 0]
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=12, unique=True))
@@ -71,10 +65,10 @@ def test_ties_share_their_rank_and_all_tied_has_no_order() -> None:
 
 def test_order_compares_directions_and_leaves_out_what_is_not_finite() -> None:
     row = {"vectors": [[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]], "losses": [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]}
-    assert order(row) == pytest.approx(1.0)
-    assert order({**row, "losses": row["losses"][::-1]}) == pytest.approx(-1.0)
-    assert order({**row, "losses": [[None, 0.1], [0.5, 0.5], [0.1, 0.9]]}) == pytest.approx(1.0)
-    assert math.isnan(order({**row, "losses": [[None, 0.1], [None, 0.5], [0.1, 0.9]]}))
+    assert direction_rank_correlation(row) == pytest.approx(1.0)
+    assert direction_rank_correlation({**row, "losses": row["losses"][::-1]}) == pytest.approx(-1.0)
+    assert direction_rank_correlation({**row, "losses": [[None, 0.1], [0.5, 0.5], [0.1, 0.9]]}) == pytest.approx(1.0)
+    assert math.isnan(direction_rank_correlation({**row, "losses": [[None, 0.1], [None, 0.5], [0.1, 0.9]]}))
 
 
 def test_spread_is_that_of_solutions_somebody_could_take() -> None:

@@ -8,10 +8,11 @@ import torch
 
 import paretomtl as pm
 from _helpers.places import STORED
+from _helpers.study_figures import check_drawn_reproducibly
 from paretomtl.compare import Row, load_rows, save_rows
-from paretomtl.paper import STUDIES, run_study, stored_study
+from paretomtl.paper import STUDIES
+from paretomtl.paper.runner import run_study, stored_study
 from paretomtl.paper.synthetic import SyntheticCell
-from paretomtl.paper.synthetic_figures import draw_synthetic
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +85,7 @@ def test_verdicts_can_fail(smoke: list[Row]) -> None:
 
 
 def test_figures_are_drawn_from_rows_alone_and_reproducibly(smoke: list[Row], tmp_path: Path) -> None:
-    first, second = (draw_synthetic(smoke, tmp_path / name) for name in ("one", "two"))
-    assert len(first) == 10
-    for one, two in zip(first, second, strict=True):
-        assert one.stat().st_size > 5000
-        assert one.read_bytes() == two.read_bytes()
+    check_drawn_reproducibly("synthetic", smoke, tmp_path)
 
 
 def test_rows_are_stored_whole_or_not_at_all(smoke: list[Row], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from rich.table import Table
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import print_json
 from paretomtl.methods import METHODS
-from paretomtl.paper import STUDIES
+from paretomtl.paper import STUDY_TITLES
 from paretomtl.problems.registry import ENTRIES
 
 
@@ -19,7 +19,7 @@ def list_names(as_json: Annotated[bool, typer.Option("--json", help="Print as JS
     groups = {
         "method": methods,
         "problem": {name: entry.title for name, entry in ENTRIES.items()},
-        "study": {name: study.title for name, study in STUDIES.items()},
+        "study": STUDY_TITLES,
     }
     if as_json:
         print_json(groups)

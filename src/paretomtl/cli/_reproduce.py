@@ -3,7 +3,7 @@ from __future__ import annotations
 import contextlib
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -11,12 +11,16 @@ from rich.text import Text
 
 from paretomtl._support.files import check_writable
 from paretomtl._support.import_path import nearest
+from paretomtl._support.optional import require
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import ProgressName, clean_errors, print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
-from paretomtl.paper import STUDIES, Progress, Size, Study, diverged, results_file, run_study, stored_study
-from paretomtl.paper.drawings import DRAWINGS
-from paretomtl.paper.runner import check_only, check_study
+from paretomtl.paper import STUDIES
+
+if TYPE_CHECKING:
+    from paretomtl.paper.claims import Claim
+    from paretomtl.paper.runner import Progress
+    from paretomtl.paper.study import Size, Study
 
 VERDICT_STYLE = {"reproduced": "green", "partly": "yellow", "not measured": "dim"}
 EVERYTHING = "all"
@@ -28,19 +32,17 @@ def reproduce(
         str,
         typer.Argument(metavar="STUDY", help=f"The study: {', '.join(STUDIES)}; or {EVERYTHING}.", show_default=False),
     ],
-    out: Annotated[Path | None, typer.Option(help="Where rows and figures are; out/reproduce if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of rows and figures; out/reproduce if left out.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small run: minutes on two cores.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A tiny run that only shows that everything works.")] = False,
     seeds: Annotated[
-        int | None, typer.Option(help="How many of every cell; more than are stored are trained besides.")
+        int | None, typer.Option(help="Seeds of every cell; those that are not stored are trained.")
     ] = None,
-    draw: Annotated[bool, typer.Option("--draw", help="Train nothing: claims and figures of what is stored.")] = False,
-    seconds: Annotated[
-        float | None, typer.Option(help="Begin nothing that would end later; the rest another time.")
-    ] = None,
-    only: Annotated[str | None, typer.Option(help="Train the cells alone whose name contains this.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Where data sets are; the user's cache if left out.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Train anew what was stored by other settings.")] = False,
+    draw: Annotated[bool, typer.Option("--draw", help="Train nothing: claims and figures of stored rows.")] = False,
+    seconds: Annotated[float | None, typer.Option(help="Begin no cell that would end later than this.")] = None,
+    only: Annotated[str | None, typer.Option(help="Train only cells whose name contains this.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of data sets; the user's cache if left out.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Train again what was stored with other settings.")] = False,
     ray: OnRay = None,
     cpus: Cpus = 1,
     progress: ProgressName = "auto",
@@ -48,48 +50,55 @@ def reproduce(
 ) -> None:
     """Run a study of the paper: print what it claims and what was measured, write all points and the figures.
 
-    What is stored already is kept, so that a study may be run in several goes.
+    Stored rows are kept, so that a study may be run in several calls.
     """
     if name not in (*STUDIES, EVERYTHING):
         known = (*STUDIES, EVERYTHING)
         raise ValueError(f"'STUDY' must be one of {', '.join(known)}. Got {name!r} instead.{nearest(name, known)}")
     if quick and smoke:
         raise ValueError("'--quick' and '--smoke' must not both be given: each is a size.")
+    from paretomtl.paper import runner  # loads torch, which neither --help nor the errors above need
+
     size: Size = "smoke" if smoke else "quick" if quick else "full"
-    found, errors = {}, text_console(stderr=True)
+    results, errors = {}, text_console(stderr=True)
     executor = ray_executor(ray, cpus)
     folder = out or Path("out") / "reproduce"
     check_writable("--out", folder)
-    chosen = _chosen(name, size, only)
+    chosen = _choose_studies(name, size, only)
+    require("matplotlib.pyplot", "figures")  # found missing now rather than after hours of training
     if draw:
         _check_stored(chosen, folder)
-    else:  # rather now than after the first of several studies
+    else:  # all studies before the first one is trained
         for each in chosen:
-            check_study(each, STUDIES[each], folder, size=size, seeds=seeds, only=only, data=data)
+            runner.check_study(each, STUDIES[each], folder, size=size, seeds=seeds, only=only, data=data)
     with executor or contextlib.nullcontext():
         for each in chosen:
             began = time.perf_counter()
             if draw:
-                stored = stored_study(each, STUDIES[each], folder, size, seeds)
+                stored = runner.stored_study(each, STUDIES[each], folder, size, seeds)
             else:
                 options = [f" --{size}"] if size != "full" else []
                 options += [f" --seeds {seeds}"] if seeds is not None else []
                 command = f"paretomtl reproduce {each}{''.join(options)}"
                 if not as_json:
-                    place = results_file(folder, each)
+                    place = runner.results_file(folder, each)
                     errors.print(f"Results go to {place}.", style="dim", highlight=False, soft_wrap=True)
-                stored = run_study(
+                stored = runner.run_study(
                     each, STUDIES[each], folder, size=size, seeds=seeds, seconds=seconds, only=only, data=data,
                     again=again, command=command, executor=executor, progress=progress,  # type: ignore[arg-type]
                     log=print_above,
                 )  # fmt: skip
-            found[each] = _told(each, STUDIES[each], stored, folder, quiet=as_json, began=began, size=size, draw=draw)
+            results[each] = _print_results(
+                each, STUDIES[each], stored, folder, quiet=as_json, began=began, size=size, draw=draw
+            )
     if as_json:
-        print_json(found[name] if name != EVERYTHING else found)
+        print_json(results[name] if name != EVERYTHING else results)
 
 
-def _chosen(name: str, size: Size, only: str | None) -> list[str]:
+def _choose_studies(name: str, size: Size, only: str | None) -> list[str]:
     """The studies that are asked for: of all, those that have a cell to train."""
+    from paretomtl.paper.runner import check_only
+
     if name != EVERYTHING:
         return [name]
     cells = {each: study.cells(size) for each, study in STUDIES.items()}
@@ -98,19 +107,28 @@ def _chosen(name: str, size: Size, only: str | None) -> list[str]:
 
 
 def _check_stored(chosen: list[str], folder: Path) -> None:
-    """Refuse to draw where nothing is stored."""
+    """Refuse to draw a study without figures, and where nothing is stored."""
+    from paretomtl.paper.runner import results_file
+    from paretomtl.paper.study import check_figures
+
+    for each in chosen:
+        check_figures(each, STUDIES[each])
     if not any(results_file(folder, each).exists() for each in chosen):
         raise ValueError(f"'--draw' must come with an '--out' that has results. '{folder}' has none of {chosen[0]}.")
 
 
-def _told(
+def _print_results(
     name: str, study: Study, progress: Progress, folder: Path, *, quiet: bool, began: float, size: Size, draw: bool
 ) -> dict[str, Any]:
-    """Print what the rows say, as far as they say it; draw the figures."""
+    """Draw the figures, and print the claims and facts as far as the rows bear them out."""
+    from paretomtl.paper.panels import draw_figures
+    from paretomtl.paper.runner import results_file
+    from paretomtl.paper.study import describe_divergence
+
     console = text_console(quiet=quiet)
     claims, facts, figures, remarks = [], [], [], []
     if progress.rows:
-        figures = DRAWINGS[name](progress.rows, folder)
+        figures = draw_figures(progress.rows, folder, study.figures)
     try:
         claims, facts = study.claims(progress.rows), study.facts(progress.rows)
     except ValueError as error:
@@ -121,8 +139,8 @@ def _told(
         console.print(_claims_table(claims))
     if facts:
         console.print(_facts_table(facts))
-    if (broken := diverged(progress.rows)) is not None:
-        remarks.append(broken)
+    if (divergence := describe_divergence(progress.rows)) is not None:
+        remarks.append(divergence)
     if size != "full":
         remarks.append(f"A {size} run: too short for its verdicts to mean anything.")
     if progress.missing:
@@ -146,15 +164,15 @@ def _told(
     }
 
 
-def _claims_table(claims: list[Any]) -> Table:
+def _claims_table(claims: list[Claim]) -> Table:
     table = Table(title="What the paper claims, and what was measured", title_justify="left", show_lines=True)
     table.add_column("claim", ratio=4)
     table.add_column("measured", ratio=5)
     table.add_column("verdict", width=12)
     for claim in claims:
         style = VERDICT_STYLE.get(claim.verdict.removeprefix("so far "), "red")
-        said = Text.assemble(claim.claim, (f" ({claim.where})", "dim"))
-        table.add_row(said, claim.measured, Text(claim.verdict, style))
+        sentence = Text.assemble(claim.claim, (f" ({claim.where})", "dim"))
+        table.add_row(sentence, claim.measured, Text(claim.verdict, style))
     return table
 
 

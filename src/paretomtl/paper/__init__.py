@@ -1,18 +1,8 @@
-"""The paper's studies as lists of cells, and what their results say about its claims."""
+"""The reproduction of the paper: its studies, their claims and their figures.
 
-from paretomtl.paper.runner import Progress, results_file, run_study, stored_study
-from paretomtl.paper.studies import STUDIES
-from paretomtl.paper.study import Cell, Claim, Size, Study, diverged
+Importing this package loads no study: :data:`STUDIES` imports the module of a study when the study is asked for.
+"""
 
-__all__ = [
-    "STUDIES",
-    "Cell",
-    "Claim",
-    "Progress",
-    "Size",
-    "Study",
-    "diverged",
-    "results_file",
-    "run_study",
-    "stored_study",
-]
+from paretomtl.paper.registry import STUDIES, STUDY_TITLES
+
+__all__ = ["STUDIES", "STUDY_TITLES"]

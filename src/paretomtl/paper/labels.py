@@ -1,4 +1,4 @@
-"""What the paper's tables and figures call the methods: there, linear scalarization is a grid search."""
+"""Labels of methods in the paper's tables and figures, where linear scalarization is a grid search."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ LABELS = {
 
 
 def label_of(method: str) -> str:
-    """What a legend calls a method: as the tables do, but with a capital."""
+    """The label of a method in a legend: that of the tables, with a capital."""
     name = LABELS.get(method, method)
     return name[:1].upper() + name[1:]

@@ -1,15 +1,16 @@
-"""Figures of several panels with captions below, a common legend, and no panel without rows."""
+"""Panels: figures of several axes with captions below and one legend for all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.optional import require
 from paretomtl.compare import Row
 from paretomtl.paper.labels import label_of
-from paretomtl.paper.statistics import mean, pick
+from paretomtl.paper.statistics import mean
+from paretomtl.paper.study import Draw
 from paretomtl.report.figures.planes import Layer
 from paretomtl.report.figures.style import COLOURS, MARKERS, SMALL, paper_style, save_figure
 
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_figures(
-    rows: Sequence[Row], folder: Path, figures: Mapping[str, Callable[[Sequence[Row]], Figure | None]]
-) -> list[Path]:
-    """Each figure by its name as PNG and SVG, but for those that find nothing to draw; returns the paths."""
+def draw_figures(rows: Sequence[Row], folder: Path, figures: Mapping[str, Draw]) -> list[Path]:
+    """Draw each figure as PNG and SVG, named by its key; returns the paths.
+
+    A figure without anything to draw is left out.
+    """
     pyplot = require("matplotlib.pyplot", "figures")
     paths = []
     with paper_style():
@@ -31,14 +33,6 @@ def draw_figures(
                 paths += save_figure(figure, folder, name)
                 pyplot.close(figure)
     return paths
-
-
-def chosen(rows: Sequence[Row], **fields: Any) -> list[Row]:
-    """As :func:`pick`, by seed; nothing where there are no such rows."""
-    try:
-        return sorted(pick(rows, **fields), key=lambda row: int(row["seed"]))
-    except ValueError:
-        return []
 
 
 def grid(
@@ -51,15 +45,15 @@ def grid(
     below: float = 0.9,
     **options: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with as many panels, line by line; the rest of the grid stays empty.
+    """A figure with a grid of panels, line by line.
 
     Args:
         lines: of panels.
         columns: of panels.
-        panels: how many, if fewer than there is room for.
-        width: of a panel with all that is written beside it, in inches.
-        height: of a panel with its caption.
-        below: room for the legend.
+        panels: the number of panels, if fewer than the grid holds; the rest stays empty.
+        width: of a panel with its labels, in inches.
+        height: of a panel with its caption, in inches.
+        below: room for the legend, in inches.
         options: of every panel, as its projection.
     """
     pyplot = require("matplotlib.pyplot", "figures")
@@ -75,9 +69,9 @@ def grid(
 
 
 def caption(axis: Axes, number: int, *lines: str, drop: float = 36) -> None:
-    """Words below a panel and the name of its horizontal axis, lettered as in the paper; empty lines are left out.
+    """Write lines below a panel and the name of its horizontal axis, lettered as in the paper.
 
-    They begin so many points below the panel.
+    Empty lines are left out. The text begins ``drop`` points below the panel.
     """
     text = f"({'abcdefghijklmnopqrstuvwxyz'[number]}) " + "\n".join(filter(None, lines))
     style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 10.5, "annotation_clip": False}
@@ -94,20 +88,20 @@ def name_lines(axis: Axes, names: Sequence[str]) -> None:
 
 def draw_strip(axis: Axes, height: int, method: str, values: Sequence[float], **style: Any) -> None:
     """A number of every seed as a point, their mean as a bar, at one of the heights of :func:`name_lines`."""
-    apart = [height + 0.1 * (k - (len(values) - 1) / 2) for k in range(len(values))]
+    heights = [height + 0.1 * (k - (len(values) - 1) / 2) for k in range(len(values))]
     marks: dict[str, Any] = {
         "color": COLOURS[method],
         "marker": MARKERS[method],
         "edgecolor": "white",
         "linewidth": 0.4,
     }
-    axis.scatter(values, apart, s=48 if method == "single-task" else 24, zorder=3, **{**marks, **style})
+    axis.scatter(values, heights, s=48 if method == "single-task" else 24, zorder=3, **{**marks, **style})
     if values:
         axis.plot([mean(values)] * 2, [height - 0.36, height + 0.36], color="black", linewidth=1.3, zorder=2)
 
 
 def legend(figure: Figure, note: str = "", *, columns: int = 7) -> None:
-    """One legend for all panels, at the bottom, under a note on what else is to be seen."""
+    """One legend for all panels, at the bottom, under a note."""
     entries: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -121,5 +115,5 @@ def legend(figure: Figure, note: str = "", *, columns: int = 7) -> None:
 
 def layer(method: str, rows: Sequence[Row], **options: Any) -> Layer:
     """The layer of a method, in its usual style."""
-    found = {"label": label_of(method), "colour": COLOURS.get(method, "0.4"), "marker": MARKERS.get(method, "X")}
-    return Layer(rows, **{**found, **options})
+    style = {"label": label_of(method), "colour": COLOURS.get(method, "0.4"), "marker": MARKERS.get(method, "X")}
+    return Layer(rows, **{**style, **options})

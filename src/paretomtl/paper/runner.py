@@ -1,4 +1,4 @@
-"""Runs a study in as many goes as it takes: what is stored is kept, what is missing is trained and stored."""
+"""Running a study: stored rows are kept, missing ones are trained and stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paretomtl.compare.failed_runs import noting_kept
 from paretomtl.compare.indicators import fill_indicators
 from paretomtl.compare.row_store import Row, environment, load_rows, seconds_here, update_rows
 from paretomtl.paper.data import check_data
-from paretomtl.paper.study import Cell, Size, Study
+from paretomtl.paper.study import Cell, Size, Study, check_figures
 from paretomtl.training import Capacity, Channel, Executor, JobBatch, SerialExecutor
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
 from paretomtl.training.progress.display import ProgressStyle
@@ -24,18 +24,18 @@ from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.study_listeners import quiet_elsewhere
 from paretomtl.training.progress.time_left import Tally
 
-_SHOWN = 5  # how many rows a message names
-_REMEDY = "--again trains them anew, and keeps the old rows in a file of their own."
+_SHOWN = 5  # rows that a message names
+_REMEDY = "--again trains them again, and keeps the old rows in a file of their own."
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a study stands.
+    """The stored rows of a study, and its missing cells.
 
     Attributes:
-        rows: all that is stored, in the order of the cells.
+        rows: all that are stored, in the order of the cells.
         missing: the names of the cells that are not complete yet.
-        trained: how many cells were trained in this go.
+        trained: the number of cells that this call trained.
     """
 
     rows: list[Row]
@@ -44,20 +44,20 @@ class Progress:
 
 
 def results_file(folder: Path, name: str) -> Path:
-    """Where the rows of a study are stored."""
+    """The file with the rows of a study."""
     return folder / f"{name}.json"
 
 
 def stored_study(name: str, study: Study, folder: Path, size: Size = "full", seeds: int | None = None) -> Progress:
-    """What is stored of a study, checked; nothing is trained.
+    """The stored rows of a study, checked; nothing is trained.
 
-    Rows must belong to its cells, with the settings that these have now, each once: an error names those that do not.
+    Each row must belong to a cell, with its present settings, and be there once: an error names those that do not.
     """
     cells = _cells(study, size, seeds)
     path = results_file(folder, name)
     rows = load_rows(path) if path.exists() else []
-    found = fill_indicators(_checked(path, rows, cells))
-    return Progress(found, [cell.name for cell in cells if _lacking(cell, found)])
+    rows = fill_indicators(_check_rows(path, rows, cells))
+    return Progress(rows, [cell.name for cell in cells if _missing_rows(cell, rows)])
 
 
 def run_study(
@@ -71,7 +71,7 @@ def run_study(
     only: str | None = None,
     data: Path | None = None,
     again: bool = False,
-    beside: int = 0,
+    other_processes: int = 0,
     command: str = "",
     log: Callable[[str], None] = lambda text: None,
     executor: Executor | None = None,
@@ -81,24 +81,27 @@ def run_study(
 
     Args:
         name: of the study, and of its file.
-        study: what to run.
-        folder: where the rows are.
-        size: how much of it.
-        seeds: how many of every cell, from 0 on, in place of the study's own number; those that are stored are kept,
-            and so are more of them.
+        study: the study.
+        folder: the folder of the rows.
+        size: how much of the study to run.
+        seeds: the number of seeds of every cell, in place of the study's own; stored seeds are kept, even beyond it.
         seconds: begin no cell that would end later than this, judged by the slowest one that is stored or was trained.
         only: train the cells alone whose name contains this.
         data: where data sets are kept.
-        again: train cells anew whose rows come from other settings; those rows are moved to ``NAME-old.json``.
-        beside: how many other processes train on the same device; if any, it is stored beside the time taken.
-        command: what to write down as the command that made the results.
-        log: called with what is worth knowing besides progress, such as rows that are taken over.
+        again: train cells again whose rows come from other settings; those rows are moved to ``NAME-old.json``.
+        other_processes: how many other processes train on the same device; it is stored with the time taken.
+        command: the command that is stored with the results.
+        log: called with messages other than progress, such as rows that are taken over.
         executor: where cells are trained, each as a whole; None for one after another, here.
         progress: "rich", "plain" or "quiet", of all cells together, with the time left; "auto" as in
             :func:`paretomtl.fit`.
 
-    Stopped by Ctrl-C, SIGTERM or an error, it says in a note on the exception how many cells are stored. The same call
-    trains the others.
+    Raises:
+        ValueError: the study has no figures, or stored rows are not those of the study.
+        FileNotFoundError: data sets are not prepared.
+
+    All of these are raised before anything is trained. After Ctrl-C, SIGTERM or an error, a note on the exception says
+    how many cells are stored. The same call trains the others.
     """
     if executor is not None and seconds is not None:
         raise ValueError(f"'seconds' must be left out with an executor, which begins cells itself. Got {seconds}.")
@@ -111,25 +114,25 @@ def run_study(
     path = results_file(folder, name)
     rows = load_rows(path) if path.exists() else []
     if again:
-        rows = _without_old(path, rows, cells, name, command)
-    rows = _checked(path, rows, cells)
+        rows = _set_aside_old(path, rows, cells, name, command)
+    rows = _check_rows(path, rows, cells)
     for version in sorted({row["versions"]["paretomtl"] for row in rows} - {environment()["versions"]["paretomtl"]}):
         log(f"Rows of version {version} are kept: their settings are the same.")
-    rows = _taken_over(study, cells, rows, folder, log)
+    rows = _with_shared_rows(study, cells, rows, folder, log)
     began, trained = time.monotonic(), 0
     slowest = max((float(row.get("seconds") or 0.0) for row in rows), default=0.0)  # of those that are stored
-    wanted = [(cell, _lacking(cell, rows)) for cell in cells if only is None or only in cell.name]
-    lacking = [(cell, sorted({seed for seed, _ in gone})) for cell, gone in wanted if gone]
+    wanted = [(cell, _missing_rows(cell, rows)) for cell in cells if only is None or only in cell.name]
+    incomplete = [(cell, sorted({seed for seed, _ in gone})) for cell, gone in wanted if gone]
     asked = len(wanted)
     with executor or SerialExecutor() as place:
-        jobs = _Cells(lacking, data, {"beside": beside} if beside else {}, place)
+        jobs = _Cells(incomplete, data, {"beside": other_processes} if other_processes else {}, place)
         known = seconds_here(rows, lambda row: _kind(row["cell"]))
-        stored = asked - len(lacking)
+        stored = asked - len(incomplete)
         tally = Tally(jobs.names, [*map(_kind, jobs.names)], stored=stored, known=known, slots=jobs.slots)
 
         def stop_in_time() -> None:
             spent = time.monotonic() - began
-            if seconds is not None and spent + slowest > seconds and trained < len(lacking):
+            if seconds is not None and spent + slowest > seconds and trained < len(incomplete):
                 log(f"Stopping after {spent:.0f} s: the next cell may take {slowest:.0f} s.")
                 jobs.stop()
 
@@ -145,7 +148,7 @@ def run_study(
                 trained += 1
                 stop_in_time()
     rows = update_rows(path, name, command, lambda stored: fill_indicators(_with_others(stored, cells, rows)))
-    return Progress(rows, [cell.name for cell in cells if _lacking(cell, rows)], trained)
+    return Progress(rows, [cell.name for cell in cells if _missing_rows(cell, rows)], trained)
 
 
 def check_only(only: str | None, cells: Sequence[Cell]) -> None:
@@ -165,19 +168,20 @@ def check_study(
     only: str | None = None,
     data: Path | None = None,
 ) -> None:
-    """Raise an error, with the commands that help, where what is to be trained needs data that is not prepared.
+    """Raise an error where a study cannot be trained or drawn: it has no figures, or its data is not prepared.
 
     The arguments are those of :func:`run_study`.
     """
+    check_figures(name, study)
     cells = _cells(study, size, seeds)
     known, path = {cell.name: cell for cell in cells}, results_file(folder, name)
     rows = [row for row in (load_rows(path) if path.exists() else []) if _belongs(row, known)]
-    rows = _taken_over(study, cells, rows, folder, lambda text: None)
-    check_data([cell for cell in cells if (only is None or only in cell.name) and _lacking(cell, rows)], data)
+    rows = _with_shared_rows(study, cells, rows, folder, lambda text: None)
+    check_data([cell for cell in cells if (only is None or only in cell.name) and _missing_rows(cell, rows)], data)
 
 
 def _cells(study: Study, size: Size, seeds: int | None) -> Sequence[Cell]:
-    """The work of a study, with another number of seeds if one is given."""
+    """The cells of a study, with another number of seeds if one is given."""
     if seeds is not None and seeds < 1:
         raise ValueError(f"'seeds' must be 1 or more. Got {seeds} instead.")
     return [cell if seeds is None else replace(cell, seeds=seeds) for cell in study.cells(size)]
@@ -216,7 +220,7 @@ class _Cells(JobBatch):
 def train_cell(
     config: tuple[Path | None, Row], work: tuple[Cell, Sequence[int]], channel: Channel
 ) -> tuple[list[Row], float]:
-    """The rows of some seeds of a cell, with where they were trained; and how long that took."""
+    """The rows of some seeds of a cell, with the machine that trained them, and the time that it took."""
     (data, stamp), (cell, seeds) = config, work
     began = time.monotonic()
     stamp = {"settings": cell.settings, **stamp, **environment()}
@@ -226,8 +230,8 @@ def train_cell(
     return [{"cell": cell.name, **row, **stamp} for row in rows], time.monotonic() - began
 
 
-def _checked(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:
-    """The rows in the order of the cells; an error that names those that are foreign, old or doubled."""
+def _check_rows(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:
+    """The rows in the order of the cells; an error names those that are foreign, old or doubled."""
     known = {cell.name: cell for cell in cells}
     for row in rows:
         lacks = [field for field in ("cell", "seed", "stage", "settings", "versions") if field not in row]
@@ -235,18 +239,20 @@ def _checked(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row
             raise ValueError(f"'{path}' must hold rows of this study. Got one without {', '.join(lacks)}. {_REMEDY}")
     foreign = [_label(row) for row in rows if row["cell"] not in known]
     if foreign:
-        raise ValueError(f"'{path}' must hold rows of this study and size alone. Got {_some(foreign)}. {_REMEDY}")
+        raise ValueError(f"'{path}' must hold rows of this study and size alone. Got {_abbreviate(foreign)}. {_REMEDY}")
     old = [row for row in rows if not _belongs(row, known)]
     if old:
         differ = _difference(old[0]["settings"], known[old[0]["cell"]].settings)
         raise ValueError(
             f"'{path}' must hold rows of the settings that the study has now. Got others for "
-            f"{_some([_label(row) for row in old])}; the first differs in {differ}. {_REMEDY}"
+            f"{_abbreviate([_label(row) for row in old])}; the first differs in {differ}. {_REMEDY}"
         )
     doubled = [label for label, count in Counter(map(_label, rows)).items() if count > 1]
     if doubled:
-        raise ValueError(f"'{path}' must hold each row once. Got more of {_some(doubled)}: delete all but one of them.")
-    return _in_order(cells, rows)
+        raise ValueError(
+            f"'{path}' must hold each row once. Got more of {_abbreviate(doubled)}: delete all but one of them."
+        )
+    return _sort_rows(cells, rows)
 
 
 def _belongs(row: Row, known: Mapping[str, Cell]) -> bool:
@@ -254,8 +260,8 @@ def _belongs(row: Row, known: Mapping[str, Cell]) -> bool:
     return cell is not None and row.get("settings") == cell.settings
 
 
-def _without_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str, command: str) -> list[Row]:
-    """The rows that the cells still stand for; the others are moved to a file of their own."""
+def _set_aside_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str, command: str) -> list[Row]:
+    """The rows with the present settings of their cells; the others are moved to a file of their own."""
     known = {cell.name: cell for cell in cells}
     old = [row for row in rows if not _belongs(row, known)]
     if not old:
@@ -265,10 +271,10 @@ def _without_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str, 
     return update_rows(path, name, command, lambda stored: [row for row in stored if _belongs(row, known)])
 
 
-def _taken_over(
+def _with_shared_rows(
     study: Study, cells: Sequence[Cell], rows: list[Row], folder: Path, log: Callable[[str], None]
 ) -> list[Row]:
-    """With the rows of cells that another study has trained already, by the same settings."""
+    """These rows, and those of cells that another study has trained with the same settings."""
     for other in study.shares:
         path = results_file(folder, other)
         if not path.exists():
@@ -276,27 +282,27 @@ def _taken_over(
         theirs = [row for row in load_rows(path) if "settings" in row]
         for cell in cells:
             mine = [row for row in theirs if row["settings"] == cell.settings]
-            if _lacking(cell, rows) and not _lacking(cell, mine, any_name=True):
+            if _missing_rows(cell, rows) and not _missing_rows(cell, mine, any_name=True):
                 wanted = {(row["seed"], row["stage"]): row for row in mine if row["seed"] < cell.seeds}
                 rows = [row for row in rows if row["cell"] != cell.name]
                 rows += [{**row, "cell": cell.name} for row in wanted.values()]
                 log(f"{cell.name}: taken over from {other}")
-    return _in_order(cells, rows)
+    return _sort_rows(cells, rows)
 
 
 def _with_others(stored: Sequence[Row], cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
-    """With the rows that another process has stored meanwhile."""
+    """These rows, and those that another process has stored meanwhile."""
     known, mine = {cell.name: cell for cell in cells}, {_label(row) for row in rows}
-    return _in_order(cells, [*rows, *(row for row in stored if _belongs(row, known) and _label(row) not in mine)])
+    return _sort_rows(cells, [*rows, *(row for row in stored if _belongs(row, known) and _label(row) not in mine)])
 
 
-def _lacking(cell: Cell, rows: Sequence[Row], *, any_name: bool = False) -> list[tuple[int, str]]:
+def _missing_rows(cell: Cell, rows: Sequence[Row], *, any_name: bool = False) -> list[tuple[int, str]]:
     """The seeds and stages of a cell that the rows do not have."""
     have = {(row["seed"], row["stage"]) for row in rows if any_name or row["cell"] == cell.name}
     return [(seed, stage) for seed in range(cell.seeds) for stage in cell.stages if (seed, stage) not in have]
 
 
-def _in_order(cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
+def _sort_rows(cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
     places = {cell.name: i for i, cell in enumerate(cells)}
     return sorted(rows, key=lambda row: (places[row["cell"]], row["seed"], row["stage"]))
 
@@ -305,7 +311,7 @@ def _label(row: Row) -> str:
     return f"{row['cell']}, seed {row['seed']}{'' if row['stage'] == 'final' else ', ' + row['stage']}"
 
 
-def _some(labels: Sequence[str]) -> str:
+def _abbreviate(labels: Sequence[str]) -> str:
     rest = len(labels) - _SHOWN
     return "; ".join(labels[:_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
 

@@ -1,48 +1,24 @@
-"""Means, differences and orders of stored rows."""
+"""Means, differences and rank correlations of numbers of rows."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from paretomtl._support.statistics import difference, mean
 from paretomtl.compare.row_store import Row
 
 __all__ = [
-    "apart",
-    "column",
     "deviation",
     "difference",
-    "has",
+    "direction_rank_correlation",
     "mean",
-    "order",
-    "pick",
     "plus_minus",
     "rank_correlation",
+    "significant_sign",
     "starred",
 ]
-
-
-def pick(rows: Sequence[Row], **fields: Any) -> list[Row]:
-    """The rows with these fields; final ones without a note where nothing else is said. An error for none."""
-    wanted = {"stage": "final", "note": "", **fields}
-    found = [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
-    if not found:
-        said = ", ".join(f"{name} {value!r}" for name, value in fields.items())
-        raise ValueError(f"'rows' must hold some of {said}. Got none.")
-    return found
-
-
-def has(rows: Sequence[Row], **fields: Any) -> bool:
-    """Whether there are rows with these fields."""
-    return any(all(row.get(name) == value for name, value in fields.items()) for row in rows)
-
-
-def column(rows: Sequence[Row], value: str | Callable[[Row], float]) -> list[float]:
-    """A number of each row."""
-    return [float(row[value] if isinstance(value, str) else value(row)) for row in rows]
 
 
 def deviation(values: Sequence[float]) -> float:
@@ -56,29 +32,29 @@ def plus_minus(values: Sequence[float], digits: int = 3) -> str:
     return text if len(values) < 2 else f"{text} ± {deviation(values):.{digits}f}"
 
 
-def starred(found: tuple[float, bool], digits: int = 3) -> str:
-    """What :func:`difference` found, with a star where it is more than seeds explain."""
-    gap, sure = found
+def starred(result: tuple[float, bool], digits: int = 3) -> str:
+    """A result of :func:`difference` as text, with a star where it is more than seeds explain."""
+    gap, sure = result
     return f"{gap:+.{digits}f}{'*' if sure else ''}"
 
 
-def apart(found: tuple[float, bool]) -> int:
-    """What :func:`difference` found as a sign: 1 and -1 for more and less, 0 for what seeds may explain."""
-    gap, sure = found
+def significant_sign(result: tuple[float, bool]) -> int:
+    """The sign of a result of :func:`difference`: 1 for more, -1 for less, 0 where seeds may explain it."""
+    gap, sure = result
     return ((gap > 0) - (gap < 0)) if sure else 0
 
 
-def rank_correlation(asked: Sequence[float], obtained: Sequence[float]) -> float:
-    """Spearman's, with mean ranks for ties; NaN where all are tied."""
-    ranks = [_ranks(asked), _ranks(obtained)]
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's rank correlation, with mean ranks for ties; NaN where all are tied."""
+    ranks = [_ranks(first), _ranks(second)]
     try:
         return statistics.correlation(*ranks)
     except statistics.StatisticsError:
         return math.nan
 
 
-def order(row: Row, losses: str = "losses") -> float:
-    """The rank correlation of the directions that were asked for with those of the loss vectors, for two tasks."""
+def direction_rank_correlation(row: Row, losses: str = "losses") -> float:
+    """The rank correlation of the directions of the preference vectors with those of the loss vectors, of two tasks."""
     pairs = [
         (math.atan2(u[1], u[0]), math.atan2(point[1], point[0]))
         for u, point in zip(row["vectors"], row[losses], strict=True)

@@ -1,23 +1,30 @@
-"""What a study is: cells of work that make rows, and claims that are judged by the rows."""
+"""A study: cells of work that make rows, claims that are judged by the rows, and figures of the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from paretomtl.compare.row_store import Row
+from paretomtl.paper.claims import Claim
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Size: TypeAlias = Literal["full", "quick", "smoke"]
 """How much of a study to run: all of it, minutes on two cores, or seconds that only show that everything works."""
+
+Draw: TypeAlias = "Callable[[Sequence[Row]], Figure | None]"
+"""Draws a figure from rows; None where the rows hold nothing to draw."""
 
 
 class Cell(Protocol):
     """A piece of work: one configuration, trained for several seeds at once.
 
-    A cell is known by its name, and its settings say all that decides its rows, so that stored rows of other settings
-    are found out.
+    A cell is known by its name. Its settings say all that decides its rows, so that stored rows of other settings are
+    recognised.
     """
 
     @property
@@ -26,15 +33,15 @@ class Cell(Protocol):
 
     @property
     def settings(self) -> str:
-        """Everything that decides what its rows are, in words."""
+        """Everything that decides what its rows are, as text."""
 
     @property
     def seeds(self) -> int:
-        """How many, from 0 on: as many rows, for each of the ``stages``."""
+        """The number of seeds, from 0 on. Each leaves a row for each of the ``stages``."""
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """What each seed leaves: "final", and "snapshot" where the method drops its constraints."""
+        """The rows of a seed: "final", and "snapshot" where the method drops its constraints."""
 
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         """Train these seeds at once; the rows in any order, with ``seed`` and ``stage``.
@@ -43,14 +50,14 @@ class Cell(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper, what was measured, and the verdict."""
+def no_claims(rows: Sequence[Row]) -> list[Claim]:
+    """Nothing, for a study of which the paper claims nothing that could be judged."""
+    return []
 
-    where: str
-    claim: str
-    measured: str
-    verdict: str
+
+def no_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Nothing, for a study whose claims say everything."""
+    return []
 
 
 @dataclass(frozen=True)
@@ -58,38 +65,34 @@ class Study:
     """A list of cells, and what their rows say.
 
     Attributes:
-        title: one line on what the study is.
         cells: the work, by size.
+        figures: for each figure the name of its file, without an ending, and the function that draws it. A study has
+            at least one.
         claims: the paper's claims, judged by the rows.
-        facts: what else was measured, as pairs of words and figures.
-        sizes: those that it has.
+        facts: other measurements, as pairs of a description and its figures.
         shares: other studies that have some of the same cells; their stored rows are taken over.
     """
 
-    title: str
     cells: Callable[[Size], Sequence[Any]]
-    claims: Callable[[Sequence[Row]], list[Claim]]
-    facts: Callable[[Sequence[Row]], list[tuple[str, str]]]
-    sizes: tuple[Size, ...] = ("full", "quick", "smoke")
+    figures: Mapping[str, Draw]
+    claims: Callable[[Sequence[Row]], list[Claim]] = no_claims
+    facts: Callable[[Sequence[Row]], list[tuple[str, str]]] = no_facts
     shares: tuple[str, ...] = ()
 
 
-def judge(holds: bool, partly: bool = False) -> str:
-    """The verdict on a claim."""
-    return "reproduced" if holds else "partly" if partly else "not reproduced"
+def check_figures(name: str, study: Study) -> None:
+    """Raise an error where a study has no figures, so that this is found before anything is trained."""
+    broken = [figure for figure, draw in study.figures.items() if not callable(draw)]
+    if broken or not study.figures:
+        got = f"no function for {', '.join(broken)}" if broken else "none"
+        raise ValueError(
+            f"The study {name!r} must have figures: at least one name with a function that draws rows. Got {got}. "
+            "Add them to the 'figures' of its STUDY."
+        )
 
 
-def measured_claim(
-    where: str, claim: str, what: str, said: Sequence[str], verdict: str, *, whole: bool = True
-) -> Claim:
-    """A claim with what was measured, part by part; without any part it is not judged, and without some only so far."""
-    if not said:
-        return Claim(where, claim, "no rows are stored for it yet", "not measured")
-    return Claim(where, claim, f"{what}: {'; '.join(said)}", verdict if whole else f"so far {verdict}")
-
-
-def diverged(rows: Sequence[Row]) -> str | None:
-    """A remark on models that stopped at a loss that was not finite, if there are any; they are in all numbers."""
-    words = [word for row in rows for word in row.get("status", [])]
-    count = words.count("non-finite")
-    return f"{count} of {len(words)} models stopped at a loss that was not finite." if count else None
+def describe_divergence(rows: Sequence[Row]) -> str | None:
+    """A remark on models that stopped at a loss that was not finite, if there are any. They count in all numbers."""
+    statuses = [status for row in rows for status in row.get("status", [])]
+    count = statuses.count("non-finite")
+    return f"{count} of {len(statuses)} models stopped at a loss that was not finite." if count else None

@@ -1,4 +1,4 @@
-"""The paper's synthetic experiment: figures 2, 6, 11 and 12, and what they leave open."""
+"""The paper's synthetic example (section 5, supplement 1, 4 and 5; figures 2, 6, 11 and 12)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from paretomtl import preferences
 from paretomtl._support.optional import require
 from paretomtl.compare.row_store import Row, numbers
-from paretomtl.core.preferences import drawn_towards
+from paretomtl.core import preferences
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch, describe
-from paretomtl.paper.study import Claim, Size, judge
+from paretomtl.paper.claims import Claim, judge
+from paretomtl.paper.study import Size, Study
+from paretomtl.paper.synthetic_figures import FIGURES
 from paretomtl.problems import TrueFront, synthetic
 from paretomtl.training.fit_to_end import fit_seeds_to_end
 
@@ -62,7 +63,7 @@ class SyntheticCell:
     @property
     def settings(self) -> str:
         rows = self.preferences if isinstance(self.preferences, int) else numbers(self.preferences)
-        said = {
+        fields = {
             "tasks": self.tasks,
             "ratio": self.ratio,
             "half": self.half,
@@ -71,7 +72,7 @@ class SyntheticCell:
             "steps": self.epochs,
             "optimizer": f"SGD, rate {self.learning_rate:g}",
         }
-        return "; ".join(f"{name}={value}" for name, value in said.items())
+        return "; ".join(f"{name}={value}" for name, value in fields.items())
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ def cells(size: Size = "full") -> list[SyntheticCell]:
     released = ParetoMTL(initial_steps=200, release_steps=100)
     sets = [preferences.even(5, 2), preferences.even(8, 2), preferences.biased(5, [1.0, 2.0])]
     three = preferences.lattice_or_energy(15, 3)
-    gathered = drawn_towards(three, preferences.even(1, 3)[0], 0.6)
+    gathered = preferences.drawn_towards(three, preferences.even(1, 3)[0], 0.6)
     study = [
         SyntheticCell("convergence", RandomSearch(), 100, 300, learning_rate=0.5, seeds=1),
         SyntheticCell("convergence", MGDA(), 10, 300),
@@ -242,25 +243,25 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """What else was measured: a description and a figure each."""
+    """Other measurements: a description and its figures each."""
     schedules = {"paper schedule": "100 steps, 20 of them initial", "convergence": "300 steps, at most 200 initial"}
-    found = []
+    results = []
     for part, name in schedules.items():
         runs = _pick(rows, part, "pareto-mtl")
-        found.append((f"Pareto MTL, {name}, {len(runs)} seeds", _coverage(runs)))
+        results.append((f"Pareto MTL, {name}, {len(runs)} seeds", _coverage(runs)))
     on_rays, best = _ten_points()
-    found.append(("ten points of the true front", f"hypervolume {on_rays:.4f} on the rays, {best:.4f} at best"))
+    results.append(("ten points of the true front", f"hypervolume {on_rays:.4f} on the rays, {best:.4f} at best"))
     for half in (0.5, 0.3):
         runs = _pick(rows, "plateau", "pareto-mtl", half=half)
         count = sum(row["on_plateau"] for row in runs)
         figure = f"{count} of {_total(runs)} subproblems end on the plateau where both losses are near 1"
-        found.append((f"starts in [-{half}, {half}]^20, {len(runs)} seeds", figure))
+        results.append((f"starts in [-{half}, {half}]^20, {len(runs)} seeds", figure))
     for part in ("release", "three objectives, released"):
         before, after = ([r for r in rows if r["part"] == part and r["stage"] == s] for s in ("snapshot", "final"))
         stuck = [sum(row["on_plateau"] for row in stage) for stage in (before, after)]
         near = [_mean(stage, "near_front") for stage in (before, after)]
         volume = [_mean(stage, "hypervolume") for stage in (before, after)]
-        found.append(
+        results.append(
             (
                 f"100 released steps at the end, {after[0]['tasks']} objectives",
                 f"before and after: on the plateau {stuck[0]} and {stuck[1]} of {_total(after)}; at most 1e-3 from the "
@@ -270,7 +271,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
         )
     whole = _front_volume(3)
     for name, runs in _by_set(_pick(rows, "three objectives", "pareto-mtl")).items():
-        found.append(
+        results.append(
             (
                 f"three objectives, {name}, {len(runs)} seeds",
                 f"the front meets {runs[0]['reachable']} of {runs[0]['preferences']} regions; "
@@ -279,7 +280,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
                 f"hypervolume {_mean(runs, 'hypervolume'):.3f} of the front's {whole:.3f}",
             )
         )
-    return found
+    return results
 
 
 def _coverage(runs: Sequence[Row]) -> str:
@@ -329,7 +330,7 @@ def _front_volume(tasks: int) -> float:
 
 def _pick(rows: Sequence[Row], part: str, method: str, **fields: float) -> list[Row]:
     """Final rows of one part and method."""
-    found = [
+    results = [
         row
         for row in rows
         if row["part"] == part
@@ -337,9 +338,9 @@ def _pick(rows: Sequence[Row], part: str, method: str, **fields: float) -> list[
         and row["stage"] == "final"
         and all(row[name] == value for name, value in fields.items())
     ]
-    if not found:
+    if not results:
         raise ValueError(f"'rows' must hold the part '{part}' of '{method}'. Got none.")
-    return found
+    return results
 
 
 def _losses(rows: Sequence[Row]) -> Tensor:
@@ -366,8 +367,11 @@ def _leans_to_first(rows: Sequence[Row]) -> float:
 
 def _by_set(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by their set of preference vectors: even sets start on an axis."""
-    found: dict[str, list[Row]] = {}
+    results: dict[str, list[Row]] = {}
     for row in rows:
         kind = "even" if row["vectors"][0][0] == 1.0 else "biased"
-        found.setdefault(f"{row['preferences']} {kind}", []).append(row)
-    return found
+        results.setdefault(f"{row['preferences']} {kind}", []).append(row)
+    return results
+
+
+STUDY = Study(cells=cells, claims=claims, facts=facts, figures=FIGURES)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from paretomtl._support.optional import require
-from paretomtl.paper.panels import draw_figures
+from paretomtl.compare import Row
+from paretomtl.paper.study import Draw
 from paretomtl.problems import synthetic
 from paretomtl.report.figures.style import COLOURS, LABELS, MARKERS, RAY, TRUTH
 
@@ -17,33 +17,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Row = dict[str, Any]
-TITLES = {**LABELS, "random-search": "Linear scalarization"}  # random weights stand for it in the paper's figure 2
+_TITLES = {**LABELS, "random-search": "Linear scalarization"}  # random weights stand for it in the paper's figure 2
 
 
-def draw_synthetic(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """All figures of the study as PNG and SVG; returns their paths."""
-    figures: dict[str, Callable[[Sequence[Row]], Figure]] = {
-        "convergence": _convergence,
-        "initialization": _initialization,
-        "difficulty": _difficulty,
-        "preferences": _preferences,
-        "three-objectives": _three_objectives,
-    }
-    return draw_figures(rows, folder, {f"synthetic-{name}": draw for name, draw in figures.items()})
-
-
-def _convergence(rows: Sequence[Row]) -> Figure:
+def _draw_convergence(rows: Sequence[Row]) -> Figure:
     figure, axes = _panels(1, 3)
     for axis, method in zip(axes, ("random-search", "mgda", "pareto-mtl"), strict=True):
-        row = _first(rows, part="convergence", method=method)
-        _solutions(axis, row)
-        _title(axis, axes, f"{TITLES[method]}, {row['preferences']} runs")
+        row = _first_seed(rows, part="convergence", method=method)
+        _draw_solutions(axis, row)
+        _set_title(axis, axes, f"{_TITLES[method]}, {row['preferences']} runs")
     axes[0].legend(loc="lower left", fontsize=8.5, handletextpad=0.4)
     return figure
 
 
-def _initialization(rows: Sequence[Row]) -> Figure:
+def _draw_initialization(rows: Sequence[Row]) -> Figure:
     figure, axes = _panels(1, 3)
     panels = (
         ("convergence", "mgda", "MOO-MTL"),
@@ -51,35 +38,35 @@ def _initialization(rows: Sequence[Row]) -> Figure:
         ("convergence", "pareto-mtl", "Pareto MTL with initialization"),
     )
     for axis, (part, method, title) in zip(axes, panels, strict=True):
-        _solutions(axis, _first(rows, part=part, method=method))
-        _title(axis, axes, title)
+        _draw_solutions(axis, _first_seed(rows, part=part, method=method))
+        _set_title(axis, axes, title)
     return figure
 
 
-def _difficulty(rows: Sequence[Row]) -> Figure:
+def _draw_difficulty(rows: Sequence[Row]) -> Figure:
     ratios = sorted({row["ratio"] for row in rows if row["part"] == "difficulty"})
     figure, axes = _panels(len(ratios), 3)
     methods = ("random-search", "mgda", "pareto-mtl")
     for line, ratio in zip(axes.reshape(len(ratios), 3), ratios, strict=True):
         for axis, method in zip(line, methods, strict=True):
-            _solutions(axis, _first(rows, part="difficulty", method=method, ratio=ratio))
-            _title(axis, axes.flat, f"{TITLES[method]}, $a_1 = {ratio:.0f}$, $a_2 = 1$")
+            _draw_solutions(axis, _first_seed(rows, part="difficulty", method=method, ratio=ratio))
+            _set_title(axis, axes.flat, f"{_TITLES[method]}, $a_1 = {ratio:.0f}$, $a_2 = 1$")
     return figure
 
 
-def _preferences(rows: Sequence[Row]) -> Figure:
+def _draw_preferences(rows: Sequence[Row]) -> Figure:
     figure, axes = _panels(1, 3)
     chosen = [row for row in rows if row["part"] == "preferences" and row["seed"] == 0]
     for axis, row in zip(axes, chosen, strict=True):
-        _solutions(axis, row)
+        _draw_solutions(axis, row)
         for x, y in row["vectors"]:
             axis.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": "0.35", "lw": 0.9})
         kind = "even" if row["vectors"][0][0] == 1.0 else "biased"
-        _title(axis, axes, f"{row['preferences']} {kind} vectors")
+        _set_title(axis, axes, f"{row['preferences']} {kind} vectors")
     return figure
 
 
-def _three_objectives(rows: Sequence[Row]) -> Figure:
+def _draw_three_objectives(rows: Sequence[Row]) -> Figure:
     pyplot = require("matplotlib.pyplot", "figures")
     chosen = [row for row in rows if row["tasks"] == 3 and row["seed"] == 0 and row["stage"] == "final"]
     titles = ("15 even vectors", "15 vectors gathered in the middle", "15 even vectors, then released")
@@ -112,13 +99,13 @@ def _panels(lines: int, columns: int) -> tuple[Figure, Any]:
     return figure, axes
 
 
-def _first(rows: Sequence[Row], **fields: Any) -> Row:
+def _first_seed(rows: Sequence[Row], **fields: Any) -> Row:
     """The final row of the first seed with these fields."""
     wanted = {**fields, "seed": 0, "stage": "final"}
     return next(row for row in rows if all(row[name] == value for name, value in wanted.items()))
 
 
-def _solutions(axis: Axes, row: Row) -> None:
+def _draw_solutions(axis: Axes, row: Row) -> None:
     """The true front, the preference rays and the solutions of one run."""
     reference = row["reference"]
     truth = synthetic(difficulties=[row["ratio"], 1.0]).truth
@@ -135,7 +122,16 @@ def _solutions(axis: Axes, row: Row) -> None:
     axis.set_box_aspect(1)
 
 
-def _title(axis: Axes, axes: Any, text: str) -> None:
+def _set_title(axis: Axes, axes: Any, text: str) -> None:
     """A caption below the panel, lettered as in the paper."""
     letter = "abcdefghijkl"[list(axes).index(axis)]
     axis.set_title(f"({letter}) {text}", y=-0.3)
+
+
+FIGURES: dict[str, Draw] = {
+    "synthetic-convergence": _draw_convergence,
+    "synthetic-initialization": _draw_initialization,
+    "synthetic-difficulty": _draw_difficulty,
+    "synthetic-preferences": _draw_preferences,
+    "synthetic-three-objectives": _draw_three_objectives,
+}

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from paretomtl.paper.real_data.cells import SHARED
 from paretomtl.paper.real_data.dominance import dominance_facts, dominated_share
-from paretomtl.paper.real_data.studies import SHARED
 
 
 def test_dominated_share() -> None:

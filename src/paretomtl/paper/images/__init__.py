@@ -1,1 +1,1 @@
-"""Studies on two images on one canvas."""
+"""Studies on canvases of two images."""

@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim.lr_scheduler import MultiStepLR
 
-from paretomtl._support.signatures import make_scheduler
 from paretomtl.compare.row_store import Row
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
-from paretomtl.paper.solutions import solutions
+from paretomtl.paper.rows import solution_fields
+from paretomtl.paper.settings import describe_optimizer
+from paretomtl.paper.study import Size
 from paretomtl.problems import PROBLEMS, LeNet, Problem, Recipe, ResNet18
 from paretomtl.problems.recipes import IMAGE_RECIPES, ImageRecipe, configured
 from paretomtl.problems.registry import find_data_set
 from paretomtl.training import Strategy
 from paretomtl.training.fit_to_end import fit_seeds_to_end
 
+SETS = ("multi-mnist", "multi-fashion", "multi-fashion-mnist")
+SET_TITLES = {
+    "multi-mnist": "MultiMNIST",
+    "multi-fashion": "MultiFashionMNIST",
+    "multi-fashion-mnist": "Multi-(Fashion+MNIST)",
+}
+METHODS = ("pareto-mtl", "linear", "mgda", "random-search", "gradnorm", "uncertainty", "single-task")
+PAPER, STRONG, LONG = "paper's settings", "strong recipe", "paper's settings, 100 epochs"
+"""Parts of studies: the recipe of their cells."""
+STEPS = 469
+"""Steps of an epoch of all canvases."""
+
 Network = Literal["LeNet", "ResNet-18"]
 _NETWORKS: dict[str, Any] = {"LeNet": LeNet, "ResNet-18": ResNet18}
 _MADE_UP = 48  # canvases of a smoke run
-_SHAPE = 200  # steps that show the shape of a schedule
+_BATCH = 256
 
 
 def _acceptance(samples: int) -> Recipe:
@@ -82,7 +95,7 @@ class ImageCell:
 
     @property
     def method_name(self) -> str:
-        """What stored rows call the method."""
+        """The name of the method in stored rows."""
         return self.method if isinstance(self.method, str) else self.method.name
 
     @property
@@ -91,7 +104,7 @@ class ImageCell:
 
     @property
     def data_set(self) -> str | None:
-        """What must be prepared before it is trained; None for made-up samples."""
+        """The data set that must be prepared before training; None for made-up samples."""
         return None if self.samples == 0 else self.problem
 
     @property
@@ -104,7 +117,7 @@ class ImageCell:
         whole = 100_000 if self.keep == "best" else 120_000
         recipe = RECIPES[self.recipe].make(_MADE_UP if self.samples == 0 else self.samples or whole)
         named = recipe.methods.get(self.method, self.method) if isinstance(self.method, str) else self.method
-        said = {
+        fields = {
             "canvases": f"{self.problem} {(find_data_set(self.problem).published or '')[:12]}",
             "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
             "network": self.network,
@@ -117,7 +130,7 @@ class ImageCell:
             "keep": self.keep,
             "precision": self.precision,
         }
-        return "; ".join(f"{name}={value}" for name, value in said.items())
+        return "; ".join(f"{name}={value}" for name, value in fields.items())
 
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         problem = self._problem(data)
@@ -162,28 +175,32 @@ class ImageCell:
             "recipe": self.recipe,
             "epochs": self.epochs,
             "error_hypervolume": None,
-            **solutions(front, [2.0] * len(front.tasks)),
+            **solution_fields(front, [2.0] * len(front.tasks)),
             "seeds_at_once": at_once,
         }
 
 
-def describe_optimizer(recipe: Recipe, epochs: int) -> str:
-    """An optimizer and its schedule in words: what it is, and its learning rates over the epochs."""
-    weight = nn.Parameter(torch.zeros(1))
-    assert recipe.optimizer is not None
-    optimizer = recipe.optimizer([("weight", weight)])
-    options = {name: optimizer.defaults.get(name) for name in ("momentum", "betas", "weight_decay", "nesterov")}
-    said = [type(optimizer).__name__, *(f"{name} {value}" for name, value in options.items() if value)]
-    total = epochs if recipe.schedule == "epoch" else _SHAPE
-    rates = []
-    scheduler = None if recipe.scheduler is None else make_scheduler(recipe.scheduler, optimizer, total)
-    for _ in range(total):
-        rates.append(optimizer.param_groups[0]["lr"])
-        if scheduler is not None:
-            optimizer.step()
-            scheduler.step()
-    some = [rates[round(share * (total - 1))] for share in (0.0, 0.05, 0.25, 0.5, 0.75, 1.0)]
-    return f"{', '.join(said)}, rates by {recipe.schedule} {' '.join(f'{rate:.3g}' for rate in some)}"
+def resize(study: list[ImageCell], size: Size) -> list[ImageCell]:
+    """The cells of a size: all as they are; with few canvases and epochs; or with made-up canvases.
+
+    Small ones have a fixed strategy, as trials of strategies would take longer than training.
+    """
+    if size == "full":
+        return study
+    samples, epochs, seeds = (2048, 3, 1) if size == "quick" else (0, 2, 2)
+    steps = -(-samples // _BATCH) or 1
+    shortened = []
+    for cell in study:
+        method = cell.method
+        if isinstance(method, ParetoMTL):  # its phases in proportion
+            initial = min(method.initial_steps or 0, steps)
+            method = replace(method, initial_steps=initial, release_steps=steps if method.release_steps else 0)
+        rows = cell.preferences
+        few = rows if size == "quick" or rows is None else 3 if isinstance(rows, int) else rows[:6]
+        longer = epochs + (cell.epochs > 30)  # so that it is a cell of its own
+        changes = {"epochs": longer, "seeds": min(seeds, cell.seeds), "samples": samples, "strategy": "sequential"}
+        shortened.append(replace(cell, method=method, preferences=few, **changes))  # type: ignore[arg-type]
+    return shortened
 
 
 @functools.lru_cache(maxsize=1)

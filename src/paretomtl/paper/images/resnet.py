@@ -1,30 +1,77 @@
-"""What the rows of ResNet-18 on the three sets say about the paper's claims (supplement, section 6)."""
+"""ResNet-18 on the three sets (supplement, section 6, figure 13): what is optimized, and what is left of it on test."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from paretomtl.compare.row_store import Row
+from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
-from paretomtl.paper.images.lenet import TITLES, best_accuracies, favouring, own_accuracies
-from paretomtl.paper.images.studies import EARLY, END, SETS
+from paretomtl.paper.claims import Claim, judge, measured_claim
+from paretomtl.paper.images.cells import SET_TITLES, SETS, ImageCell
+from paretomtl.paper.images.planes import draw_methods, methods_note
+from paretomtl.paper.images.rows import best_accuracies, own_accuracies
 from paretomtl.paper.labels import LABELS
-from paretomtl.paper.statistics import apart, difference, has, mean, order, pick, plus_minus, starred
-from paretomtl.paper.study import Claim, judge, measured_claim
+from paretomtl.paper.panels import caption, grid, legend
+from paretomtl.paper.rows import favouring, has, pick, pick_by_seed
+from paretomtl.paper.statistics import (
+    difference,
+    direction_rank_correlation,
+    mean,
+    plus_minus,
+    significant_sign,
+    starred,
+)
+from paretomtl.paper.study import Size, Study
+from paretomtl.report.figures.planes import TEST_ACCURACY, TRAIN_ACCURACY, TRAIN_LOSS
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_EARLY, _END = "early stop", "to the end"
 _SMALL = 0.05  # a training loss, to be called close to 0: right answers have 95 % of the probability
 
 
-def resnet_claims(rows: Sequence[Row]) -> list[Claim]:
-    """Supplement, section 6."""
+def cells(size: Size) -> list[ImageCell]:
+    """ResNet-18 on all sets: stopped early on the first, to the end on the others (supplement, section 6).
+
+    The end is after 12 epochs, where the paper's code takes 20; both let the learning rate fall to a tenth halfway.
+    Early is after 4, at the full rate, for all methods alike.
+    """
+    study = [
+        ImageCell(
+            _EARLY if name == SETS[0] else _END,
+            name,
+            method,
+            None if method == "single-task" else 5,
+            recipe="resnet",
+            epochs=4 if name == SETS[0] else 12,
+            seeds=2,
+            network="ResNet-18",
+            precision="bfloat16",
+        )
+        for name in SETS
+        for method in ("pareto-mtl", "linear", "single-task")
+    ]
+    if size == "full":
+        return study
+    study = [replace(cell, precision="float32", epochs=1, seeds=1) for cell in study]
+    if size == "quick":
+        return [replace(cell, samples=256, preferences=cell.preferences and 2) for cell in study]
+    return [replace(cell, samples=0, preferences=cell.preferences and 2, strategy="sequential") for cell in study]
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The claims of the supplement, section 6."""
     spreads = []
     for problem in _trained(rows):
-        part = EARLY if problem == SETS[0] else END
+        part = _EARLY if problem == SETS[0] else _END
         mine = pick(rows, problem=problem, part=part, method="pareto-mtl")
         ratios = [_ratio(row["train_losses"]) for row in mine]
-        spreads.append((problem, ratios, [order(row, "train_losses") for row in mine]))
+        spreads.append((problem, ratios, [direction_rank_correlation(row, "train_losses") for row in mine]))
     wide = [mean(ratios) > 2 and mean(orders) > 0.9 for _, ratios, orders in spreads]
     early, end = [p for p in _trained(rows) if p == SETS[0]], [p for p in _trained(rows) if p != SETS[0]]
     return [
@@ -32,7 +79,7 @@ def resnet_claims(rows: Sequence[Row]) -> list[Claim]:
             "supplement 6, figure 13",
             "Pareto MTL has widely distributed solutions on the training losses",
             "largest over smallest training loss, the lesser of both tasks, and rank correlation with the preferences",
-            [f"{TITLES[name]} {mean(ratios):.1f}, {mean(orders):.2f}" for name, ratios, orders in spreads],
+            [f"{SET_TITLES[name]} {mean(ratios):.1f}, {mean(orders):.2f}" for name, ratios, orders in spreads],
             judge(all(wide), any(wide)),
             whole=len(spreads) == len(SETS),
         ),
@@ -46,7 +93,7 @@ def resnet_claims(rows: Sequence[Row]) -> list[Claim]:
             "trained to the end, the training accuracy of most solutions is close to 100 %",
             "median and least training accuracy of all solutions of Pareto MTL",
             [
-                f"{TITLES[p]} {statistics.median(values):.4f} and {min(values):.4f}"
+                f"{SET_TITLES[p]} {statistics.median(values):.4f} and {min(values):.4f}"
                 for p in end
                 for values in [_all_accuracies(rows, p)]
             ],
@@ -66,17 +113,19 @@ def resnet_claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _fitted(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
-    said, shares = [], []
+    measured, shares = [], []
     for problem in problems:
         points = [point for row in rows if _is(row, problem, "pareto-mtl") for point in row["train_losses"]]
         losses = [math.inf if value is None else value for point in points for value in point]
         shares.append(mean([float(loss < _SMALL) for loss in losses]))
-        said.append(f"{TITLES[problem]} {statistics.median(losses):.3f}, {max(losses):.3f} and {shares[-1]:.0%}")
+        measured.append(
+            f"{SET_TITLES[problem]} {statistics.median(losses):.3f}, {max(losses):.3f} and {shares[-1]:.0%}"
+        )
     return measured_claim(
         "supplement 6",
         "trained to the end, the training losses of all solutions are close to 0",
         f"median and largest training loss of all solutions of Pareto MTL, and how many are below {_SMALL}",
-        said,
+        measured,
         judge(all(share == 1.0 for share in shares), any(share > 0.5 for share in shares)),
         whole=len(problems) == 2,
     )
@@ -87,7 +136,7 @@ def _matched(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
 
     To match is not to be worse, so that it needs no difference that seeds do not explain.
     """
-    said, matched, both = [], [], []
+    measured, matched, both = [], [], []
     for problem in problems:
         ours, theirs = (
             list(zip(*(_own_losses(row) for row in rows if _is(row, problem, method)), strict=True))
@@ -99,63 +148,64 @@ def _matched(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
         mine = [row for row in rows if _is(row, problem, "pareto-mtl") and row["seed"] in networks]
         points = [(point, networks[row["seed"]]) for row in mine for point in row["train_losses"]]
         both.append(sum(None not in p and all(a <= b for a, b in zip(p, best, strict=True)) for p, best in points))
-        said.append(
-            f"{TITLES[problem]} {' and '.join(_told(gap) for gap in gaps)}, in both tasks at once {both[-1]} of "
-            f"{len(points)} solutions"
+        measured.append(
+            f"{SET_TITLES[problem]} {' and '.join(_starred_or_equal(gap) for gap in gaps)}, in both tasks at once "
+            f"{both[-1]} of {len(points)} solutions"
         )
     return measured_claim(
         "supplement 6, figure 13",
         "trained to the end, some solutions match the single-task baseline on the training loss",
         "training loss of the solution that favours a task above that of the network for it (* more than seeds "
         "explain), and solutions no worse than both networks",
-        said,
+        measured,
         judge(all(matched) and all(both), any(matched)),
         whole=len(problems) == 2,
     )
 
 
 def _less_diverse(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
-    said, less = [], []
+    measured, less = [], []
     for problem in problems:
         mine = [row for row in rows if _is(row, problem, "pareto-mtl")]
         test, train = (
             list(zip(*(_ranges(row, split) for row in mine), strict=True)) for split in ("metrics", "train_metrics")
         )
         gaps = [difference(here, there) for here, there in zip(test, train, strict=True)]
-        less += [apart(gap) < 0 for gap in gaps]
-        said += [
-            f"{TITLES[problem]}, {task}: {plus_minus(here, 4)} against {plus_minus(there, 4)}, {_told(gap)}"
+        less += [significant_sign(gap) < 0 for gap in gaps]
+        measured += [
+            f"{SET_TITLES[problem]}, {task}: {plus_minus(here, 4)} against {plus_minus(there, 4)}, "
+            f"{_starred_or_equal(gap)}"
             for task, here, there, gap in zip(mine[0]["tasks"], test, train, gaps, strict=True)
         ]
     return measured_claim(
         "supplement 6, figure 13",
         "with early stop, Pareto MTL's test accuracies are not diverse enough, unlike its training accuracies",
         "best less worst accuracy of all solutions, on test against training (* more than seeds explain)",
-        said,
+        measured,
         judge(all(less), any(less)),
     )
 
 
 def _against_single(rows: Sequence[Row], problems: Sequence[str], field: str, sign: int, claim: str) -> Claim:
-    """The accuracy of the solution that favours a task beside that of the network for this task alone."""
-    said, holds = [], []
+    """The accuracy of the solution that favours a task, compared with that of the network for this task alone."""
+    measured, holds = [], []
     for problem in problems:
         ours, theirs = (
             list(zip(*(own_accuracies(row, field) for row in rows if _is(row, problem, method)), strict=True))
             for method in ("pareto-mtl", "single-task")
         )
         gaps = [difference(mine, alone) for mine, alone in zip(ours, theirs, strict=True)]
-        holds += [sign * apart(gap) > 0 for gap in gaps]
-        said.append(f"{TITLES[problem]} " + " and ".join(_told(gap) for gap in gaps))
+        holds += [sign * significant_sign(gap) > 0 for gap in gaps]
+        measured.append(f"{SET_TITLES[problem]} " + " and ".join(_starred_or_equal(gap) for gap in gaps))
     what = "accuracy of the solution that favours a task above that of the network for it (* more than seeds explain)"
     where, wanted = "supplement 6, figure 13", 1 if "early stop" in claim else 2
     verdict = judge(all(holds), any(holds))
-    return measured_claim(where, claim, what, said, verdict, whole=len(said) == wanted)
+    return measured_claim(where, claim, what, measured, verdict, whole=len(measured) == wanted)
 
 
-def resnet_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Best accuracies of every method."""
-    found = []
+    results = []
     for problem in SETS:
         for method in ("pareto-mtl", "linear", "single-task"):
             if has(rows, problem=problem, method=method):
@@ -165,8 +215,8 @@ def resnet_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
                     for split, field in (("training", "train_metrics"), ("test", "metrics"))
                     for best in [[best_accuracies(row, field) for row in mine]]
                 )
-                found.append((f"best accuracies, {TITLES[problem]}, {mine[0]['part']}, {LABELS[method]}", text))
-    return found
+                results.append((f"best accuracies, {SET_TITLES[problem]}, {mine[0]['part']}, {LABELS[method]}", text))
+    return results
 
 
 def _trained(rows: Sequence[Row]) -> list[str]:
@@ -181,8 +231,8 @@ def _ranges(row: Row, split: str) -> list[float]:
 
 def _own_losses(row: Row) -> list[float]:
     """For each task the training loss of the solution whose preference favours it most."""
-    found = [row["train_losses"][favouring(row, task)][task] for task in range(len(row["tasks"]))]
-    return [math.nan if value is None else value for value in found]
+    results = [row["train_losses"][favouring(row, task)][task] for task in range(len(row["tasks"]))]
+    return [math.nan if value is None else value for value in results]
 
 
 def _all_accuracies(rows: Sequence[Row], problem: str) -> list[float]:
@@ -200,5 +250,25 @@ def _is(row: Row, problem: str, method: str) -> bool:
     return bool(row["problem"] == problem and row["method"] == method)
 
 
-def _told(gap: tuple[float, bool]) -> str:
-    return starred(gap, 4) if apart(gap) else f"{starred(gap, 4)} (not told apart)"
+def _starred_or_equal(gap: tuple[float, bool]) -> str:
+    return starred(gap, 4) if significant_sign(gap) else f"{starred(gap, 4)} (not told apart)"
+
+
+def _draw_planes(rows: Sequence[Row]) -> Figure | None:
+    """A figure with a line of panels for each set."""
+    results = [(problem, pick_by_seed(rows, problem=problem)) for problem in SETS]
+    results = [(problem, mine) for problem, mine in results if mine]
+    if not results:
+        return None
+    quantities = (TRAIN_LOSS, TRAIN_ACCURACY, TEST_ACCURACY)
+    figure, axes = grid(len(results), 3)
+    for i, axis in enumerate(axes):
+        (problem, mine), quantity = results[i // 3], quantities[i % 3]
+        caption(
+            axis, i, f"{SET_TITLES[problem]}, {mine[0]['part']}: {quantity.words}", draw_methods(axis, mine, quantity)
+        )
+    legend(figure, methods_note(rows))
+    return figure
+
+
+STUDY = Study(cells=cells, claims=claims, facts=facts, figures={"images-resnet": _draw_planes})

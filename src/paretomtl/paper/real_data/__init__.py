@@ -1,1 +1,1 @@
-"""Studies on three tasks and on other real data: census, faces, localization, three digits."""
+"""Studies on real data: census, faces, localization, three digits."""

@@ -1,4 +1,4 @@
-"""Cells of the experiments with three tasks and more, and with tasks of different kinds."""
+"""Cells of the studies on real data: a problem, a network and a method, for several seeds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from paretomtl.compare.row_store import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
-from paretomtl.paper.images.cells import describe_optimizer
-from paretomtl.paper.solutions import solutions
+from paretomtl.paper.rows import solution_fields
+from paretomtl.paper.settings import describe_optimizer
+from paretomtl.paper.study import Size
 from paretomtl.problems import MLP, PROBLEMS, LeNet, MixtureOfExperts, PoseNet, Problem, ResNet18
 from paretomtl.problems.registry import find_data_set
 from paretomtl.training import Strategy
 from paretomtl.training.fit_to_end import fit_seeds_to_end
 
+SHARED, EXPERTS = "shared trunk", "mixture of experts"
+EVEN = "25 even"
+"""The note of the cells of census and three digits with as many vectors as a grid has weights."""
+SCALES = ("first", "running", "gradnorm", "uncertainty")
 RECIPE_VERSION = 1
 """Of the recipes that these problems come with: rows of another one are not those of these cells."""
 
@@ -30,7 +35,7 @@ _MADE_UP = 24  # samples of a smoke run
 
 @dataclass(frozen=True)
 class Network:
-    """A network of one's own for a problem, and a small one for a smoke run."""
+    """A network for a problem, and a small one for a smoke run."""
 
     full: Callable[[], nn.Module] | None
     small: Callable[[], nn.Module]
@@ -61,7 +66,7 @@ class TaskCell:
         network: one of :data:`NETWORKS`.
         method: its name, as the recipe configures it.
         preferences: how many, or the rows; None for the usual number of the method.
-        random: so many preference vectors are drawn at random, other ones for each seed.
+        random: whether the preference vectors are drawn at random, other ones for each seed.
         changes: options of the method in place of the recipe's.
         seeds: how many.
         precision: as in :func:`paretomtl.fit`.
@@ -91,7 +96,7 @@ class TaskCell:
 
     @property
     def data_set(self) -> str | None:
-        """What must be prepared before it is trained; None for made-up samples."""
+        """The data set that must be prepared before training; None for made-up samples."""
         return None if self.samples == 0 else self.problem
 
     @property
@@ -100,7 +105,7 @@ class TaskCell:
 
     @property
     def settings(self) -> str:
-        said = {
+        fields = {
             "problem": f"{self.problem}, recipe {RECIPE_VERSION}",
             "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
             "network": self.network,
@@ -110,7 +115,7 @@ class TaskCell:
             "epochs": self.epochs or "of the recipe",
             "precision": self.precision,
         }
-        return "; ".join(f"{name}={value}" for name, value in said.items())
+        return "; ".join(f"{name}={value}" for name, value in fields.items())
 
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
         problem = self._problem(data)
@@ -173,7 +178,7 @@ class TaskCell:
             "note": self.note,
             "recipe": f"{describe(method)}; {describe_optimizer(problem.recipe, epochs)}",
             "epochs": epochs,
-            **solutions(front, problem.reference),
+            **solution_fields(front, problem.reference),
             "better": dict(front.better),
             "seeds_at_once": at_once,
         }
@@ -206,3 +211,53 @@ def _noise(name: str, generator: torch.Generator) -> tuple[Tensor, ...]:
         turns = torch.nn.functional.normalize(torch.randn(count, 4, generator=generator), dim=-1)
         return whole(256, count, 3, 16, 16, kind=torch.uint8), torch.randn(count, 3, generator=generator), turns
     return whole(256, count, 1, 36, 36, kind=torch.uint8), whole(10, count, 3)
+
+
+def baseline_cells(
+    common: dict[str, Any], grid: tuple[tuple[float, ...], ...], kinds: tuple[str, ...]
+) -> list[TaskCell]:
+    """The methods of the paper's tables besides Pareto MTL; those without trade-offs have one start a seed.
+
+    Args:
+        common: arguments of every cell.
+        grid: the weights of linear scalarization.
+        kinds: "classification" or "regression" for each task, as Uncertainty needs them.
+    """
+    return [
+        TaskCell(method="linear", preferences=grid, **common),
+        TaskCell(method="mgda", preferences=1, **common),
+        TaskCell(method="gradnorm", preferences=1, **common),
+        TaskCell(method="uncertainty", preferences=1, changes={"kinds": kinds}, **common),
+        TaskCell(method="single-task", preferences=None, **common),
+    ]
+
+
+def scaled_cells(cell: TaskCell, worst: tuple[float, ...]) -> list[TaskCell]:
+    """Pareto MTL with losses scaled: in every way that needs no knowledge, and by the points 0 and ``worst``."""
+    ways: dict[str, Any] = {**{name: name for name in SCALES}, "points": ((0.0,) * len(worst), worst)}
+    return [
+        replace(
+            cell,
+            changes={"scale": scale},
+            seeds=3,
+            note=", ".join(filter(None, (cell.note, f"scaled by {name}"))),
+        )
+        for name, scale in ways.items()
+    ]
+
+
+def resize(study: list[TaskCell], size: Size, *, samples: int, epochs: int) -> list[TaskCell]:
+    """The cells of a size: all as they are; on few samples; or on made-up ones, with small networks and few vectors."""
+    if size == "full":
+        return study
+    common: dict[str, Any] = {"strategy": "sequential", "precision": "float32", "epochs": epochs}
+    if size == "quick":
+        return [replace(cell, samples=samples, seeds=1, **common) for cell in study]
+    results = []
+    for cell in study:
+        rows = cell.preferences
+        few = rows if rows is None else min(rows, 3 + rows // 10) if isinstance(rows, int) else rows[:6]
+        small = replace(cell, samples=0, seeds=min(cell.seeds, 2), preferences=few, **common)
+        released = "release_steps" in cell.changes  # an epoch is one step, and not all may be released
+        results.append(replace(small, epochs=epochs + 1) if released else small)
+    return results

@@ -1,4 +1,4 @@
-"""Which solutions dominate which: Pareto MTL beside as many random weights, or as many of a grid."""
+"""Dominance between solutions of Pareto MTL and as many of random search or of a grid."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import torch
 from paretomtl.compare.indicators import finite_points, volume, within
 from paretomtl.compare.row_store import Row
 from paretomtl.paper.labels import LABELS
-from paretomtl.paper.real_data.studies import EVEN, EXPERTS, SHARED
-from paretomtl.paper.statistics import column, difference, has, mean, pick, starred
+from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED
+from paretomtl.paper.rows import column, has, pick
+from paretomtl.paper.statistics import difference, mean, starred
 
 _MANY = ("25 random", "25 random, released", EVEN, f"{EVEN}, released")  # as many as random search and the grid have
 
 
 def dominated(rows: Sequence[Row], others: Sequence[Row]) -> float:
-    """The share of solutions that one of the other rows' dominates, of the same seed; the mean over seeds."""
+    """The share of solutions that a solution of the other rows dominates, of the same seed, as mean over seeds."""
     points, rivals = ({row["seed"]: finite_points(row) for row in each} for each in (rows, others))
     return mean([dominated_share(points[seed], rivals[seed]) for seed in sorted(points.keys() & rivals.keys())])
 
 
 def dominated_share(points: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> float:
-    """The share of points that one of the others dominates: nowhere worse, and somewhere better. NaN of no points."""
+    """The share of points that one of the others dominates: nowhere worse, and somewhere better. NaN without points."""
     if not (points and others):
         return 0.0 if points else math.nan
     mine, theirs = (torch.tensor(rows, dtype=torch.float64) for rows in (points, others))
@@ -35,7 +36,7 @@ def dominated_share(points: Sequence[Sequence[float]], others: Sequence[Sequence
 
 def dominance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """How much of random search and of a grid the same number of vectors dominates, and would add to it."""
-    found = []
+    results = []
     for part, note, method in itertools.product((SHARED, EXPERTS), _MANY, ("random-search", "linear")):
         common = {"part": part, "method": method}
         if not (has(rows, part=part, note=note) and has(rows, **common)):
@@ -46,8 +47,10 @@ def dominance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
         counts = f"{_within(theirs):.1f} of theirs and {_within(ours):.1f} of ours are better than the reference"
         added = f"both together {_added(ours, theirs):.5f} more than theirs"
         what = f"{part}: solutions of Pareto MTL, {note}, beside as many of {LABELS[method]}, on test"
-        found.append((what, f"{shares}; {counts}; hypervolume {starred(gap, 5)} (* more than seeds explain), {added}"))
-    return found
+        results.append(
+            (what, f"{shares}; {counts}; hypervolume {starred(gap, 5)} (* more than seeds explain), {added}")
+        )
+    return results
 
 
 def _within(rows: Sequence[Row]) -> float:
@@ -58,8 +61,8 @@ def _within(rows: Sequence[Row]) -> float:
 def _added(rows: Sequence[Row], others: Sequence[Row]) -> float:
     """How much hypervolume these rows add to that of the others, of the same seed; the mean over seeds."""
     mine, theirs = ({row["seed"]: row for row in each} for each in (rows, others))
-    found = []
+    results = []
     for seed in sorted(mine.keys() & theirs.keys()):
         both = [*finite_points(mine[seed]), *finite_points(theirs[seed])]
-        found.append(volume(both, theirs[seed]["reference"], ideal=False) - theirs[seed]["hypervolume"])
-    return mean(found)
+        results.append(volume(both, theirs[seed]["reference"], ideal=False) - theirs[seed]["hypervolume"])
+    return mean(results)

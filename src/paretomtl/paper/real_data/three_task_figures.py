@@ -1,18 +1,17 @@
-"""The figures of three tasks, census income and three digits, drawn from stored rows alone."""
+"""Figures of three tasks: points in space, pairs of losses, parallel coordinates, hypervolumes."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
 from paretomtl.paper.labels import LABELS, label_of
-from paretomtl.paper.panels import caption, chosen, draw_figures, draw_strip, grid, layer, legend, name_lines
-from paretomtl.paper.real_data.studies import DIGIT_COUNTS, EXPERTS, SHARED
-from paretomtl.paper.statistics import has
+from paretomtl.paper.panels import caption, draw_strip, grid, layer, legend, name_lines
+from paretomtl.paper.real_data.cells import EXPERTS, SHARED
+from paretomtl.paper.rows import has, pick_by_seed
 from paretomtl.report.figures.planes import TEST_LOSS, Layer, Limits, draw_scatter2d, outside, plane_limits, projected
 from paretomtl.report.figures.style import SMALL
 from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
@@ -20,7 +19,6 @@ from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_p
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TITLES = {"census": "Census income", "multi-mnist-3": "Three digits"}
 _PARTS = (SHARED, EXPERTS)
 _ORDER = ("pareto-mtl", "linear", "random-search", "mgda", "gradnorm", "uncertainty", "single-task")
 _TASK_LINES: tuple[dict[str, Any], ...] = (
@@ -33,61 +31,16 @@ _SPACE_NOTE = "Test losses of the first seed. Larger: nearer to the eye. Lines l
 _ALIKE = 1e-3  # numbers of a preference that differ less are the same
 
 
-def draw_census(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Points in space (the paper's figure 8), each pair of losses, parallel coordinates, hypervolumes."""
-    return draw_figures(rows, folder, {f"census-{name}": draw for name, draw in _figures(_census_space).items()})
-
-
-def draw_three_digits(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Points in space for 5 to 50 vectors, each pair of losses, parallel coordinates, hypervolumes."""
-    return draw_figures(rows, folder, {f"three-digits-{name}": draw for name, draw in _figures(_digits_space).items()})
-
-
-def _figures(space: Callable[[Sequence[Row]], Figure | None]) -> dict[str, Callable[[Sequence[Row]], Figure | None]]:
-    return {
-        "scatter": space,
-        "projections": _projections,
-        "parallel": _parallel,
-        "hypervolume": _hypervolumes,
-    }
-
-
-def _census_space(rows: Sequence[Row]) -> Figure | None:
-    """A line for each network: few and many vectors, and many beside as many random weights."""
-    found: list[list[tuple[str, list[Layer]]]] = []
-    for part in _PARTS:
-        few = _first("pareto-mtl", rows, part=part, note="5 random", colour="black", marker="D", hollow=True)
-        many = _first("pareto-mtl", rows, part=part, note="25 random")
-        theirs = _first("random-search", rows, part=part)
-        title = f"{_TITLES['census']}, {part}"
-        found.append(
-            [
-                (f"{title}:\n5 and 25 random vectors", _filled([many, few])),
-                (f"{title}:\nPareto MTL and random search, 25 each", _filled([many, theirs])),
-            ]
-        )
-    return _spaces([[panel for panel in line if panel[1]] for line in found])
-
-
-def _digits_space(rows: Sequence[Row]) -> Figure | None:
-    panels = []
-    for count in DIGIT_COUNTS:
-        each = _first("pareto-mtl", rows, note=f"{count} even", label=label_of("pareto-mtl"))
-        if each.rows:
-            panels.append((f"{_TITLES['multi-mnist-3']}, {count} even vectors", [each]))
-    return _spaces([panels[:2], panels[2:]], alike=True)
-
-
-def _spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bool = False) -> Figure | None:
-    """Panels in space; those of a line have the same limits, or all of them."""
-    filled = [line for line in lines if line]
-    if not filled:
+def draw_spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bool = False) -> Figure | None:
+    """A figure of panels in space; those of a line have the same limits, or all of them (``alike``)."""
+    shown = [line for line in lines if line]
+    if not shown:
         return None
-    columns = max(map(len, filled))
-    figure, axes = grid(len(filled), columns, width=4.0, height=4.1, below=0.6, **PROJECTION_3D)
+    columns = max(map(len, shown))
+    figure, axes = grid(len(shown), columns, width=4.0, height=4.1, below=0.6, **PROJECTION_3D)
     number = 0
-    for i, line in enumerate(filled):
-        limits = _limits(each for one in (filled if alike else [line]) for _, layers in one for each in layers)
+    for i, line in enumerate(shown):
+        limits = _limits(each for one in (shown if alike else [line]) for _, layers in one for each in layers)
         for axis, panel in itertools.zip_longest(axes[columns * i : columns * (i + 1)], line):
             if panel is None:
                 axis.remove()
@@ -98,67 +51,66 @@ def _spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bool =
     return figure
 
 
-def _projections(rows: Sequence[Row]) -> Figure | None:
+def draw_projections(rows: Sequence[Row], title: str) -> Figure | None:
     """A line for each network, a panel for each pair of tasks."""
-    found = []
+    results = []
     for part in _PARTS:
-        layers = _filled(
+        layers = filled(
             [
-                _first("pareto-mtl", rows, part=part, note="25 random"),
-                _first("pareto-mtl", rows, part=part, note="25 even", hollow=has(rows, note="25 random")),
-                _first("random-search", rows, part=part),
-                _first("linear", rows, part=part),
+                first_seed("pareto-mtl", rows, part=part, note="25 random"),
+                first_seed("pareto-mtl", rows, part=part, note="25 even", hollow=has(rows, note="25 random")),
+                first_seed("random-search", rows, part=part),
+                first_seed("linear", rows, part=part),
             ]
         )
-        alone = chosen(rows, part=part, method="single-task")[:1]
+        alone = pick_by_seed(rows, part=part, method="single-task")[:1]
         if layers or alone:
-            found.append((part, layers, alone))
-    if not found:
+            results.append((part, layers, alone))
+    if not results:
         return None
-    figure, axes = grid(len(found), 3)
+    figure, axes = grid(len(results), 3)
     pairs = list(itertools.combinations(range(3), 2))
     for i, axis in enumerate(axes):
-        (part, layers, alone), pair = found[i // 3], pairs[i % 3]
+        (part, layers, alone), pair = results[i // 3], pairs[i % 3]
         seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
         separate = [projected(row, pair) for row in alone]
         beyond = draw_scatter2d(axis, TEST_LOSS, seen, separate, _limits(seen, separate))
-        title = _TITLES[(alone or layers[0].rows)[0]["problem"]]
         caption(axis, i, f"{title}, {part}", beyond)
     legend(figure, "Each pair of the three test losses, first seed.")
     return figure
 
 
-def _parallel(rows: Sequence[Row]) -> Figure | None:
-    """A line for each network: Pareto MTL beside random search, or else a grid, on the same axes."""
-    found = []
+def draw_parallels(rows: Sequence[Row], title: str) -> Figure | None:
+    """A line for each network: Pareto MTL and random search, or else a grid, on the same axes."""
+    results = []
     rival = next((method for method in ("random-search", "linear") if has(rows, method=method)), "random-search")
     for part in _PARTS:
-        layers = _filled(
+        layers = filled(
             [
-                _first("pareto-mtl", rows, part=part, note="25 even"),
-                _first(rival, rows, part=part),
+                first_seed("pareto-mtl", rows, part=part, note="25 even"),
+                first_seed(rival, rows, part=part),
             ]
         )
         if layers:
-            found.append((part, layers))
-    if not found:
+            results.append((part, layers))
+    if not results:
         return None
-    columns = max(len(layers) for _, layers in found)
-    figure, axes = grid(len(found), columns, width=4.2, height=3.6, below=0.8)
+    columns = max(len(layers) for _, layers in results)
+    figure, axes = grid(len(results), columns, width=4.2, height=3.6, below=0.8)
     number = 0
-    for i, (part, layers) in enumerate(found):
+    for i, (part, layers) in enumerate(results):
         limits = _limits(layers)
         for axis, each in itertools.zip_longest(axes[columns * i : columns * (i + 1)], layers):
             if each is None:
                 axis.remove()
                 continue
             row = each.rows[0]
-            courses = [
+            polylines = [
                 Polyline(point, _last_task(row, k)) for k, point in enumerate(row["losses"]) if None not in point
             ]
-            draw_parallel(axis, row["tasks"], limits, courses)
-            title = f"{_TITLES[row['problem']]}, {part}:\n{each.label}"
-            caption(axis, number, title, outside(TEST_LOSS, [each], limits), drop=34)
+            draw_parallel(axis, row["tasks"], limits, polylines)
+            text = f"{title}, {part}:\n{each.label}"
+            caption(axis, number, text, outside(TEST_LOSS, [each], limits), drop=34)
             number += 1
     legend(
         figure,
@@ -169,7 +121,7 @@ def _parallel(rows: Sequence[Row]) -> Figure | None:
 
 
 def _last_task(row: Row, model: int) -> dict[str, Any]:
-    """How the course of a model looks: by the task that its preference puts last, if there is one."""
+    """The style of the line of a model: by the task that its preference puts last, if there is one."""
     vector = row["vectors"][model]
     losses = vector if row["reading"] == "direction" else [-weight for weight in vector]
     last = [task for task, value in enumerate(losses) if value > max(losses) - _ALIKE]
@@ -179,7 +131,7 @@ def _last_task(row: Row, model: int) -> dict[str, Any]:
     return {**common, **_TASK_LINES[last[0]], "label": f"{row['tasks'][last[0]].replace('-', ' ')} last"}
 
 
-def _hypervolumes(rows: Sequence[Row]) -> Figure | None:
+def draw_hypervolumes(rows: Sequence[Row], title: str) -> Figure | None:
     """Every seed a point, the mean a bar; the same lines in the panel of each network."""
     measured = [row for row in rows if row["hypervolume"] is not None and row["stage"] == "final"]
     parts = [part for part in _PARTS if has(measured, part=part)]
@@ -192,14 +144,14 @@ def _hypervolumes(rows: Sequence[Row]) -> Figure | None:
     for i, (axis, part) in enumerate(zip(axes, parts, strict=True)):
         mine = [row for row in measured if row["part"] == part]
         for height, (method, note) in enumerate(lines):
-            values = [row["hypervolume"] for row in chosen(mine, method=method, note=note)]
+            values = [row["hypervolume"] for row in pick_by_seed(mine, method=method, note=note)]
             draw_strip(axis, height, method, values)
         names = [", ".join(filter(None, (label_of(method), note))) for method, note in lines]
         name_lines(axis, names if i == 0 else [""] * len(names))
         reference = ", ".join(f"{value:g}" for value in mine[0]["reference"])
         axis.set_xlabel(f"hypervolume of the test losses at ({reference})")
         axis.locator_params(axis="x", nbins=4)
-        caption(axis, i, f"{_TITLES[mine[0]['problem']]}, {part}")
+        caption(axis, i, f"{title}, {part}")
     note = "Points: seeds. Bars: their mean. Single task: one point made of separate networks, which is no front."
     if any(not has(measured, part=part, method=method, note=each) for part in parts for method, each in lines):
         note += "\nEmpty lines: not trained."
@@ -215,18 +167,19 @@ def _place(cell: tuple[str, str]) -> tuple[int, bool, int, bool, str]:
     return place, "scaled" in note, int(count) if count.isdigit() else 0, "even" in note, note
 
 
-def _first(method: str, rows: Sequence[Row], *, part: str = SHARED, note: str = "", **options: Any) -> Layer:
+def first_seed(method: str, rows: Sequence[Row], *, part: str = SHARED, note: str = "", **options: Any) -> Layer:
     """The first seed of a cell, in the style of its method."""
     label = ", ".join(filter(None, (label_of(method), note)))
-    found = chosen(rows, part=part, method=method, note=note)[:1]
-    return layer(method, found, **{"label": label, **options})
+    results = pick_by_seed(rows, part=part, method=method, note=note)[:1]
+    return layer(method, results, **{"label": label, **options})
 
 
-def _filled(layers: Sequence[Layer]) -> list[Layer]:
+def filled(layers: Sequence[Layer]) -> list[Layer]:
+    """The layers that have rows."""
     return [each for each in layers if each.rows]
 
 
 def _limits(layers: Iterable[Layer], alone: Sequence[Row] = ()) -> Limits:
-    """As large as the solutions of Pareto MTL ask for."""
+    """Limits with room for the solutions of Pareto MTL."""
     main = [replace(each, joined=each.rows[0]["method"] == "pareto-mtl") for each in layers]
     return plane_limits(TEST_LOSS, main, alone, origin=False)

@@ -1,0 +1,80 @@
+"""Pareto MTL with and without its initial phase, on clothing (supplement, section 1, figure 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from paretomtl.compare import Row
+from paretomtl.methods import ParetoMTL
+from paretomtl.paper.claims import Claim, judge
+from paretomtl.paper.images.cells import PAPER, SETS, ImageCell, resize
+from paretomtl.paper.images.planes import draw_pair
+from paretomtl.paper.images.rows import count_solutions
+from paretomtl.paper.labels import label_of
+from paretomtl.paper.panels import layer
+from paretomtl.paper.rows import column, pick, pick_by_seed
+from paretomtl.paper.statistics import difference, mean, plus_minus
+from paretomtl.paper.study import Size, Study
+from paretomtl.report.figures.planes import TEST_ACCURACY, TEST_LOSS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def cells(size: Size) -> list[ImageCell]:
+    """Pareto MTL with and without the initial phase (supplement, section 1), and MOO-MTL."""
+    study = [
+        ImageCell(PAPER, SETS[1], "pareto-mtl"),
+        ImageCell(PAPER, SETS[1], ParetoMTL(rescale=True, initial_steps=0), note="no initial phase"),
+        ImageCell(PAPER, SETS[1], "mgda"),
+    ]
+    return resize(study, size)
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The claims of the supplement, section 1."""
+    with_it = pick(rows, method="pareto-mtl")
+    without = pick(rows, method="pareto-mtl", note="no initial phase")
+    mgda = pick(rows, method="mgda")
+    spreads = [column(part, "spread") for part in (with_it, without, mgda)]
+    hits = [f"{sum(row['in_region'] for row in part)} of {count_solutions(part)}" for part in (with_it, without)]
+    volumes = [plus_minus(column(part, "hypervolume")) for part in (with_it, without, mgda)]
+    gap, sure = difference(spreads[0], spreads[1])
+    other, clear = difference(spreads[1], spreads[2])
+    return [
+        Claim(
+            "supplement 1, figure 7",
+            "without the initial phase the diversity is much worse",
+            f"spread {plus_minus(spreads[0], 2)} with and {plus_minus(spreads[1], 2)} without; in their own region on "
+            f"training {hits[0]} and {hits[1]}; hypervolume {volumes[0]} and {volumes[1]}",
+            judge(gap > 0.2 * mean(spreads[0]) and sure, gap > 0 and sure),
+        ),
+        Claim(
+            "supplement 1, figure 7",
+            "without the initial phase it still has different trade-offs",
+            f"spread {plus_minus(spreads[1], 2)}, MOO-MTL {plus_minus(spreads[2], 2)}; hypervolume {volumes[1]} and "
+            f"{volumes[2]}",
+            judge(other > 0 and clear, other > 0),
+        ),
+    ]
+
+
+def _draw_init(rows: Sequence[Row]) -> Figure | None:
+    layers = [
+        layer("pareto-mtl", pick_by_seed(rows, method="pareto-mtl"), joined=True, others=True),
+        layer(
+            "pareto-mtl",
+            pick_by_seed(rows, method="pareto-mtl", note="no initial phase"),
+            label=f"{label_of('pareto-mtl')} without initial phase",
+            colour="black",
+            joined=True,
+            hollow=True,
+            others=True,
+        ),
+        layer("mgda", pick_by_seed(rows, method="mgda"), others=True),
+    ]
+    return draw_pair(layers, (TEST_ACCURACY, TEST_LOSS))
+
+
+STUDY = Study(cells=cells, claims=claims, figures={"ablation-init": _draw_init}, shares=("images-lenet",))

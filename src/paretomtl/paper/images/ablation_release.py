@@ -1,0 +1,120 @@
+"""The constraints dropped at the end, on clothing (supplement, section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from paretomtl.compare import Row
+from paretomtl.methods import ParetoMTL
+from paretomtl.paper.claims import Claim, judge, measured_claim
+from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize
+from paretomtl.paper.images.planes import SEEDS, draw_pair
+from paretomtl.paper.images.rows import count_solutions, sum_or_nan, volume_and_spread
+from paretomtl.paper.panels import layer
+from paretomtl.paper.rows import column, pick, pick_by_seed
+from paretomtl.paper.statistics import difference, mean, plus_minus, significant_sign, starred
+from paretomtl.paper.study import Size, Study
+from paretomtl.report.figures.planes import TEST_LOSS, TRAIN_LOSS, Quantity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def cells(size: Size) -> list[ImageCell]:
+    """The constraints dropped for the last third of the epochs (supplement, section 1), or kept."""
+    released = ParetoMTL(rescale=True, initial_steps=2 * STEPS, release_steps=10 * STEPS)
+    study = [ImageCell(PAPER, SETS[1], "pareto-mtl"), ImageCell(PAPER, SETS[1], released, note="released")]
+    return resize(study, size)
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The claim of the supplement, section 1.
+
+    The snapshot has had fewer epochs, so that it is compared with constraints kept for as many epochs, too.
+    """
+    kept, snapshot, released = _stages(rows).values()
+    measured, better = [], []
+    for what, sign, values in (
+        ("hypervolume", 1, [column(part, "hypervolume") for part in (released, kept, snapshot)]),
+        ("sum of the training losses", -1, [column(part, _sum_of_losses) for part in (released, kept, snapshot)]),
+    ):
+        after, *before = values
+        gaps = [difference(after, other) for other in before]
+        better += [sign * significant_sign(gap) > 0 for gap in gaps]
+        measured.append(f"{what} {plus_minus(after)}, {starred(gaps[0])} and {starred(gaps[1])}")
+    spreads = [column(part, "spread") for part in (released, kept, snapshot)]
+    lost = [starred(difference(spreads[0], other), 2) for other in spreads[1:]]
+    return [
+        measured_claim(
+            "supplement 1",
+            "relaxed after a snapshot, the solutions have potentially better convergence",
+            "after the constraints are dropped, and difference to keeping them for as many epochs and to the snapshot "
+            "(* more than seeds explain)",
+            [*measured, f"spread {plus_minus(spreads[0], 2)}, {lost[0]} and {lost[1]}"],
+            judge(all(better), any(better)),
+        )
+    ]
+
+
+def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Before and after the constraints are dropped, and with the constraints kept."""
+    return [
+        (
+            name,
+            f"{volume_and_spread(part)}, in their own region {sum(row['in_region'] for row in part)} of "
+            f"{count_solutions(part)} on training",
+        )
+        for name, part in _stages(rows).items()
+    ]
+
+
+def _sum_of_losses(row: Row) -> float:
+    """The sum of both training losses, as mean over the solutions."""
+    return mean([sum_or_nan(point) for point in row["train_losses"]])
+
+
+def _stages(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    return {
+        "constraints kept for all 30 epochs": pick(rows, method="pareto-mtl"),
+        "snapshot after 20 epochs": pick(rows, note="released", stage="snapshot"),
+        "10 released epochs later": pick(rows, note="released"),
+    }
+
+
+def _draw_release(rows: Sequence[Row]) -> Figure | None:
+    kept, after = pick_by_seed(rows, method="pareto-mtl"), pick_by_seed(rows, note="released")
+    before = pick_by_seed(rows, note="released", stage="snapshot")
+    layers = [
+        layer("", kept, label="Constraints kept to the end", colour="#0b5fa5", marker="s", others=True),
+        layer("pareto-mtl", before, label="Before the constraints are dropped", hollow=True, others=True),
+        layer("pareto-mtl", after, label="Released, at the end", others=True),
+    ]
+    figure = draw_pair(layers, (TRAIN_LOSS, TEST_LOSS), note=SEEDS, origin=False)
+    if figure is not None:
+        for axis, quantity in zip(figure.axes, (TRAIN_LOSS, TEST_LOSS), strict=True):
+            for i, (start, end) in enumerate(_pair_by_seed(before, after)):
+                _draw_arrows(axis, quantity, start, end, faint=i > 0)
+    return figure
+
+
+def _pair_by_seed(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:
+    ends = {row["seed"]: row for row in after}
+    return [(row, ends[row["seed"]]) for row in before if row["seed"] in ends]
+
+
+def _draw_arrows(axis: Axes, quantity: Quantity, start: Row, end: Row, *, faint: bool) -> None:
+    style: dict[str, Any] = {"arrowstyle": "->", "color": "0.25", "lw": 0.9, "shrinkA": 3, "shrinkB": 3}
+    if faint:
+        style |= {"arrowstyle": "-", "lw": 0.5, "alpha": 0.35, "shrinkA": 1, "shrinkB": 1}
+    for one, two in zip(quantity.values(start), quantity.values(end), strict=True):
+        if None not in (*one, *two):
+            arrow = axis.annotate("", tuple(two), tuple(one), arrowprops=style, annotation_clip=True, zorder=2.5)
+            assert arrow.arrow_patch is not None
+            arrow.arrow_patch.set_clip_path(axis.patch)  # one may come from far outside
+
+
+STUDY = Study(
+    cells=cells, claims=claims, facts=facts, figures={"ablation-release": _draw_release}, shares=("images-lenet",)
+)

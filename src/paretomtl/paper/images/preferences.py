@@ -1,0 +1,125 @@
+"""Sets of preference vectors on MultiMNIST (supplement, section 5): random, biased, close together, few and many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from paretomtl.compare import Row
+from paretomtl.core import preferences as vector_sets
+from paretomtl.methods import ParetoMTL
+from paretomtl.paper.claims import Claim, judge
+from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize
+from paretomtl.paper.images.planes import SEEDS
+from paretomtl.paper.images.rows import count_solutions, sum_or_nan, volume_and_spread
+from paretomtl.paper.panels import caption, grid, layer, legend
+from paretomtl.paper.rows import column, pick, pick_by_seed
+from paretomtl.paper.settings import round_vectors
+from paretomtl.paper.statistics import difference, direction_rank_correlation, mean, plus_minus
+from paretomtl.paper.study import Size, Study
+from paretomtl.report.figures.planes import TEST_LOSS, draw_scatter2d, plane_limits
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def cells(size: Size) -> list[ImageCell]:
+    """Sets of preference vectors (supplement, section 5): random, biased, close together, few and many."""
+    sets: dict[str, tuple[tuple[float, ...], ...]] = {
+        "8 even": round_vectors(vector_sets.even(8, 2).tolist()),
+        "25 even": round_vectors(vector_sets.even(25, 2).tolist()),
+        "5 biased": round_vectors(vector_sets.biased(5, [1.0, 2.0]).tolist()),
+        "5 close": fan(5, 45.0, 2.0),
+        "5 narrow": fan(5, 45.0, 10.0),
+        **{f"5 random, set {i}": round_vectors(vector_sets.random(5, 2, seed=i).tolist()) for i in range(3)},
+    }
+    study = [ImageCell(PAPER, SETS[0], "pareto-mtl", seeds=2)]
+    study += [ImageCell(PAPER, SETS[0], "pareto-mtl", rows, seeds=2, note=name) for name, rows in sets.items()]
+    unit = ParetoMTL(rescale=True, initial_steps=2 * STEPS, unit_rows=True)
+    study.append(ImageCell(PAPER, SETS[0], unit, sets["25 even"], note="25 even, unit rows"))
+    study = [replace(cell, seeds=1 if "25" in cell.note else 2) for cell in study]
+    return resize(study, size)
+
+
+def fan(count: int, middle: float, step: float) -> tuple[tuple[float, ...], ...]:
+    """Vectors of the plane, ``step`` degrees apart."""
+    angles = [math.radians(middle + step * (i - (count - 1) / 2)) for i in range(count)]
+    return round_vectors([[math.cos(angle), math.sin(angle)] for angle in angles])
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The claims of the supplement, section 5."""
+    even = pick(rows)
+    sets = sorted({row["note"] for row in rows if row["note"].startswith("5 random")})
+    random = {name: pick(rows, note=name) for name in sets}
+    own = column(even, "spread")
+    ratio = {name: mean(column(part, "spread")) / max(mean(own), 1e-12) for name, part in random.items()}
+    better = [mean(column(part, "hypervolume")) > mean(column(even, "hypervolume")) for part in random.values()]
+    close = {name: pick(rows, note=name) for name in ("5 close", "5 narrow")}
+    middle = {name: [sum_or_nan(row["losses"][2]) for row in part] for name, part in {"5 even": even, **close}.items()}
+    gap, sure = difference(middle["5 close"], middle["5 even"])
+    return [
+        Claim(
+            "supplement 5",
+            "random sets of vectors consistently give well-distributed solutions, better or worse than the even set",
+            f"hypervolume {plus_minus(column(even, 'hypervolume'))} for the even set; "
+            + ", ".join(f"{plus_minus(column(part, 'hypervolume'))}" for part in random.values())
+            + " for random ones, whose spread is "
+            + ", ".join(f"{value:.2f}" for value in ratio.values())
+            + " times that of the even set",
+            judge(min(ratio.values()) > 0.8 and any(better) and not all(better), min(ratio.values()) > 0.5),
+        ),
+        Claim(
+            "supplement 5",
+            "vectors that are too close together, and so narrow regions, can hurt",
+            "sum of the two test losses at 45 degrees: "
+            + ", ".join(f"{plus_minus(values)} ({name})" for name, values in middle.items()),
+            judge(gap > 0 and sure, gap > 0),
+        ),
+    ]
+
+
+def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Hypervolume, spread and regions of every set of vectors."""
+    results = []
+    for name in dict.fromkeys(row["note"] for row in rows):
+        part = pick(rows, note=name)
+        results.append(
+            (
+                name or "5 even",
+                f"{volume_and_spread(part)}, in their own region {sum(row['in_region'] for row in part)} of "
+                f"{count_solutions(part)} on training and {sum(row['in_region_test'] for row in part)} on test, rank "
+                f"correlation {mean(column(part, direction_rank_correlation)):.2f}",
+            )
+        )
+    return results
+
+
+def _draw_sets(rows: Sequence[Row]) -> Figure | None:
+    """A panel for each set of vectors, all of the same size."""
+    sets = [(name, pick_by_seed(rows, note=name)) for name in dict.fromkeys(row["note"] for row in rows)]
+    options = {"label": "Solutions", "joined": True, "others": True}
+    panels = [
+        (name, layer("pareto-mtl", [_sort_by_angle(row) for row in mine], **options)) for name, mine in sets if mine
+    ]
+    if not panels:
+        return None
+    columns = min(4, len(panels))
+    figure, axes = grid(-(-len(panels) // columns), columns, len(panels), width=3.0, height=3.2)
+    limits = plane_limits(TEST_LOSS, [each for _, each in panels])
+    for i, (axis, (name, each)) in enumerate(zip(axes, panels, strict=True)):
+        outside = draw_scatter2d(axis, TEST_LOSS, [each], limits=limits)
+        caption(axis, i, name or f"{each.rows[0]['preferences']} even", outside)
+    legend(figure, f"Each number stands at a solution and at the end of its ray.\n{SEEDS}")
+    return figure
+
+
+def _sort_by_angle(row: Row) -> Row:
+    """The row with its solutions in the order of the angles of their vectors."""
+    turns = sorted(range(len(row["vectors"])), key=lambda k: math.atan2(row["vectors"][k][1], row["vectors"][k][0]))
+    return {**row, **{field: [row[field][k] for k in turns] for field in ("vectors", "losses")}}
+
+
+STUDY = Study(cells=cells, claims=claims, facts=facts, figures={"preferences": _draw_sets}, shares=("images-lenet",))

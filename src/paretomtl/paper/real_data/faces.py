@@ -1,0 +1,193 @@
+"""Gender, race and age of faces (supplement, section 2.2, table 1): four vectors and all methods of the table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from paretomtl.compare import Row
+from paretomtl.core import preferences as vector_sets
+from paretomtl.paper.claims import Claim
+from paretomtl.paper.labels import label_of
+from paretomtl.paper.panels import caption, grid, layer, legend
+from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, scaled_cells
+from paretomtl.paper.real_data.claims import judge_balanced
+from paretomtl.paper.real_data.mean_errors import ERRORS, Summary, as_errors, panel_title, panels_of, summarize
+from paretomtl.paper.real_data.table_claims import table_claims, table_facts
+from paretomtl.paper.real_data.tables import TABLE_METRICS
+from paretomtl.paper.settings import round_vectors
+from paretomtl.paper.study import Size, Study
+from paretomtl.report.figures.planes import Layer, draw_scatter2d, plane_limits, projected
+from paretomtl.report.figures.style import COLOURS
+from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAPER_TABLE: dict[str, tuple[float, ...]] = {
+    "single task": (0.8792, 0.7813, 13.551),
+    "fixed": (0.8740, 0.7838, 13.900),
+    "GradNorm": (0.8809, 0.7660, 13.792),
+    "Uncertainty": (0.8797, 0.7704, 13.969),
+    "MOO-MTL": (0.8780, 0.7784, 13.808),
+    "Pareto MTL (1, 1, 1)": (0.8780, 0.7867, 13.918),
+    "Pareto MTL (0, 1, 1)": (0.8856, 0.7541, 14.414),
+    "Pareto MTL (1, 0, 1)": (0.8722, 0.7928, 14.322),
+    "Pareto MTL (1, 1, 0)": (0.8669, 0.7623, 13.518),
+}
+"""The paper's table, on its own data: accuracies of gender and race, and the error of age."""
+KNOWING_NOTHING = (0.69, 1.45, 15.0)
+"""About what a constant answer costs on training data, in each task: the worst point of a scale that is given."""
+_KINDS = ("classification", "classification", "regression")
+_BALANCED: dict[str, Any] = {"color": "black", "linestyle": "-", "marker": "o"}
+_FAVOURING: tuple[dict[str, Any], ...] = (
+    {"color": "#c1272d", "linestyle": "-", "marker": "s"},
+    {"color": "#0b5fa5", "linestyle": (0, (5, 1.5)), "marker": "^"},
+    {"color": "#c98a00", "linestyle": (0, (1.5, 1.2)), "marker": "D"},
+)
+_THIN: dict[str, Any] = {
+    "linear": {"linestyle": "-"},
+    "mgda": {"linestyle": (0, (6, 2))},
+    "gradnorm": {"linestyle": (0, (3, 2))},
+    "uncertainty": {"linestyle": (0, (6, 2, 1, 2))},
+    "single-task": {"linestyle": (0, (1, 1.5))},
+}
+_SCALED_MARKERS = ("D", "s", "^", "v", "h")
+_MEANS = "Means over seeds on test: less is better; of gender and race the share of wrong labels, of age years."
+
+
+def cells(size: Size) -> list[TaskCell]:
+    """The paper's four vectors and all methods of its table; losses scaled or not."""
+    common: dict[str, Any] = {
+        "part": SHARED,
+        "problem": "utkface",
+        "network": "ResNet-18",
+        "precision": "bfloat16",
+        "seeds": 3,
+    }
+    four = round_vectors(vector_sets.extreme(3, balanced=True).tolist())
+    pareto = TaskCell(method="pareto-mtl", preferences=four, **common)
+    study = [pareto, *baseline_cells(common, ((1.0, 1.0, 1.0),), _KINDS), *scaled_cells(pareto, KNOWING_NOTHING)]
+    return resize(study, size, samples=96, epochs=1)
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The claims of the supplement, sections 2.2 and 3."""
+    judged = table_claims(rows, "supplement 2.2, table 1", "widely distributed solutions with diverse trade-offs")
+    return [*judged, judge_balanced(rows, "", "supplement 3")]
+
+
+def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """The paper's table as measured here; every cell; every way to scale the losses."""
+    return table_facts(rows, PAPER_TABLE)
+
+
+def _draw_parallel(rows: Sequence[Row]) -> Figure | None:
+    panels, baselines, alone = summarize(rows)
+    if not panels:
+        return None
+    ours = [course for _, mine in panels for course in (mine.means if mine else ())]
+    theirs = [course for each in (*baselines, *alone) for course in each.means]
+    first = next(each.rows[0] for each in (*(mine for _, mine in panels), *baselines, *alone) if each)
+    metrics = TABLE_METRICS["utkface"]
+    limits = tuple(
+        _ends([course[i] for course in (*ours, *theirs)], first["better"][name]) for i, name in enumerate(metrics)
+    )
+    thin = [_thin(each, course) for each in (*baselines, *alone) for course in each.means]
+    figure, axes = panels_of(len(panels), height=3.4)
+    for i, (axis, (note, mine)) in enumerate(zip(axes, panels, strict=True)):
+        thick = [_favouring(mine.rows[0], k, course) for k, course in enumerate(mine.means)] if mine else []
+        draw_parallel(axis, [name.replace(" ", "\n") for name in metrics], limits, [*thick, *thin])
+        caption(axis, i, panel_title("Faces", note, mine), drop=54)
+    legend(figure, "Means over seeds on test. Up is better on every axis: the one of age is turned.", columns=5)
+    return figure
+
+
+def _draw_scatter(rows: Sequence[Row]) -> Figure | None:
+    """Losses as they are, with the other methods; then with losses that are scaled."""
+    plain, scaled, others = _layers(rows)
+    panels = [("losses as they are, and other methods", [*plain, *others])] if plain or others else []
+    panels += [("losses as they are, and scaled", [*plain, *scaled])] if scaled else []
+    if not panels:
+        return None
+    limits = plane_limits(ERRORS, [*plain, *scaled, *others], origin=False)
+    figure, axes = grid(1, len(panels), width=4.2, height=4.1, below=0.9, **PROJECTION_3D)
+    for i, (axis, (words, layers)) in enumerate(zip(axes, panels, strict=True)):
+        caption(axis, i, f"Faces: {words}", draw_scatter3d(axis, ERRORS, layers, limits), drop=22)
+    legend(figure, f"{_MEANS}\nLarger: nearer to the eye. Lines lead down to the floor.", columns=4)
+    return figure
+
+
+def _draw_projections(rows: Sequence[Row]) -> Figure | None:
+    """A panel for each pair of tasks."""
+    plain, scaled, others = _layers(rows)
+    layers = [*others, *scaled, *plain]
+    if not layers:
+        return None
+    figure, axes = grid(1, 3)
+    for i, (axis, pair) in enumerate(zip(axes, itertools.combinations(range(3), 2), strict=True)):
+        seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
+        beyond = draw_scatter2d(axis, ERRORS, seen, (), plane_limits(ERRORS, seen, origin=False))
+        names = [layers[0].rows[0]["tasks"][task] for task in pair]
+        axis.set(xlabel=names[0], ylabel=names[1])
+        caption(axis, i, f"Faces: {' and '.join(name.split()[0] for name in names)}", beyond)
+    legend(figure, _MEANS, columns=4)
+    return figure
+
+
+def _layers(rows: Sequence[Row]) -> tuple[list[Layer], list[Layer], list[Layer]]:
+    """Pareto MTL with losses as they are, and scaled in each way; the other methods, and separate networks."""
+    panels, baselines, alone = summarize(rows)
+    ours = {note: [as_errors(mine)] for note, mine in panels if mine}
+    markers = dict(zip((note for note in ours if note), itertools.cycle(_SCALED_MARKERS), strict=False))
+    name = label_of("pareto-mtl")
+    plain = [layer("pareto-mtl", mine) for note, mine in ours.items() if not note]
+    scaled = [
+        layer("pareto-mtl", ours[note], hollow=True, marker=marker, label=f"{name}, {note}")
+        for note, marker in markers.items()
+    ]
+    others = [layer(each.method, [as_errors(each)], label=_label(each.method)) for each in (*baselines, *alone)]
+    return plain, scaled, others
+
+
+def _label(method: str) -> str:
+    return "Fixed weights" if method == "linear" else label_of(method)
+
+
+def _thin(each: Summary, course: Sequence[float | None]) -> Polyline:
+    style = {"color": COLOURS[each.method], "linewidth": 0.8, "zorder": 2, "label": _label(each.method)}
+    style |= _THIN[each.method]
+    return Polyline(course, style)
+
+
+def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Polyline:
+    """A line named by the task that the vector favours, which has the smallest number in it."""
+    vector = row["vectors"][model]
+    least = [task for task, value in enumerate(vector) if value < min(vector) + 1e-3]
+    style, word = _BALANCED, "balanced"
+    if len(least) == 1:
+        style, word = _FAVOURING[least[0]], f"favours {row['tasks'][least[0]]}"
+    label = f"{label_of('pareto-mtl')}, {word}"
+    return Polyline(course, {"linewidth": 1.6, "markersize": 4.5, "zorder": 3, "label": label, **style})
+
+
+def _ends(values: Sequence[float | None], better: str) -> tuple[float, float]:
+    """The limits of an axis, from the worst to the best value, with some room."""
+    results = [value for value in values if value is not None]
+    low, high = min(results, default=0.0), max(results, default=1.0)
+    room = 0.05 * (high - low) or 0.05
+    return (high + room, low - room) if better == "lower" else (low - room, high + room)
+
+
+STUDY = Study(
+    cells=cells,
+    claims=claims,
+    facts=facts,
+    figures={
+        "faces-scatter": _draw_scatter,
+        "faces-projections": _draw_projections,
+        "faces-parallel": _draw_parallel,
+    },
+)

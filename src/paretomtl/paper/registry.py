@@ -1,0 +1,114 @@
+"""The studies by name.
+
+A new study is one module with a ``STUDY`` in it, and one line in :data:`REGISTRY`. Names and titles are known without
+an import, so that commands list studies without loading torch, matplotlib or any study.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from paretomtl.paper.study import Study
+
+
+class Entry(NamedTuple):
+    """A line of the registry: where a study is, and what it is.
+
+    Attributes:
+        module: the module with the study, below ``paretomtl.paper``.
+        title: one line on what the study is.
+    """
+
+    module: str
+    title: str
+
+
+REGISTRY = {
+    "synthetic": Entry(
+        "synthetic",
+        "The paper's synthetic example: convergence, initial phase, difficulty, preference sets, three objectives.",
+    ),
+    "many-tasks": Entry(
+        "many_tasks",
+        "The synthetic problem with 2 to 10 objectives, and 5 to 100 preference vectors: what is covered.",
+    ),
+    "images-lenet": Entry(
+        "images.lenet",
+        "LeNet on the three sets of image pairs: seven methods, the paper's settings and the strong recipe.",
+    ),
+    "images-resnet": Entry(
+        "images.resnet",
+        "ResNet-18 on the three sets: what is optimized, and what is left of it on the test split.",
+    ),
+    "ablation-init": Entry(
+        "images.ablation_init",
+        "Pareto MTL with and without its initial phase, on clothing.",
+    ),
+    "ablation-release": Entry(
+        "images.ablation_release",
+        "The constraints dropped at the end, on clothing: the snapshot before, and what became of it.",
+    ),
+    "preferences": Entry(
+        "images.preferences",
+        "Sets of preference vectors on MultiMNIST: random, biased, close together, few and many.",
+    ),
+    "weights": Entry(
+        "images.weights",
+        "The weights of the tasks over training on MultiMNIST.",
+    ),
+    "acceptance": Entry(
+        "images.acceptance",
+        "How near the regenerated canvases come to the lost ones: accuracies of separate networks.",
+    ),
+    "census": Entry(
+        "real_data.census",
+        "Census income, three tasks: 5 and 25 preferences, random search, two networks, scaled losses.",
+    ),
+    "faces": Entry(
+        "real_data.faces",
+        "Gender, race and age of faces: the paper's four vectors and all methods of its table.",
+    ),
+    "localization": Entry(
+        "real_data.localization",
+        "Position and orientation of a camera: the paper's table, on a stand-in for its data.",
+    ),
+    "three-digits": Entry(
+        "real_data.three_digits",
+        "Three digits on a canvas: 5 to 50 preference vectors, and weights.",
+    ),
+}
+"""Each study by name. Lists and ``paretomtl reproduce all`` follow this order."""
+
+
+class _Studies(Mapping[str, "Study"]):
+    """The studies by name; a study is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Study:
+        module = f"{__package__}.{REGISTRY[name].module}"
+        try:
+            study: Study = importlib.import_module(module).STUDY
+        except Exception as error:
+            raise ImportError(
+                f"The study {name!r} must be a module that can be imported and that has a STUDY. Importing '{module}' "
+                f"raised {type(error).__name__}: {error}"
+            ) from error
+        return study
+
+    def __contains__(self, name: object) -> bool:
+        return name in REGISTRY
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(REGISTRY)
+
+    def __len__(self) -> int:
+        return len(REGISTRY)
+
+
+STUDIES: Mapping[str, Study] = _Studies()
+"""What ``paretomtl reproduce`` can run. Names are known at once; ``STUDIES[name]`` imports the study."""
+
+STUDY_TITLES = {name: entry.title for name, entry in REGISTRY.items()}
+"""What each study is, in one line."""

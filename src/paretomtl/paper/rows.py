@@ -1,0 +1,74 @@
+"""Stored rows: the fields of a trained front, and picking rows by their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from paretomtl.compare.indicators import spread_within
+from paretomtl.compare.row_store import Row, numbers
+from paretomtl.front import Front
+
+
+def solution_fields(front: Front, reference: Sequence[float]) -> Row:
+    """Points, metrics, regions and weights of a front with a test split, and how it was trained.
+
+    Hypervolumes are left to :func:`fill_indicators`: moocore need not be there where models are trained.
+    """
+    directed = front.reading == "direction"
+    return {
+        "preferences": len(front),
+        "seed": front.seed,
+        "tasks": list(front.tasks),
+        "reading": front.reading,
+        "hypervolume": None,
+        "reference": list(reference),
+        "spread": round(spread_within(front.losses["test"].tolist(), reference), 5),
+        "nondominated": int(front.nondominated("test").sum()),
+        "in_region": front.region_hits("train") if directed else None,
+        "in_region_test": front.region_hits("test") if directed else None,
+        "vectors": numbers(front.preferences),
+        "losses": numbers(front.losses["test"]),
+        "train_losses": numbers(front.losses["train"]),
+        "metrics": {name: numbers(values) for name, values in front.metrics["test"].items()},
+        "train_metrics": {name: numbers(values) for name, values in front.metrics["train"].items()},
+        "weights": numbers(front.history["weights"], 4),
+        "kept_epochs": list(front.epochs),
+        "status": list(front.status),
+        "strategy": front.strategy,
+        "seconds": round(front.seconds, 2),
+    }
+
+
+def pick(rows: Sequence[Row], **fields: Any) -> list[Row]:
+    """The rows with these fields: final ones without a note unless the fields say otherwise. An error for none."""
+    wanted = {"stage": "final", "note": "", **fields}
+    picked = [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
+    if not picked:
+        description = ", ".join(f"{name} {value!r}" for name, value in fields.items())
+        raise ValueError(f"'rows' must hold some of {description}. Got none.")
+    return picked
+
+
+def pick_by_seed(rows: Sequence[Row], **fields: Any) -> list[Row]:
+    """As :func:`pick`, sorted by seed; an empty list where there are no such rows."""
+    try:
+        return sorted(pick(rows, **fields), key=lambda row: int(row["seed"]))
+    except ValueError:
+        return []
+
+
+def has(rows: Sequence[Row], **fields: Any) -> bool:
+    """Whether there are rows with these fields."""
+    return any(all(row.get(name) == value for name, value in fields.items()) for row in rows)
+
+
+def column(rows: Sequence[Row], value: str | Callable[[Row], float]) -> list[float]:
+    """A number of each row."""
+    return [float(row[value] if isinstance(value, str) else value(row)) for row in rows]
+
+
+def favouring(row: Row, task: int) -> int:
+    """The solution whose preference favours a task most."""
+    sign = 1.0 if row["reading"] == "direction" else -1.0  # a direction allows, an importance asks
+    return min(range(len(row["vectors"])), key=lambda k: sign * row["vectors"][k][task])

@@ -1,0 +1,37 @@
+"""Parts of the settings of a cell: optimizers as text, and rounded preference vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from paretomtl._support.signatures import make_scheduler
+from paretomtl.problems import Recipe
+
+_SHAPE = 200  # steps that show the shape of a schedule
+
+
+def describe_optimizer(recipe: Recipe, epochs: int) -> str:
+    """The name and options of an optimizer, and its learning rates over the epochs."""
+    weight = nn.Parameter(torch.zeros(1))
+    assert recipe.optimizer is not None
+    optimizer = recipe.optimizer([("weight", weight)])
+    options = {name: optimizer.defaults.get(name) for name in ("momentum", "betas", "weight_decay", "nesterov")}
+    words = [type(optimizer).__name__, *(f"{name} {value}" for name, value in options.items() if value)]
+    total = epochs if recipe.schedule == "epoch" else _SHAPE
+    rates = []
+    scheduler = None if recipe.scheduler is None else make_scheduler(recipe.scheduler, optimizer, total)
+    for _ in range(total):
+        rates.append(optimizer.param_groups[0]["lr"])
+        if scheduler is not None:
+            optimizer.step()
+            scheduler.step()
+    some = [rates[round(share * (total - 1))] for share in (0.0, 0.05, 0.25, 0.5, 0.75, 1.0)]
+    return f"{', '.join(words)}, rates by {recipe.schedule} {' '.join(f'{rate:.3g}' for rate in some)}"
+
+
+def round_vectors(vectors: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    """Preference vectors as a cell holds them: tuples of numbers with six digits."""
+    return tuple(tuple(round(value, 6) for value in vector) for vector in vectors)

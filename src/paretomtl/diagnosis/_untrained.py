@@ -1,4 +1,4 @@
-"""Losses before training, by which it is told whether anything was learnt."""
+"""Losses before training, which show whether anything was learnt."""
 
 from __future__ import annotations
 

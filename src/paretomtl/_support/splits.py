@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+SPLITS = ("train", "val", "test")
+"""The splits that losses and metrics may be measured on."""
+
 
 def ranking_split(splits: Collection[str]) -> str:
     """The split that choices and rankings go by: validation if there is one, else training.

@@ -13,7 +13,7 @@ from paretomtl.cli._places import check_target, load_front
 from paretomtl.cli._tables import print_front
 from paretomtl.front import Front
 from paretomtl.front.indicators import quick_hypervolume
-from paretomtl.front.table import early_end
+from paretomtl.front.text_table import early_end
 from paretomtl.training import plain_numbers
 
 

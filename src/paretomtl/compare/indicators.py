@@ -10,7 +10,7 @@ import torch
 
 from paretomtl._support.optional import require
 from paretomtl.compare.row_store import Row
-from paretomtl.core import nondominated
+from paretomtl.front.indicators import hypervolume, spread
 
 
 def finite_points(row: Mapping[str, Any]) -> list[list[float]]:
@@ -30,8 +30,7 @@ def volume(points: Sequence[Sequence[float]], reference: Sequence[float], *, ide
         return 0.0
     if ideal:
         points = [[min(column) for column in zip(*points, strict=True)]]
-    table = torch.tensor(points, dtype=torch.float64).numpy()
-    return float(require("moocore", "indicators").hypervolume(table, ref=list(reference)))
+    return hypervolume(torch.tensor(points, dtype=torch.float64), reference)
 
 
 def within(points: Sequence[Sequence[float]], reference: Sequence[float]) -> list[Sequence[float]]:
@@ -46,11 +45,7 @@ def spread_within(points: Sequence[Sequence[float]], reference: Sequence[float])
     would make a front look spread.
     """
     near = within(points, reference)
-    if not near:
-        return 0.0
-    table = torch.tensor(near, dtype=torch.float64)
-    kept = table[nondominated(table)]
-    return float((kept.amax(0) - kept.amin(0)).norm())
+    return spread(torch.tensor(near, dtype=torch.float64)) if near else 0.0
 
 
 def is_ideal(row: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import is_number
-from paretomtl.front.selection import Choice, Table, capitalized
+from paretomtl.front.candidates import CandidateTable, Choice, capitalized
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Bound:
     def __str__(self) -> str:
         return f"{self.name} at {'least' if self.at_least else 'most'} {self.limit:g}"
 
-    def misses(self, table: Table) -> Tensor:
+    def misses(self, table: CandidateTable) -> Tensor:
         """By how much each row is beyond the bound, ``[K]``; 0 for those that keep it, NaN where nothing is known."""
         values = table.column(self.name)[0].double()
         return (self.limit - values if self.at_least else values - self.limit).clamp_min(0.0)
 
 
 def bounds_of(
-    table: Table,
+    table: CandidateTable,
     bounds: Mapping[str, float] | None,
     at_least: Mapping[str, float] | None,
     at_most: Mapping[str, float] | None,
@@ -55,7 +55,7 @@ def bounds_of(
     return found
 
 
-def within_bounds(table: Table, bounds: Sequence[Bound], best: str | None) -> Choice:
+def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str | None) -> Choice:
     """The best by one name among the solutions that keep all bounds, of which there may be none."""
     if best is None:
         raise ValueError("'best' must name the task or metric to choose by within the bounds. Got None instead.")
@@ -78,7 +78,7 @@ def within_bounds(table: Table, bounds: Sequence[Bound], best: str | None) -> Ch
     )
 
 
-def _nearest(table: Table, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
+def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
     """Which solution comes nearest: the least of the largest miss, each in units of its range over the front."""
     none = f"No solution on {table.split} has {' and '.join(map(str, bounds))}."
     columns = [table.column(bound.name)[0].double() for bound in bounds]

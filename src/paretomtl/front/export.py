@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.files import check_file, to_lists, write_tensors, write_text
 from paretomtl._support.optional import require, version_of
-from paretomtl.front import Front
+from paretomtl.front._front import Front
 from paretomtl.problems import Problem
 
 FORMAT = 1

@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 import torch
 from torch import Tensor
 
-from paretomtl.front.selection import Table
+from paretomtl.front.candidates import CandidateTable
 
 _USERS = 16_000  # that are imagined, where there are more than two tasks
 _MOST = 1000  # solutions to ask about; what is remembered grows with their square
@@ -66,7 +66,7 @@ class Search:
         return _search(self.columns, self.scores[(one <= other) if first else (one > other)])
 
 
-def begin(table: Table) -> Search:
+def begin(table: CandidateTable) -> Search:
     """All solutions that no other one dominates, within the reference point; of those with equal losses, the first."""
     found: dict[tuple[float, ...], int] = {}
     for row in table.within_reference():
@@ -124,7 +124,7 @@ def _thinned(ordered: list[float]) -> list[float]:
     return [ordered[round(i * (len(ordered) - 1) / (_USERS - 1))] for i in range(_USERS)]
 
 
-def difference(table: Table, one: int, other: int) -> str:
+def difference(table: CandidateTable, one: int, other: int) -> str:
     """What the row ``other`` gains and gives up against the row ``one``, in words."""
     gains: list[str] = []
     losses: list[str] = []

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from paretomtl._support.files import (
+    from_lists,
     make_folder,
     pointing_to_doctor,
     read_record,
@@ -24,10 +25,9 @@ from paretomtl._support.files import (
     write_tensors,
 )
 from paretomtl._support.safe_open import check_folder_kind, exists, names_in, remove_files
-from paretomtl.front.fields import check_count, check_fields, to_dtype, to_mapping, to_numbers, to_tuple
-
-if TYPE_CHECKING:
-    from paretomtl.front import Front
+from paretomtl._support.splits import SPLITS
+from paretomtl.front._data import FrontData
+from paretomtl.front.limits import check_solution_count
 
 FORMAT = 1
 """The version of what is written."""
@@ -48,9 +48,17 @@ _PLAIN = (
     "complete",
     "strategy",
 )
+_LARGEST = 2**63  # whole numbers in a file are smaller
+_DTYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+_READINGS = ("direction", "importance", "start", "none")
 
 
-def write_front(front: Front, folder: Path, *, follow: bool = True) -> None:
+def write_front(front: FrontData, folder: Path, *, follow: bool = True) -> None:
     """Write a front. A crash leaves the old one, or this.
 
     Args:
@@ -58,7 +66,7 @@ def write_front(front: Front, folder: Path, *, follow: bool = True) -> None:
         folder: where.
         follow: whether the folder itself may be a link; inside of a run's folder it may not.
     """
-    check_count(len(front.preferences))
+    check_solution_count(len(front.preferences))
     if not follow:
         check_folder_kind(folder)
     if exists(folder / "config.json") and exists(folder / "manifest.json"):  # Front.load would read this one ever after
@@ -153,7 +161,7 @@ def _is_other(name: str, named: Any) -> bool:
     return fnmatchcase(name, "models*.safetensors") and name != named
 
 
-def is_stored(front: Front, folder: Path) -> bool:
+def is_stored(front: FrontData, folder: Path) -> bool:
     """Whether it is this front, and no other one, that a folder holds."""
     try:
         words = read_record(folder / "front.json", [FORMAT])
@@ -163,14 +171,14 @@ def is_stored(front: Front, folder: Path) -> bool:
     return {**json.loads(json.dumps(_words(front))), **named} == words
 
 
-def _tensors(front: Front, prefix: str = "") -> dict[str, Tensor]:
+def _tensors(front: FrontData, prefix: str = "") -> dict[str, Tensor]:
     found = {f"{prefix}parameters/{name}": tensor for name, tensor in front.parameters.items()}
     found |= {f"{prefix}history/{name}": tensor for name, tensor in front.history.items()}
     found |= {f"{prefix}measured/{name}": tensor for name, tensor in front.measured.items()}
     return found if front.snapshot is None else found | _tensors(front.snapshot, f"{prefix}snapshot/")
 
 
-def _words(front: Front) -> dict[str, Any]:
+def _words(front: FrontData) -> dict[str, Any]:
     plain = {name: getattr(front, name) for name in _PLAIN}
     return {
         **{name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()},
@@ -200,36 +208,121 @@ def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str
         start = f"{prefix}{name}/"
         return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
 
-    check_count(words["preferences"])
-    dtype = to_dtype(words["dtype"])
-    inner = None if words["snapshot"] is None else to_mapping("snapshot", words["snapshot"])
+    check_solution_count(words["preferences"])
+    dtype = _to_dtype(words["dtype"])
+    inner = None if words["snapshot"] is None else _to_mapping("snapshot", words["snapshot"])
     fields = {
         **{name: words[name] for name in _PLAIN},
-        "tasks": to_tuple("tasks", words["tasks"]),
-        "preferences": to_numbers("preferences", words["preferences"], torch.float64),
-        "subproblems": to_tuple("subproblems", words["subproblems"]),
+        "tasks": _to_tuple("tasks", words["tasks"]),
+        "preferences": _to_numbers("preferences", words["preferences"], torch.float64),
+        "subproblems": _to_tuple("subproblems", words["subproblems"]),
         "losses": {
-            split: to_numbers(f"losses on {split}", losses, dtype)
-            for split, losses in to_mapping("losses", words["losses"]).items()
+            split: _to_numbers(f"losses on {split}", losses, dtype)
+            for split, losses in _to_mapping("losses", words["losses"]).items()
         },
         "metrics": {
             split: {
-                name: to_numbers(f"{name} on {split}", values, torch.float64)
-                for name, values in to_mapping("metrics", metrics).items()
+                name: _to_numbers(f"{name} on {split}", values, torch.float64)
+                for name, values in _to_mapping("metrics", metrics).items()
             }
-            for split, metrics in to_mapping("metrics", words["metrics"]).items()
+            for split, metrics in _to_mapping("metrics", words["metrics"]).items()
         },
-        "better": to_mapping("better", words["better"]),
-        "scale": None if words["scale"] is None else to_numbers("scale", words["scale"], torch.float64),
-        "ideal": None if words.get("ideal") is None else to_tuple("ideal", words["ideal"]),
-        "reference": None if words["reference"] is None else to_tuple("reference", words["reference"]),
+        "better": _to_mapping("better", words["better"]),
+        "scale": None if words["scale"] is None else _to_numbers("scale", words["scale"], torch.float64),
+        "ideal": None if words.get("ideal") is None else _to_tuple("ideal", words["ideal"]),
+        "reference": None if words["reference"] is None else _to_tuple("reference", words["reference"]),
         "parameters": under("parameters"),
         "history": under("history"),
         "measured": under("measured"),
         "made_by": words.get("made_by", {}),
-        "remarks": to_tuple("remarks", words.get("remarks", [])),
-        "names": to_tuple("names", words.get("names", [])),
+        "remarks": _to_tuple("remarks", words.get("remarks", [])),
+        "names": _to_tuple("names", words.get("names", [])),
         "ended": words.get("ended", ""),
     }
-    check_fields(fields)
+    _check_fields(fields)
     return {**fields, "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/")}
+
+
+def _to_dtype(name: Any) -> torch.dtype:
+    """The kind of numbers that losses are, by its name."""
+    if not isinstance(name, str) or name not in _DTYPES:
+        raise ValueError(f"'dtype' must be one of {', '.join(_DTYPES)}. Got {name!r:.80} instead")
+    return _DTYPES[name]
+
+
+def _to_numbers(field: str, lists: Any, dtype: torch.dtype) -> Tensor:
+    """A tensor from nested lists of numbers."""
+    _to_tuple(field, lists)
+    try:
+        return from_lists(lists, dtype)
+    except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
+        said = str(error).splitlines()[0]
+        raise ValueError(f"'{field!s:.80}' must be numbers in rows of one length. Got something else: {said}") from None
+
+
+def _to_tuple(field: str, values: Any) -> tuple[Any, ...]:
+    """A list of a file as it is kept in a front."""
+    if not isinstance(values, list):
+        raise ValueError(f"'{field}' must be a list. Got {type(values).__name__} instead")
+    return tuple(values)
+
+
+def _to_mapping(field: str, values: Any) -> Mapping[str, Any]:
+    """An object of a file as it is kept in a front."""
+    if not isinstance(values, dict):
+        raise ValueError(f"'{field}' must be an object. Got {type(values).__name__} instead")
+    return values
+
+
+def _check_fields(fields: Mapping[str, Any]) -> None:
+    """Refuse fields that no front has: of other kinds, or of shapes that do not go together."""
+    tasks, rows, every = (len(fields[name]) for name in ("tasks", "subproblems", "preferences"))
+    numbers, losses, metrics = fields["subproblems"], fields["losses"], fields["metrics"]
+    need = {
+        "tasks": tasks > 0 and all(isinstance(task, str) for task in fields["tasks"]),
+        "preferences": fields["preferences"].shape == (every, 0 if fields["reading"] == "none" else tasks),
+        "subproblems": _are(int, numbers, rows) and len(set(numbers)) == rows > 0 and set(numbers) <= set(range(every)),
+        "losses": set(losses) <= set(SPLITS) and bool(losses) and _shaped(losses, (rows, tasks)),
+        "metrics": set(metrics) <= set(losses) and all(_shaped(part, (rows,)) for part in metrics.values()),
+        "better": all(word in ("higher", "lower") for word in fields["better"].values()),
+        "status": _are(str, fields["status"], rows),
+        "names": fields["names"] == () or (_are(str, fields["names"], rows) and len(set(fields["names"])) == rows),
+        "since": fields["since"] is None or _are(int, fields["since"], rows),
+        "epochs": fields["epochs"] == [] or _are(int, fields["epochs"], rows),
+        "scale": fields["scale"] is None or fields["scale"].shape == (rows, tasks),
+        "reading": fields["reading"] in _READINGS,
+        "seed": fields["seed"] is None or _are(int, [fields["seed"]], 1),
+        "seconds": _are(float, [fields["seconds"]], 1),
+        "complete": isinstance(fields["complete"], bool),
+        **{name: isinstance(fields[name], str) for name in ("problem", "method", "strategy", "ended")},
+        **{name: fields[name] is None or _are(float, fields[name], tasks) for name in ("ideal", "reference")},
+        **{name: _lead(fields[name], (rows,), 0) for name in ("parameters", "measured")},
+        "made_by": isinstance(fields["made_by"], dict) and all(isinstance(v, str) for v in fields["made_by"].values()),
+        "remarks": all(isinstance(remark, str) for remark in fields["remarks"]),
+        "history": _lead(fields["history"], (rows, tasks), 1),
+    }
+    wrong = [name for name, good in need.items() if not good]
+    if wrong:
+        raise ValueError(f"invalid fields: {', '.join(wrong)}")
+
+
+def _are(kind: type, values: Any, count: int) -> bool:
+    """Whether these are so many values of a kind; whole numbers are numbers, truth values are not."""
+    kinds = (int, float) if kind is float else kind
+    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != count:
+        return False
+    return all(isinstance(value, kinds) and not isinstance(value, bool) and _is_small(value) for value in values)
+
+
+def _is_small(value: Any) -> bool:
+    """Whether a number can be computed with: whole numbers of a file may have thousands of digits."""
+    return not isinstance(value, int) or abs(value) < _LARGEST
+
+
+def _shaped(tensors: Mapping[str, Tensor], shape: tuple[int, ...]) -> bool:
+    return all(tensor.shape == shape and tensor.is_floating_point() for tensor in tensors.values())
+
+
+def _lead(tensors: Mapping[str, Tensor], sizes: tuple[int, ...], start: int) -> bool:
+    """Whether the dimensions of tensors have these sizes, from a place on."""
+    return all(tensor.shape[start : start + len(sizes)] == sizes for tensor in tensors.values())

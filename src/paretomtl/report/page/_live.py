@@ -17,7 +17,7 @@ from torch import Tensor
 
 from paretomtl._support.files import read_json
 from paretomtl.front import Front
-from paretomtl.front.fields import check_count
+from paretomtl.front.limits import check_solution_count
 from paretomtl.report.page.view import View, history_of, view_of
 from paretomtl.runs import is_running
 from paretomtl.runs.log_tail import POINTS, Curves, LogTail
@@ -255,7 +255,7 @@ def check_folder(folder: Path) -> None:
 
 def _check_config(config: Mapping[str, Any]) -> None:
     """Refuse a configuration that is of no run; whatever else it leads to is caught where it is read."""
-    check_count(config["preferences"])
+    check_solution_count(config["preferences"])
     rows, chosen, tasks = torch.tensor(config["preferences"]), config["subproblems"], config["tasks"]
     filled = chosen and tasks and isinstance(chosen, list) and isinstance(tasks, list)
     if not filled or rows.shape[1:] != (len(tasks),) or not all(type(k) is int and 0 <= k < len(rows) for k in chosen):

@@ -46,8 +46,8 @@ from torch import Tensor
 
 from paretomtl.core import nondominated
 from paretomtl.front import Front
+from paretomtl.front.candidates import build_table
 from paretomtl.front.indicators import quick_hypervolume
-from paretomtl.front.selection import build_table
 from paretomtl.runs.log_tail import POINTS
 
 View: TypeAlias = dict[str, Any]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from paretomtl.core import nondominated
+from paretomtl.front._data import FrontData
 from paretomtl.front.labels import leading_columns, short
-
-if TYPE_CHECKING:
-    from paretomtl.front import Front
 
 _WIDE = 80  # letters of a line
 _COLUMN = 10  # letters of a number, with a space before it
@@ -39,7 +38,7 @@ class Group:
         return max(_COLUMN, min(len(name) + 1, self.most))
 
 
-def groups_of(front: Front, splits: Sequence[str]) -> list[list[Group]]:
+def groups_of(front: FrontData, splits: Sequence[str]) -> list[list[Group]]:
     """The losses by split, and the metrics by split where there are any."""
     tasks = [
         Group(split, {task: front.losses[split][:, i].tolist() for i, task in enumerate(front.tasks)})
@@ -77,14 +76,14 @@ def pack(kinds: Sequence[Sequence[T]], width: Callable[[T], int], first: int, ot
     return tables
 
 
-def early_end(front: Front) -> str:
+def early_end(front: FrontData) -> str:
     """Words for a heading on why training ended before its last epoch; none where it did not."""
     if not front.complete:
         return f", stopped early{f' ({front.ended})' if front.ended else ''}"
     return f", ended by {front.ended}" if front.ended.startswith("patience") else ""
 
 
-def front_text(front: Front) -> str:
+def front_text(front: FrontData) -> str:
     """What a front prints: its solutions on the split that ranks, and on test beside it."""
     splits = front.shown_splits
     head, *leading = leading_columns(front)
@@ -123,7 +122,7 @@ def front_text(front: Front) -> str:
     return "\n".join([*lines, *(f"  remark: {remark}" for remark in front.remarks)])
 
 
-def scaling_text(front: Front) -> str:
+def scaling_text(front: FrontData) -> str:
     """A sentence on the factors of the losses in training; empty where there were none."""
     if front.scale is None:
         return ""
@@ -150,9 +149,9 @@ INFEASIBLE = "infeasible: the losses on train lie outside of the region of its p
 """What the word means beside a solution."""
 
 
-def status_words(front: Front, split: str) -> list[str]:
+def status_words(front: FrontData, split: str) -> list[str]:
     """The status of each solution, and whether another one dominates it; of losses that are not finite, none does."""
-    beaten = ~front.nondominated(split) & front.losses[split].isfinite().all(-1)
+    beaten = ~nondominated(front.losses[split]) & front.losses[split].isfinite().all(-1)
     return [f"{word}{_DOMINATED}" if bad else word for word, bad in zip(front.status, beaten.tolist(), strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Checks of what users give a front from elsewhere: losses, metrics, preferences and names."""
+"""Checks of the arguments of a front's constructors: losses, metrics, preferences and names."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import as_numbers, as_rows, check_names
+from paretomtl._support.splits import SPLITS
 from paretomtl.core import preferences as vectors
-from paretomtl.front.fields import MOST, SPLITS
+from paretomtl.front.limits import MAX_SOLUTIONS
 
 
 def task_names(tasks: Any) -> tuple[str, ...]:
@@ -56,8 +57,10 @@ def loss_table(given: Any, split: str, tasks: Sequence[str]) -> Tensor:
         rows.append(values)
     if not rows:
         raise ValueError(f"{rule}, not empty. Got none on {split}.")
-    if len(rows) > MOST:
-        raise ValueError(f"'losses' must be of at most {MOST:,} models, as a front holds no more. Got {len(rows):,}.")
+    if len(rows) > MAX_SOLUTIONS:
+        raise ValueError(
+            f"'losses' must be of at most {MAX_SOLUTIONS:,} models, as a front holds no more. Got {len(rows):,}."
+        )
     return torch.tensor(rows, dtype=torch.float64)
 
 

@@ -23,7 +23,7 @@ from paretomtl._support.signals import sigterm_interrupts, stopped_by
 from paretomtl._support.terminal import escaped, json_text, shown_warnings, text_console
 from paretomtl.cli._again import offering_to_go_on
 from paretomtl.methods import METHODS, Method, resolve_method
-from paretomtl.methods.registry import option_names, set_options
+from paretomtl.methods.resolve import option_names, set_options
 from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
 
 P = ParamSpec("P")

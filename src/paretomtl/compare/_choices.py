@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paretomtl.methods import Method, resolve_method
-from paretomtl.methods.base import without_addresses
-from paretomtl.methods.definition import describe_definition
-from paretomtl.methods.registry import name_in_tables, option_names, set_options
+from paretomtl.methods.description import describe_definition, without_addresses
+from paretomtl.methods.resolve import name_in_tables, option_names, set_options
 from paretomtl.problems import Problem
 from paretomtl.training import fit
 

@@ -26,7 +26,7 @@ from paretomtl.compare.rows import best_losses, check_ranked, finite_points, rea
 from paretomtl.core import preferences as vectors
 from paretomtl.front import Front
 from paretomtl.methods import Method
-from paretomtl.methods.definition import describe_definition
+from paretomtl.methods.description import describe_definition
 from paretomtl.problems import Problem
 from paretomtl.training import Executor, SerialExecutor
 from paretomtl.training.fingerprint import differing_start, identify_problem

@@ -11,7 +11,7 @@ from paretomtl.diagnosis._evidence import conflicts, task_gaps
 from paretomtl.diagnosis._measurements import Measurements
 from paretomtl.diagnosis._missing_evidence import MARGIN, describe_missing, listed, pair_name
 from paretomtl.diagnosis._preferences import between, even_factors
-from paretomtl.methods.loss_units import DIFFER, largest_ratio, ratio_in_words
+from paretomtl.methods.loss_scaling import UNITS_DIFFER, format_ratio, largest_ratio
 
 _SLOW = "Hardly learnt"
 
@@ -124,10 +124,10 @@ def _scaling(measured: Measurements) -> tuple[str | None, str]:
     large, small, ratio = largest_ratio(
         [(measured.units * losses.abs()).tolist() for losses in (measured.first, measured.last)]
     )
-    if ratio > DIFFER:
+    if ratio > UNITS_DIFFER:
         by = "" if measured.factors is None else f" otherwise than by {_written(measured.factors)}"
         return "first", (
-            f"Scale the losses{by}: that of {measured.tasks[large]} is {ratio_in_words(ratio)} times that of "
+            f"Scale the losses{by}: that of {measured.tasks[large]} is {format_ratio(ratio)} times that of "
             f"{measured.tasks[small]}, at the start and at the end."
         )
     return None, ""
@@ -136,10 +136,10 @@ def _scaling(measured: Measurements) -> tuple[str | None, str]:
 def _lopsided(measured: Measurements) -> str:
     """A note where losses compare and gradients do not; empty where both do."""
     large, small, ratio = largest_ratio([(measured.units * measured.norms).tolist()])
-    if ratio <= DIFFER or _scaling(measured)[0] is not None:
+    if ratio <= UNITS_DIFFER or _scaling(measured)[0] is not None:
         return ""
     return (
-        f"Gradients of {measured.tasks[large]} are {ratio_in_words(ratio)} times as long as those of "
+        f"Gradients of {measured.tasks[large]} are {format_ratio(ratio)} times as long as those of "
         f"{measured.tasks[small]}: equal weights train mostly the former. Pareto MTL needs no scale for that, as its "
         "step weighs short gradients more."
     )

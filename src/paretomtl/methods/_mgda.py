@@ -9,8 +9,9 @@ from torch import Tensor
 from paretomtl._support.checks import check_flag
 from paretomtl.core import Solve, released_direction
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, SafeStep, State, uniform
+from paretomtl.methods.base import Reading, uniform
 from paretomtl.methods.loss_scaling import Scale
+from paretomtl.methods.step import SafeStep, State
 
 
 @dataclass(frozen=True, repr=False)

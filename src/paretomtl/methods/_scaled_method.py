@@ -10,9 +10,19 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from paretomtl.methods.base import Method, SafeStep, State
-from paretomtl.methods.loss_scaling import Scale, above_ideal, as_scale, first_factors, given_factors, is_range
-from paretomtl.methods.loss_units import factors_by_row, factors_of, remembered
+from paretomtl.methods.base import Method
+from paretomtl.methods.loss_scaling import (
+    Scale,
+    above_ideal,
+    as_scale,
+    auto_factors,
+    auto_factors_by_row,
+    first_factors,
+    given_factors,
+    is_range,
+    update_first_losses,
+)
+from paretomtl.methods.step import SafeStep, State
 
 _FACTORS, _IDEAL = "scale.factors", "scale.ideal"
 FIRST = "scale.first"
@@ -37,7 +47,7 @@ class TakesScale(Method):
     def with_first_losses(self, rows: Sequence[Sequence[float]]) -> Self:
         if self.scale != "auto":
             return self
-        return dataclasses.replace(self, scale=factors_of(rows))  # type: ignore[type-var]
+        return dataclasses.replace(self, scale=auto_factors(rows))  # type: ignore[type-var]
 
     def _check_scale(self) -> None:
         """Put the option into its plain form, or say what is wrong with it."""
@@ -75,8 +85,8 @@ class ScaledMethod(TakesScale):
         mine = {name: state[name] for name in (_FACTORS, FIRST, _IDEAL) if name in state}
         losses = torch.where(step.present, above_ideal(step.losses, mine.get(_IDEAL)), 0.0)
         if FIRST in mine:
-            mine[FIRST] = remembered(mine[FIRST], losses, step.present)
-            mine[_FACTORS] = factors_by_row(mine[FIRST])
+            mine[FIRST] = update_first_losses(mine[FIRST], losses, step.present)
+            mine[_FACTORS] = auto_factors_by_row(mine[FIRST])
         else:
             mine[_FACTORS] = first_factors(mine[_FACTORS], losses, step.present)
         c = torch.where(mine[_FACTORS] > 0, mine[_FACTORS], 1.0)

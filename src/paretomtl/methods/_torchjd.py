@@ -14,8 +14,9 @@ from paretomtl._support.optional import require
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._linear import Linear, importances
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, SafeStep, State, uniform
+from paretomtl.methods.base import Reading, uniform
 from paretomtl.methods.loss_scaling import Scale
+from paretomtl.methods.step import SafeStep, State
 
 _ROWS: dict[str, tuple[str, Reading, str | None]] = {
     "AlignedMTL": ("pref_vector", "importance", None),

@@ -1,21 +1,18 @@
+"""The interface of methods: losses and Gramian in, task weights out. Common to all: safety in float64, and a state."""
+
 from __future__ import annotations
 
-import dataclasses
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
 from paretomtl._support.checks import (
     as_rows,
-    as_whole,
     check_count,
     check_floating,
-    check_not_negative,
     check_tasks,
     check_trailing,
     known_finite,
@@ -23,48 +20,11 @@ from paretomtl._support.checks import (
 )
 from paretomtl._support.cuda import may_launch
 from paretomtl.core import preferences as vectors
-from paretomtl.methods._weigher_state import check_saved, to_letters
-
-State: TypeAlias = dict[str, Tensor]
-"""What a method remembers between steps. Every tensor leads with K, so that a state can be sliced, stored and sent."""
+from paretomtl.methods.step import SafeStep, State, Step
+from paretomtl.methods.weigher import Weigher
 
 Reading: TypeAlias = Literal["direction", "importance", "start"]
 """What the K rows mean: directions of the loss vector, importances of the tasks, or nothing but K starts."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """What a method sees of one training step of K models.
-
-    Attributes:
-        losses: ``L [K, m]``.
-        gramian: ``C [K, m, m]`` of the task gradients; None for methods that do not need it.
-        present: ``[K, m]`` bool, the tasks that had labels in this batch; None when all had.
-        number: how many steps came before this one; an int, or a tensor without dimensions in a captured graph.
-        total: how many steps were planned when training began; 0 when that is not known. A run that is trained longer
-            passes it.
-    """
-
-    losses: Tensor
-    gramian: Tensor | None = None
-    present: Tensor | None = None
-    number: int | Tensor = 0
-    total: int = 0
-
-
-@dataclass(frozen=True)
-class SafeStep:
-    """A :class:`Step` made safe, in float64: absent tasks have loss 0 and gradient 0, broken subproblems losses of 1.
-
-    The Gramian is zero for methods that do not need one; ``precision`` is the relative error that it came with.
-    """
-
-    losses: Tensor
-    gramian: Tensor
-    present: Tensor
-    number: int | Tensor
-    total: int
-    precision: float
 
 
 class Method(ABC):
@@ -209,110 +169,6 @@ class Method(ABC):
             total: how many optimizer steps are planned; 0 when that is not known.
         """
         return Weigher(self, as_rows("preferences", preferences), index, total)
-
-
-def describe(method: Method) -> str:
-    """A configured method with the options that are on, so that an option that is new, and off, changes nothing.
-
-    Example:
-        >>> from paretomtl.methods import ParetoMTL
-        >>> describe(ParetoMTL(initial_steps=0))
-        'ParetoMTL(initial_steps=0, epsilon=0.1, release_steps=0)'
-    """
-    if not dataclasses.is_dataclass(method):
-        return without_addresses(repr(method))
-    fields = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}
-    said = [f"{name}={value!r}" for name, value in fields.items() if value is not None and value is not False]
-    return without_addresses(f"{type(method).__name__}({', '.join(said)})")
-
-
-def without_addresses(text: str) -> str:
-    """A text that does not change from one process to the next: Python shows many objects with their addresses."""
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
-
-
-class Weigher:
-    """A method bound to one subproblem, which remembers the state and counts the steps.
-
-    Made by :meth:`paretomtl.methods.Method.bind`.
-    """
-
-    def __init__(self, method: Method, preferences: Tensor, index: int, total: int = 0) -> None:
-        check_not_negative("total", total)
-        self.preferences = as_rows("preferences", preferences)
-        if self.preferences.ndim != 2:
-            raise ValueError(f"'preferences' must have shape [K, m]. Got {list(self.preferences.shape)} instead.")
-        index = as_whole(index)
-        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(self.preferences):
-            raise IndexError(
-                f"'index' must be a row of the {len(self.preferences)} preferences. Got {index!r} instead."
-            )
-        self.method = method
-        self.index = index
-        self.tasks = self.preferences.shape[-1]
-        self.total = total
-        self.number = torch.zeros((), dtype=torch.long)
-        self.state = slice_state(method.init(self.preferences), slice(index, index + 1))
-        self.pending: Any = None
-        """What :func:`paretomtl.backward` has added up since the last whole step; None drops it. Not stored."""
-
-    @property
-    def status(self) -> str:
-        """One word on how the subproblem stood at its last step, such as "feasible"."""
-        return self.method.status(self.state)[0]
-
-    @property
-    def since(self) -> int | None:
-        """The step since which it has stood so."""
-        steps = self.method.since(self.state)
-        return None if steps is None else steps[0]
-
-    def __repr__(self) -> str:
-        return f"Weigher({self.method!r}, index={self.index}, step {int(self.number)}, {self.status})"
-
-    def peek(self, losses: Tensor, gramian: Tensor | None, present: Tensor | None = None) -> tuple[Tensor, State]:
-        """Weights ``[m]`` from losses ``[m]`` and Gramian ``[m, m]``, and the state after that step."""
-        self.state = {name: tensor.to(losses.device) for name, tensor in self.state.items()}
-        self.number = self.number.to(losses.device)
-        step = Step(
-            losses[None],
-            None if gramian is None else gramian[None],
-            None if present is None else present[None],
-            self.number,
-            self.total,
-        )
-        weights, state = self.method.weigh(step, self.state)
-        return weights[0], state
-
-    def advance(self, state: State, usable: Tensor) -> None:
-        """Go on to the state that :meth:`peek` returned, where ``usable`` (bool, without dimensions) says so."""
-        self.state = {name: torch.where(usable, state[name], tensor) for name, tensor in self.state.items()}
-        self.number = self.number + usable.long()
-
-    def state_dict(self) -> State:
-        """All that a later run needs to go on from here, as tensors; the method is in it as text, in bytes."""
-        bound = {
-            "method": to_letters(describe(self.method)),
-            "preferences": self.preferences,
-            "index": torch.tensor(self.index),
-            "number": self.number,
-        }
-        return {name: tensor.clone() for name, tensor in (bound | self.state).items()}
-
-    def load_state_dict(self, saved: State) -> None:
-        """Go on from what :meth:`state_dict` returned for the same method, options, preferences and index.
-
-        Anything else is refused, with the first difference. What :func:`paretomtl.backward` has added up is dropped.
-        """
-        check_saved(saved, self.state_dict())
-        self.state = {name: saved[name].clone() for name in self.state}
-        self.number = saved["number"].clone()
-        self.pending = None
-
-
-def slice_state(state: State, rows: slice | Tensor | list[int]) -> State:
-    """The part of a state that belongs to some subproblems."""
-    return {name: tensor[rows] for name, tensor in state.items()}
 
 
 def _count(state: State) -> int:

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from paretomtl.methods._linear import Linear, importances
-from paretomtl.methods.base import SafeStep, State, uniform
+from paretomtl.methods.base import uniform
+from paretomtl.methods.step import SafeStep, State
 
 NEGATIVE = -1e-3
 """A cosine under this counts as negative; what is nearer to zero may be rounding."""

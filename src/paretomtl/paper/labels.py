@@ -1,14 +1,17 @@
-"""What the paper's tables and figures call the methods: there, linear scalarization is a grid search."""
+"""Names of methods in the paper's tables and figures, where they differ from those of the library.
+
+In the paper, linear scalarization is a grid search. Tables and sentences write names that are no proper names in lower
+case.
+"""
 
 from __future__ import annotations
 
+from paretomtl.methods.registry import REGISTRY
+
 LABELS = {
-    "pareto-mtl": "Pareto MTL",
+    **{name: entry.label for name, entry in REGISTRY.items()},
     "linear": "grid search",
-    "mgda": "MOO-MTL",
     "random-search": "random search",
-    "gradnorm": "GradNorm",
-    "uncertainty": "Uncertainty",
     "single-task": "single task",
 }
 

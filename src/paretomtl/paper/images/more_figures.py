@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
+from paretomtl.methods.registry import colour_of
 from paretomtl.paper.images.lenet import TITLES
 from paretomtl.paper.images.more_claims import PUBLISHED
 from paretomtl.paper.images.studies import SETS
@@ -24,7 +25,7 @@ from paretomtl.report.figures.planes import (
     draw_scatter2d,
     plane_limits,
 )
-from paretomtl.report.figures.style import COLOURS, SMALL
+from paretomtl.report.figures.style import SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,11 +213,11 @@ def _acceptance(rows: Sequence[Row]) -> Figure | None:
         here = [value for row in mine if (value := TEST_ACCURACY.values(row)[task][task]) is not None]
         apart = [height + 0.14 * (k - (len(here) - 1) / 2) for k in range(len(here))]
         labels = ("here, each seed", "here, mean", "published, on the lost files") if i == 0 else (None,) * 3
-        axis.scatter(here, apart, s=22, color=COLOURS["pareto-mtl"], label=labels[0], zorder=3)
+        axis.scatter(here, apart, s=22, color=colour_of("pareto-mtl"), label=labels[0], zorder=3)
         axis.scatter(
             [mean(here)], [height], s=220, marker="|", color="black", linewidths=1.3, label=labels[1], zorder=2
         )
-        axis.scatter([there], [height], s=42, marker="D", color="white", edgecolor=COLOURS["mgda"], linewidths=1.3,
+        axis.scatter([there], [height], s=42, marker="D", color="white", edgecolor=colour_of("mgda"), linewidths=1.3,
                      label=labels[2], zorder=4)  # fmt: skip
         gap = f"{mean(here) - there:+.4f}".replace("-", "−") if here else ""
         axis.text(1.03, height, gap, transform=axis.get_yaxis_transform(), va="center")

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
+from paretomtl.methods.registry import colour_of
 from paretomtl.paper.labels import label_of
 from paretomtl.paper.panels import caption, chosen, draw_figures, grid, layer, legend
 from paretomtl.paper.real_data.tables import SHOWN
 from paretomtl.paper.statistics import mean
 from paretomtl.report.figures.planes import Layer, Limits, Quantity, draw_scatter2d, plane_limits, projected
-from paretomtl.report.figures.style import COLOURS
 from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _name(method: str) -> str:
 
 
 def _thin(each: _Summary, course: Sequence[float | None]) -> Polyline:
-    style = {"color": COLOURS[each.method], "linewidth": 0.8, "zorder": 2, "label": _name(each.method)}
+    style = {"color": colour_of(each.method), "linewidth": 0.8, "zorder": 2, "label": _name(each.method)}
     style |= _THIN[each.method]
     return Polyline(course, style)
 

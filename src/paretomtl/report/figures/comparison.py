@@ -10,8 +10,9 @@ import torch
 
 from paretomtl._support.optional import require
 from paretomtl.compare.rows import best_losses, finite_points, read_row, rows_split
+from paretomtl.methods.registry import colour_of, label_of, marker_of
 from paretomtl.report.figures.planes import Limits
-from paretomtl.report.figures.style import COLOURS, MARKERS, RAY, label_of, paper_style, save_figure
+from paretomtl.report.figures.style import RAY, paper_style, save_figure
 from paretomtl.report.figures.three_tasks import Polyline, draw_parallel
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _along_front(points: torch.Tensor) -> list[int]:
 
 def _style(method: str) -> dict[str, Any]:
     return {
-        "color": COLOURS.get(method, "0.4"),
-        "marker": MARKERS.get(method, "X"),
+        "color": colour_of(method),
+        "marker": marker_of(method),
         "label": label_of(method),
     }

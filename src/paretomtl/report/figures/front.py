@@ -17,8 +17,9 @@ from paretomtl._support.paths import as_path
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.labels import short
+from paretomtl.methods.registry import colour_of, label_of, marker_of
 from paretomtl.report.figures.planes import Layer, Quantity
-from paretomtl.report.figures.style import COLOURS, MARKERS, RAY, label_of, paper_style, plain
+from paretomtl.report.figures.style import RAY, paper_style, plain
 from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _draw_plane(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None
     if front.reading == "direction":
         far = 2 * max(high - start for high, start in zip(highs, origin, strict=True))
         _draw_rays(axis, front, origin, far)
-    colour, marker = COLOURS.get(front.method, "0.4"), MARKERS.get(front.method, "X")
+    colour, marker = colour_of(front.method), marker_of(front.method)
     if panel.ranks:  # elsewhere a line through them would go back and forth
         along = sorted(panel.kept, key=lambda row: tuple(panel.losses[row].tolist()))
         axis.plot(*panel.losses[along].T.tolist(), color=colour, linewidth=0.8, alpha=0.6, zorder=2)
@@ -195,13 +196,13 @@ def _draw_space(axis: Any, front: Front, panel: _Panel, points: Tensor) -> None:
     for hollow in (True, False):
         rows = [row for row in panel.finite if (row not in panel.kept) == hollow]
         row = {"tasks": names, "losses": panel.losses[rows].tolist(), "seed": front.seed}
-        style = COLOURS.get(front.method, "0.4"), MARKERS.get(front.method, "X")
+        style = colour_of(front.method), marker_of(front.method)
         layers.append(Layer([row], label_of(front.method), *style, hollow=hollow))
     draw_scatter3d(axis, Quantity("losses", "loss"), layers, _limits(points))
 
 
 def _draw_parallel(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
-    colour = COLOURS.get(front.method, "0.4")
+    colour = colour_of(front.method)
     courses = [
         Polyline(
             panel.losses[row].tolist(),

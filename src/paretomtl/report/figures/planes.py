@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
-from paretomtl.report.figures.style import COLOURS, RAY, label_of
+from paretomtl.methods.registry import colour_of, label_of
+from paretomtl.report.figures.style import RAY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +111,7 @@ def draw_scatter2d(
     for task, (values, line) in enumerate(zip(_alone(space, alone, 2), (axis.axvline, axis.axhline), strict=True)):
         for value in values:
             label = label_of("single-task") if task == 0 else None
-            line(value, color=COLOURS["single-task"], linewidth=1, linestyle=":", zorder=1, label=label)
+            line(value, color=colour_of("single-task"), linewidth=1, linestyle=":", zorder=1, label=label)
     if not space.rising:
         _draw_rays(axis, filled, limits)
     return outside(space, filled, limits)

@@ -1,8 +1,7 @@
-"""Objects of the user's own by name: ``package.module:attribute`` or ``FILE.py:attribute``."""
+"""Import paths: objects of users by name, ``package.module:attribute`` or ``FILE.py:attribute``."""
 
 from __future__ import annotations
 
-import difflib
 import functools
 import hashlib
 import importlib
@@ -11,7 +10,7 @@ import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -107,17 +106,6 @@ def is_of_library(file: str) -> bool:
     """Whether a file is of Python itself or installed, rather than somebody's own."""
     folders = [Path(sysconfig.get_paths()[key]).resolve() for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     return file.startswith("<") or any(Path(file).resolve().is_relative_to(folder) for folder in folders)
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A question after a typo, to be appended to an error; nothing where no known name is near.
-
-    Example:
-        >>> nearest("multi-digit", ["multi-digits", "census"])
-        " Did you mean 'multi-digits'?"
-    """
-    found = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
-    return f" Did you mean {found[0]!r}?" if found else ""
 
 
 def _import_module(what: str, name: str) -> ModuleType:

@@ -1,4 +1,10 @@
-"""One writer at a time: a lock on an open file, which the system drops together with the process that holds it."""
+"""Locks between processes: one writer at a time, by a lock on an open file that the system drops with its process.
+
+``filelock``, which torch brings, would not keep all that is promised here. On Unix it leaves its file behind; a file
+system without ``flock`` is an error, or a lock by the presence of a file, which outlives its process; its file says
+nothing about who holds it; it opens pipes and devices as well as regular files. torch asks for no version of it, and
+older ones leave the lock to children of a process, such as those that load data, and truncate the file.
+"""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from paretomtl._support.import_path import nearest
 from paretomtl._support.terminal import text_console
+from paretomtl._support.text import suggest_name
 from paretomtl.cli._common import clean_errors, print_json
 from paretomtl.problems import Canvases, prepare_canvases, prepare_census, prepare_localization, prepare_utkface
 from paretomtl.problems._census.files import PUBLISHED_CENSUS, census_file
@@ -81,7 +81,7 @@ def prepare(
 ) -> None:
     """Read a data set once, verify it and keep it in one file; what is there already is only verified."""
     if name not in NAMES:
-        raise ValueError(f"'NAME' must be one of {', '.join(NAMES)}. Got {name!r} instead.{nearest(name, NAMES)}")
+        raise ValueError(f"'NAME' must be one of {', '.join(NAMES)}. Got {name!r} instead.{suggest_name(name, NAMES)}")
     errors, began = text_console(stderr=True), time.perf_counter()
 
     def log(text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 import os
 import platform
 import statistics
@@ -18,6 +17,7 @@ from torch import Tensor
 from paretomtl._support.files import make_folder, read_json, write_text
 from paretomtl._support.locks import locked
 from paretomtl._support.optional import version_of
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.version import made_by
 
 Row: TypeAlias = dict[str, Any]
@@ -79,8 +79,5 @@ def seconds_here(rows: Sequence[Row], kind_of: Callable[[Row], str]) -> dict[str
 
 
 def numbers(tensor: Tensor, digits: int = 5) -> Any:
-    """A tensor as nested lists of rounded numbers; None for what is not finite, which JSON does not know."""
-    if tensor.ndim:
-        return [numbers(part, digits) for part in tensor]
-    value = round(float(tensor), digits)
-    return value + 0.0 if math.isfinite(value) else None
+    """A tensor as rows have it: nested lists of numbers with so many decimals, and None for what is not finite."""
+    return to_numbers(tensor, digits)

@@ -8,10 +8,10 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl.diagnosis._evidence import task_gaps
 from paretomtl.diagnosis._measurements import Measurements
 from paretomtl.diagnosis._rules import Verdict, judge
-from paretomtl.training import plain_numbers
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -54,10 +54,10 @@ class Diagnosis(Measurements):
         """Everything as numbers, words and lists, for JSON; NaN as None."""
         verdict = self.verdict
         measured = {
-            name: plain_numbers(getattr(self, name))
+            name: to_numbers(getattr(self, name))
             for name in ("cosines", "negative", "norms", "first", "last", "learnt", "joint", "alone", "ratios")
         }
-        measured["cosines_by_seed"] = plain_numbers(self.cosines_by_seed)
+        measured["cosines_by_seed"] = to_numbers(self.cosines_by_seed)
         gaps = [
             {
                 "task": task,
@@ -77,7 +77,7 @@ class Diagnosis(Measurements):
                 **dict.fromkeys(("joint", "alone", "ratios", "gaps"), self.split),
             },
             **measured,
-            "ends": None if self.ends is None else plain_numbers(self.ends),
+            "ends": None if self.ends is None else to_numbers(self.ends),
             "scaled_by": None if self.factors is None else list(self.factors),
             "without_data": self.without_data,
             "planned": self.planned,

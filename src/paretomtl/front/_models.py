@@ -8,7 +8,7 @@ import warnings
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.files import load_tensors
+from paretomtl._support.module_tensors import load_tensors
 from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
 from paretomtl.front._data import FrontData
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.import_path import nearest
+from paretomtl._support.text import suggest_name
 from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData, losses_on
 from paretomtl.front.labels import label, noun_of
@@ -126,7 +126,7 @@ class CandidateTable:
         known = [*self.tasks, *self.metrics]
         raise ValueError(
             f"bounds and 'best' must name one of {known}, measured on '{self.split}', or loss:TASK, or WHAT:TASK for "
-            f"the metric 'TASK WHAT'. Got {name!r} instead.{nearest(name, known)}"
+            f"the metric 'TASK WHAT'. Got {name!r} instead.{suggest_name(name, known)}"
         )
 
     def column(self, name: str) -> tuple[Tensor, bool]:

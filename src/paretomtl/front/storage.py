@@ -13,19 +13,18 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.files import (
-    from_lists,
     make_folder,
     pointing_to_doctor,
     read_record,
     read_tensors,
     sweep,
     sync_folder,
-    to_lists,
     write_record,
     write_tensors,
 )
 from paretomtl._support.safe_open import check_folder_kind, exists, names_in, remove_files
 from paretomtl._support.splits import SPLITS
+from paretomtl._support.tensor_json import from_lists, to_lists
 from paretomtl.front._data import FrontData
 from paretomtl.front.limits import check_solution_count
 

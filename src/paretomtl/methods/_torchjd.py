@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.checks import check_positive
-from paretomtl._support.import_path import nearest
 from paretomtl._support.optional import require
+from paretomtl._support.text import suggest_name
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._linear import Linear, importances
 from paretomtl.methods._scaled_method import ScaledMethod
@@ -239,7 +239,7 @@ def torchjd_type(source: str) -> type[nn.Module]:
         found = getattr(require(f"torchjd.{package}", "torchjd"), name, None)
         if isinstance(found, type) and issubclass(found, nn.Module) and not inspect.isabstract(found):
             return found
-    near = nearest(source, [*_ROWS, *sorted(_STARTS), *_NEEDS_MORE])
+    near = suggest_name(source, [*_ROWS, *sorted(_STARTS), *_NEEDS_MORE])
     raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {source!r} instead.{near}")
 
 

@@ -7,8 +7,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from paretomtl._support.import_path import FORMS, check_own, find_object, nearest, short_name, split_name
+from paretomtl._support.import_path import FORMS, check_own, find_object, short_name, split_name
 from paretomtl._support.signatures import check_takes
+from paretomtl._support.text import suggest_name
 from paretomtl.methods._torchjd import TorchJD
 from paretomtl.methods._torchjd_options import set_torchjd_options, torchjd_option_names
 from paretomtl.methods.base import Method
@@ -86,7 +87,7 @@ def _source(method: str | Method) -> Method | Callable[..., Any]:
     if split_name(method) is None:
         raise ValueError(
             f"'method' must be one of {', '.join(METHODS)}, torchjd:NAME, {FORMS}. "
-            f"Got {method!r} instead.{nearest(method, METHODS)}"
+            f"Got {method!r} instead.{suggest_name(method, METHODS)}"
         )
     source = find_object("method", method, Method)
     if not isinstance(source, Method) and not callable(source):

@@ -21,17 +21,16 @@ from paretomtl._support.files import (
     NewerFormatError,
     check_format,
     check_writable,
-    pack,
     parse_json,
     pointing_to_doctor,
     read_record,
     read_tensors,
     sweep,
-    unpack,
     write_record,
     write_tensors,
 )
 from paretomtl._support.locks import Lock
+from paretomtl._support.pack import pack, unpack
 from paretomtl._support.safe_open import (
     LINE,
     append_file,

@@ -3,7 +3,7 @@
 from paretomtl.engine.plan import Strategy
 from paretomtl.training._backward import backward
 from paretomtl.training._fit import fit, fit_seeds
-from paretomtl.training.progress.progress import Callback, Report, TensorBoard, plain_numbers
+from paretomtl.training.progress.progress import Callback, Report, TensorBoard
 from paretomtl.training.shards.executor import Capacity, Channel, Executor, JobBatch, SerialExecutor
 from paretomtl.training.shards.ray.executor import RayExecutor
 
@@ -21,5 +21,4 @@ __all__ = [
     "backward",
     "fit",
     "fit_seeds",
-    "plain_numbers",
 ]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from paretomtl._support.checks import check_count
-from paretomtl._support.files import load_tensors
+from paretomtl._support.module_tensors import load_tensors
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl._support.splits import SPLITS
 from paretomtl._support.version import made_by

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.files import load_tensors
+from paretomtl._support.module_tensors import load_tensors
 from paretomtl.front import Front
 from paretomtl.front.indicators import angles
 from paretomtl.methods import Method

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.checks import as_whole, check_count, check_not_negative, check_positive
+from paretomtl._support.factories import check_factories, make_scheduler
 from paretomtl._support.optional import version_of
-from paretomtl._support.signatures import check_factories, make_scheduler
 from paretomtl.core import preferences as vector_sets
 from paretomtl.engine.data.batches import Batches, BatchPartition
 from paretomtl.engine.device import find_device

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import MultiStepLR
 
-from paretomtl._support.signatures import make_scheduler
+from paretomtl._support.factories import make_scheduler
 from paretomtl.compare.row_store import Row
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, describe, resolve_method

@@ -37,13 +37,13 @@ A view may have no values yet (``values`` is empty): the page then says that not
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
+from paretomtl._support.tensor_json import to_significant
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.candidates import build_table
@@ -147,22 +147,8 @@ def thinned(total: int, points: int) -> list[int]:
 
 
 def rounded(numbers: Any, digits: int = DIGITS) -> Any:
-    """Numbers, a tensor, or nested lists of them, to so many significant digits; None for what is not finite.
-
-    Example:
-        >>> rounded([0.123456789, float("nan"), 2.0])
-        [0.123457, None, 2]
-    """
-    if isinstance(numbers, Tensor):
-        numbers = numbers.tolist()
-    if isinstance(numbers, (list, tuple)):
-        return [rounded(part, digits) for part in numbers]
-    if numbers is None or not math.isfinite(numbers):
-        return None
-    short = float(f"{numbers:.{digits}g}")
-    if math.isinf(short):  # the largest numbers round up to infinity
-        return numbers
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    """Numbers as pages have them: to significant digits, with None for what is not finite."""
+    return to_significant(numbers, digits)
 
 
 def best_of(losses: Tensor) -> list[bool]:

@@ -18,6 +18,7 @@ from torch import Tensor
 from paretomtl._support.optional import require
 from paretomtl._support.signatures import check_takes
 from paretomtl._support.splits import ranking_split
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.terminal import escaped, text_console
 from paretomtl.training.progress.loss_text import losses_in_words
 
@@ -83,8 +84,8 @@ class Report:
             "epochs": self.epochs,
             "step": self.step,
             "seconds": round(self.seconds, 3),
-            "losses": plain_numbers(self.losses),
-            "weights": plain_numbers(self.weights),
+            "losses": to_numbers(self.losses),
+            "weights": to_numbers(self.weights),
             "split": self.split,
             "hypervolume": self.hypervolume,
             "reference": None if self.reference is None else list(self.reference),
@@ -93,10 +94,10 @@ class Report:
             **({"seeds": list(self.seeds)} if self.seeds else {}),
         }
         if self.scale is not None:
-            found["scale"] = plain_numbers(self.scale)
+            found["scale"] = to_numbers(self.scale)
         if self.val_losses is not None:
-            found["val_losses"] = plain_numbers(self.val_losses)
-            found["val_metrics"] = {name: plain_numbers(values) for name, values in self.val_metrics.items()}
+            found["val_losses"] = to_numbers(self.val_losses)
+            found["val_metrics"] = {name: to_numbers(values) for name, values in self.val_metrics.items()}
         return found
 
     @property
@@ -171,14 +172,6 @@ def _name(listener: Callback) -> str:
     """What a user calls a callback: its name, where it has one of its own."""
     found = getattr(listener, "__qualname__", None)
     return f"'{found}'" if isinstance(found, str) else f"A callback of the class '{type(listener).__qualname__}'"
-
-
-def plain_numbers(tensor: Tensor) -> Any:
-    """A tensor as nested lists, with None for what is not finite, which JSON does not know."""
-    if tensor.ndim:
-        return [plain_numbers(part) for part in tensor]
-    value = float(tensor)
-    return value if value - value == 0.0 else None
 
 
 _instead: ContextVar[list[Callback] | None] = ContextVar("instead", default=None)

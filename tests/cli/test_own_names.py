@@ -16,7 +16,7 @@ from paretomtl.cli._app import app
 from paretomtl.compare import compare
 from paretomtl.methods import METHODS, describe, resolve_method
 from paretomtl.methods.description import describe_definition
-from paretomtl.methods.resolve import option_names, set_options
+from paretomtl.methods.lookup import option_names, set_options
 from paretomtl.problems import NamedProblem
 
 PROBLEM = """

@@ -24,7 +24,7 @@ from paretomtl._support.terminal import escaped, json_text, shown_warnings, text
 from paretomtl._support.text import suggest_name
 from paretomtl.cli._again import offering_to_go_on
 from paretomtl.methods import METHODS, Method, resolve_method
-from paretomtl.methods.resolve import option_names, set_options
+from paretomtl.methods.lookup import option_names, set_options
 from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
 
 P = ParamSpec("P")

@@ -8,7 +8,7 @@ from typing import Any
 
 from paretomtl.methods import Method, resolve_method
 from paretomtl.methods.description import describe_definition, without_addresses
-from paretomtl.methods.resolve import name_in_tables, option_names, set_options
+from paretomtl.methods.lookup import name_in_tables, option_names, set_options
 from paretomtl.problems import Problem
 from paretomtl.training import fit
 

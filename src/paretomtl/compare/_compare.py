@@ -60,7 +60,7 @@ def compare(
 
     Args:
         problem: what to train; methods are ranked on its validation split, or on training where there is none.
-        methods: their names, as :func:`paretomtl.methods.resolve_method` takes them, or methods.
+        methods: their names, as :func:`paretomtl.methods.lookup_method` takes them, or methods.
         seeds: how many, from 0 on.
         preferences: how many models each, by default 5 for two tasks, 15 for three and 25 for more; those of
             "single-task" are one per task.

@@ -10,8 +10,8 @@ from paretomtl.methods._torchjd import TorchJD
 from paretomtl.methods._uncertainty import Uncertainty
 from paretomtl.methods.base import Method, Reading
 from paretomtl.methods.description import describe
+from paretomtl.methods.lookup import resolve_method
 from paretomtl.methods.registry import METHODS
-from paretomtl.methods.resolve import resolve_method
 from paretomtl.methods.step import State, Step, slice_state
 from paretomtl.methods.weigher import Weigher
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from paretomtl.methods.base import Method
 
-TORCHJD_PREFIX = "torchjd:"
+TORCHJD = "torchjd:"
 """Names that begin so are those of TorchJD's methods."""
 
 
@@ -23,28 +23,26 @@ class RegisteredMethod:
     """A built-in method.
 
     Attributes:
-        module: its file in this package.
-        attribute: its class, with the paper's settings as defaults.
+        place: its class, as ``module:attribute``, with the paper's settings as defaults.
         label: what legends call it.
         colour: of its points and lines in figures; all differ without colour vision, too, together with the markers.
         marker: of its points, as matplotlib calls it.
     """
 
-    module: str
-    attribute: str
+    place: str
     label: str
     colour: str
     marker: str
 
 
 REGISTRY: Mapping[str, RegisteredMethod] = {
-    "pareto-mtl": RegisteredMethod("_pareto_mtl", "ParetoMTL", "Pareto MTL", "#c1272d", "o"),
-    "mgda": RegisteredMethod("_mgda", "MGDA", "MOO-MTL", "#0b5fa5", "s"),
-    "linear": RegisteredMethod("_linear", "Linear", "Linear scalarization", "#1b8a8f", "v"),
-    "random-search": RegisteredMethod("_linear", "RandomSearch", "Random search", "#3a7d44", "^"),
-    "single-task": RegisteredMethod("_linear", "SingleTask", "Single task", "#333333", "*"),
-    "gradnorm": RegisteredMethod("_gradnorm", "GradNorm", "GradNorm", "#8e5ea2", "D"),
-    "uncertainty": RegisteredMethod("_uncertainty", "Uncertainty", "Uncertainty", "#c98a00", "P"),
+    "pareto-mtl": RegisteredMethod("paretomtl.methods._pareto_mtl:ParetoMTL", "Pareto MTL", "#c1272d", "o"),
+    "mgda": RegisteredMethod("paretomtl.methods._mgda:MGDA", "MOO-MTL", "#0b5fa5", "s"),
+    "linear": RegisteredMethod("paretomtl.methods._linear:Linear", "Linear scalarization", "#1b8a8f", "v"),
+    "random-search": RegisteredMethod("paretomtl.methods._linear:RandomSearch", "Random search", "#3a7d44", "^"),
+    "single-task": RegisteredMethod("paretomtl.methods._linear:SingleTask", "Single task", "#333333", "*"),
+    "gradnorm": RegisteredMethod("paretomtl.methods._gradnorm:GradNorm", "GradNorm", "#8e5ea2", "D"),
+    "uncertainty": RegisteredMethod("paretomtl.methods._uncertainty:Uncertainty", "Uncertainty", "#c98a00", "P"),
 }
 """The built-in methods, in the order of tables."""
 
@@ -55,8 +53,8 @@ class _Classes(Mapping[str, "type[Method]"]):
     """The classes of the built-in methods by name, each imported when it is asked for."""
 
     def __getitem__(self, name: str) -> type[Method]:
-        entry = REGISTRY[name]
-        kind: type[Method] = getattr(importlib.import_module(f"{__package__}.{entry.module}"), entry.attribute)
+        module, _, attribute = REGISTRY[name].place.partition(":")
+        kind: type[Method] = getattr(importlib.import_module(module), attribute)
         return kind
 
     def __iter__(self) -> Iterator[str]:
@@ -75,7 +73,7 @@ METHODS: Mapping[str, type[Method]] = _Classes()
 
 def is_known(name: str) -> bool:
     """Whether a name is one of this library, so that no code of others runs for it."""
-    return name in REGISTRY or name.startswith(TORCHJD_PREFIX)
+    return name in REGISTRY or name.startswith(TORCHJD)
 
 
 def label_of(method: str) -> str:

@@ -1,4 +1,4 @@
-"""Methods and their options from names: built-in ones, those of TorchJD, and those of users."""
+"""Lookup of a method by its name, built in or the user's own, and its options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paretomtl._support.text import suggest_name
 from paretomtl.methods._torchjd import TorchJD
 from paretomtl.methods._torchjd_options import set_torchjd_options, torchjd_option_names
 from paretomtl.methods.base import Method
-from paretomtl.methods.registry import METHODS, TORCHJD_PREFIX, is_known
+from paretomtl.methods.registry import METHODS, TORCHJD, is_known
 
 
 def resolve_method(method: str | Method) -> Method:
@@ -36,8 +36,8 @@ def set_options(method: str | Method, values: Mapping[str, Any]) -> Method:
         >>> set_options("mgda", {"rescale": True})
         MGDA(rescale=True)
     """
-    if isinstance(method, str) and method.startswith(TORCHJD_PREFIX):
-        return set_torchjd_options(method.removeprefix(TORCHJD_PREFIX), values)
+    if isinstance(method, str) and method.startswith(TORCHJD):
+        return set_torchjd_options(method.removeprefix(TORCHJD), values)
     source = _source(method)
     if isinstance(source, TorchJD):
         return set_torchjd_options(source, values) if values else source
@@ -54,8 +54,8 @@ def set_options(method: str | Method, values: Mapping[str, Any]) -> Method:
 
 def option_names(method: str | Method) -> list[str]:
     """The names of the options of a method that can be set."""
-    if isinstance(method, str) and method.startswith(TORCHJD_PREFIX):
-        return torchjd_option_names(method.removeprefix(TORCHJD_PREFIX))
+    if isinstance(method, str) and method.startswith(TORCHJD):
+        return torchjd_option_names(method.removeprefix(TORCHJD))
     source = _source(method)
     if isinstance(source, TorchJD):
         return torchjd_option_names(source.source)

@@ -18,7 +18,7 @@ def draw_front(*args: Any, **kwargs: Any) -> Any:
 
 def evaluate_models(*args: Any, **kwargs: Any) -> dict[str, Any]:
     """Measure models that were trained elsewhere, for :meth:`paretomtl.Front.from_models`."""
-    fields: dict[str, Any] = importlib.import_module("paretomtl.training._given_models").evaluate_models(
+    fields: dict[str, Any] = importlib.import_module("paretomtl.training.evaluate_models").evaluate_models(
         *args, **kwargs
     )
     return fields

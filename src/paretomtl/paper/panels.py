@@ -11,7 +11,7 @@ from paretomtl.compare import Row
 from paretomtl.methods.registry import colour_of, marker_of
 from paretomtl.paper.labels import label_of
 from paretomtl.paper.statistics import mean, pick
-from paretomtl.report.figures.planes import Layer
+from paretomtl.report.figures.layers import Layer
 from paretomtl.report.figures.style import SMALL, paper_style, save_figure
 
 if TYPE_CHECKING:

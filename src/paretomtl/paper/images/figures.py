@@ -14,15 +14,8 @@ from paretomtl.paper.images.studies import LONG, METHODS, PAPER, SETS, STRONG
 from paretomtl.paper.labels import label_of
 from paretomtl.paper.panels import caption, chosen, draw_figures, draw_strip, grid, layer, legend, name_lines
 from paretomtl.paper.statistics import has
-from paretomtl.report.figures.planes import (
-    NUMBERS,
-    TEST_ACCURACY,
-    TEST_LOSS,
-    TRAIN_ACCURACY,
-    TRAIN_LOSS,
-    Quantity,
-    draw_scatter2d,
-)
+from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS, TRAIN_ACCURACY, TRAIN_LOSS, Quantity
+from paretomtl.report.figures.scatter2d import NUMBERS, draw_scatter2d
 from paretomtl.report.figures.style import SMALL
 
 if TYPE_CHECKING:

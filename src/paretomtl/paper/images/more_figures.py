@@ -15,16 +15,8 @@ from paretomtl.paper.images.studies import SETS
 from paretomtl.paper.labels import label_of
 from paretomtl.paper.panels import caption, chosen, draw_figures, grid, layer, legend, name_lines
 from paretomtl.paper.statistics import mean
-from paretomtl.report.figures.planes import (
-    NUMBERS,
-    TEST_ACCURACY,
-    TEST_LOSS,
-    TRAIN_LOSS,
-    Layer,
-    Quantity,
-    draw_scatter2d,
-    plane_limits,
-)
+from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS, TRAIN_LOSS, Layer, Quantity, panel_limits
+from paretomtl.report.figures.scatter2d import NUMBERS, draw_scatter2d
 from paretomtl.report.figures.style import SMALL
 
 if TYPE_CHECKING:
@@ -106,7 +98,7 @@ def _pair(
         return None
     figure, axes = grid(1, len(spaces), width=3.9, height=4.1, below=1.1)
     for i, (axis, space) in enumerate(zip(axes, spaces, strict=True)):
-        outside = draw_scatter2d(axis, space, layers, limits=plane_limits(space, layers, origin=origin))
+        outside = draw_scatter2d(axis, space, layers, limits=panel_limits(space, layers, origin=origin))
         caption(axis, i, f"{TITLES[first['problem']]}, {space.words}", outside)
     legend(figure, note, columns=2)
     return figure
@@ -137,7 +129,7 @@ def _preferences(rows: Sequence[Row]) -> Figure | None:
         return None
     columns = min(4, len(panels))
     figure, axes = grid(-(-len(panels) // columns), columns, len(panels), width=3.0, height=3.2)
-    limits = plane_limits(TEST_LOSS, [each for _, each in panels])
+    limits = panel_limits(TEST_LOSS, [each for _, each in panels])
     for i, (axis, (name, each)) in enumerate(zip(axes, panels, strict=True)):
         outside = draw_scatter2d(axis, TEST_LOSS, [each], limits=limits)
         caption(axis, i, name or f"{each.rows[0]['preferences']} even", outside)

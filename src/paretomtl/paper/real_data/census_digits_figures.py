@@ -13,9 +13,11 @@ from paretomtl.paper.labels import LABELS, label_of
 from paretomtl.paper.panels import caption, chosen, draw_figures, draw_strip, grid, layer, legend, name_lines
 from paretomtl.paper.real_data.studies import DIGIT_COUNTS, EXPERTS, SHARED
 from paretomtl.paper.statistics import has
-from paretomtl.report.figures.planes import TEST_LOSS, Layer, Limits, draw_scatter2d, outside, plane_limits, projected
+from paretomtl.report.figures.layers import TEST_LOSS, Layer, Limits, outside, panel_limits
+from paretomtl.report.figures.parallel import Polyline, draw_parallel
+from paretomtl.report.figures.scatter2d import draw_scatter2d, projected
+from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
 from paretomtl.report.figures.style import SMALL
-from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -229,4 +231,4 @@ def _filled(layers: Sequence[Layer]) -> list[Layer]:
 def _limits(layers: Iterable[Layer], alone: Sequence[Row] = ()) -> Limits:
     """As large as the solutions of Pareto MTL ask for."""
     main = [replace(each, joined=each.rows[0]["method"] == "pareto-mtl") for each in layers]
-    return plane_limits(TEST_LOSS, main, alone, origin=False)
+    return panel_limits(TEST_LOSS, main, alone, origin=False)

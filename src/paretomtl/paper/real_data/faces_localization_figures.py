@@ -15,8 +15,10 @@ from paretomtl.paper.labels import label_of
 from paretomtl.paper.panels import caption, chosen, draw_figures, grid, layer, legend
 from paretomtl.paper.real_data.tables import SHOWN
 from paretomtl.paper.statistics import mean
-from paretomtl.report.figures.planes import Layer, Limits, Quantity, draw_scatter2d, plane_limits, projected
-from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
+from paretomtl.report.figures.layers import Layer, Limits, Quantity, panel_limits
+from paretomtl.report.figures.parallel import Polyline, draw_parallel
+from paretomtl.report.figures.scatter2d import draw_scatter2d, projected
+from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,7 +94,7 @@ def _faces_space(rows: Sequence[Row]) -> Figure | None:
     panels += [("losses as they are, and scaled", [*plain, *scaled])] if scaled else []
     if not panels:
         return None
-    limits = plane_limits(_ERRORS, [*plain, *scaled, *others], origin=False)
+    limits = panel_limits(_ERRORS, [*plain, *scaled, *others], origin=False)
     figure, axes = grid(1, len(panels), width=4.2, height=4.1, below=0.9, **PROJECTION_3D)
     for i, (axis, (words, layers)) in enumerate(zip(axes, panels, strict=True)):
         caption(axis, i, f"Faces: {words}", draw_scatter3d(axis, _ERRORS, layers, limits), drop=22)
@@ -109,7 +111,7 @@ def _faces_projections(rows: Sequence[Row]) -> Figure | None:
     figure, axes = grid(1, 3)
     for i, (axis, pair) in enumerate(zip(axes, itertools.combinations(range(3), 2), strict=True)):
         seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
-        beyond = draw_scatter2d(axis, _ERRORS, seen, (), plane_limits(_ERRORS, seen, origin=False))
+        beyond = draw_scatter2d(axis, _ERRORS, seen, (), panel_limits(_ERRORS, seen, origin=False))
         names = [layers[0].rows[0]["tasks"][task] for task in pair]
         axis.set(xlabel=names[0], ylabel=names[1])
         caption(axis, i, f"Faces: {' and '.join(name.split()[0] for name in names)}", beyond)
@@ -184,7 +186,7 @@ def _localization(rows: Sequence[Row]) -> Figure | None:
     ]
     separate = _in_plane(alone[0])[:1] if alone else []
     ours = [layer("pareto-mtl", _in_plane(mine) if mine else [], joined=True, others=True) for _, mine in panels]
-    limits: Limits = plane_limits(_ERRORS, [*ours, *others], separate, origin=False)
+    limits: Limits = panel_limits(_ERRORS, [*ours, *others], separate, origin=False)
     figure, axes = _panels(len(panels), height=3.7)
     for i, (axis, (note, mine), pareto) in enumerate(zip(axes, panels, ours, strict=True)):
         beyond = draw_scatter2d(axis, _ERRORS, [*others, pareto], separate, limits)

@@ -11,9 +11,9 @@ import torch
 from paretomtl._support.optional import require
 from paretomtl.compare.rows import best_losses, finite_points, read_row, rows_split
 from paretomtl.methods.registry import colour_of, label_of, marker_of
-from paretomtl.report.figures.planes import Limits
+from paretomtl.report.figures.layers import Limits
+from paretomtl.report.figures.parallel import Polyline, draw_parallel
 from paretomtl.report.figures.style import RAY, paper_style, save_figure
-from paretomtl.report.figures.three_tasks import Polyline, draw_parallel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,13 +99,13 @@ def _separate(axis: Axes, best: Sequence[float], style: dict[str, Any]) -> None:
 
 
 def _parallel(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -> None:
-    courses = [
+    lines = [
         Polyline(point, {"color": style["color"], "linewidth": 0.9, "alpha": 0.7, "label": "" if i else style["label"]})
         for row in rows
         for style in [_style(row["method"])]
         for i, point in enumerate(_points(row, split).tolist())
     ]
-    draw_parallel(axis, rows[0]["tasks"], _ranges(rows, splits), courses)
+    draw_parallel(axis, rows[0]["tasks"], _ranges(rows, splits), lines)
     beyond = sum(int((~_inside(row, _points(row, split))).sum()) for row in rows if row["method"] != "single-task")
     note = f"({beyond} {'solution lies' if beyond == 1 else 'solutions lie'} beyond the reference)" if beyond else ""
     axis.set(xlabel=note, ylabel=f"losses on {split}")

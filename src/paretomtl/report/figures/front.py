@@ -18,9 +18,10 @@ from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.labels import short
 from paretomtl.methods.registry import colour_of, label_of, marker_of
-from paretomtl.report.figures.planes import Layer, Quantity
+from paretomtl.report.figures.layers import Layer, Quantity
+from paretomtl.report.figures.parallel import Polyline, draw_parallel
+from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
 from paretomtl.report.figures.style import RAY, paper_style, plain
-from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,7 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
             figure.suptitle(whose, x=0.01, ha="left")
         for number, panel in enumerate(panels):
             axis = figure.add_subplot(wide, across, number + 1, **(PROJECTION_3D if tasks == 3 else {}))
-            draw = {2: _draw_plane, 3: _draw_space}.get(tasks, _draw_parallel)
+            draw = {2: _draw_two, 3: _draw_three}.get(tasks, _draw_many)
             draw(axis, front, panel, points)
             title = f"losses on {panel.split}{panel.missing}"
             axis.set_title(title if panels[1:] else f"{whose}, {title}", loc="left", pad=22 if tasks > 3 else None)
@@ -136,7 +137,7 @@ def _save(figure: Figure, path: Path) -> None:
     figure.savefig(path, dpi=200, bbox_inches="tight", metadata=dict.fromkeys(without.get(kind, [])) or None)
 
 
-def _draw_plane(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
+def _draw_two(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
     origin = (0.0, 0.0) if front.ideal is None else front.ideal
     least = torch.minimum(points.amin(0), torch.tensor(origin, dtype=torch.float64)).tolist()
     most = points.amax(0).tolist()
@@ -190,7 +191,7 @@ def _end(angle: float, factor: Tensor, origin: Sequence[float], far: float) -> t
     return origin[0] + length * x, origin[1] + length * y
 
 
-def _draw_space(axis: Any, front: Front, panel: _Panel, points: Tensor) -> None:
+def _draw_three(axis: Any, front: Front, panel: _Panel, points: Tensor) -> None:
     layers = []
     names = [f"{task} on {panel.split}" for task in front.tasks]
     for hollow in (True, False):
@@ -201,9 +202,9 @@ def _draw_space(axis: Any, front: Front, panel: _Panel, points: Tensor) -> None:
     draw_scatter3d(axis, Quantity("losses", "loss"), layers, _limits(points))
 
 
-def _draw_parallel(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
+def _draw_many(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
     colour = colour_of(front.method)
-    courses = [
+    lines = [
         Polyline(
             panel.losses[row].tolist(),
             {"color": colour, "linewidth": 1.0, "alpha": 0.85 if row in panel.kept else _FAINT},
@@ -211,7 +212,7 @@ def _draw_parallel(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> N
         for row in panel.finite
     ]
     limits = _limits(points)
-    draw_parallel(axis, front.tasks, limits, courses)
+    draw_parallel(axis, front.tasks, limits, lines)
     axis.set_ylabel(f"losses on {panel.split}")
     if len(panel.finite) <= _NUMBERED:
         low, high = limits[-1]

@@ -22,7 +22,19 @@ Payload: TypeAlias = dict[str, Any]
 NUMBERS = 60_000
 """So many numbers have all curves of a page together, about; half a megabyte."""
 
-_SCRIPTS = ("text", "choice", "style", "sight", "plane", "space", "parallel", "curves", "tables", "choose", "page")
+_SCRIPTS = (
+    "text",
+    "selection_rules",
+    "style",
+    "lazy_charts",
+    "scatter2d",
+    "scatter3d",
+    "parallel",
+    "curves",
+    "tables",
+    "selection_panel",
+    "page",
+)
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; connect-src "
 
 

@@ -76,12 +76,12 @@ def train_whole(
     """
     if order is None:
         return None, {}
-    (problem, methods, options), (method, preferences, seed, told) = common, order
+    (problem, methods, options), (method, preferences, seed, units_known) = common, order
     here = is_part_of_study()
     made = problem.make() if isinstance(problem, NamedProblem) else problem
     with quiet_elsewhere(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is kept
-        if told:
+        if units_known:
             warnings.filterwarnings("ignore", UNITS_WARNING)
         try:
             return fit(made, methods[method], preferences, seed=seed, **options), environment()

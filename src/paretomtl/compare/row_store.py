@@ -69,15 +69,15 @@ def load_rows(path: Path) -> list[Row]:
 
 
 def seconds_here(rows: Sequence[Row], kind_of: Callable[[Row], str]) -> dict[str, float]:
-    """How long a run of each kind took on hardware like this machine's, as a mean over stored rows."""
+    """The mean seconds of a run of each kind on hardware like this machine's, over stored rows."""
     here = environment()["hardware"] if rows else ""
-    found: dict[str, list[float]] = {}
+    by_kind: dict[str, list[float]] = {}
     for row in rows:
         if row.get("hardware") == here and row.get("seconds"):
-            found.setdefault(kind_of(row), []).append(float(row["seconds"]))
-    return {kind: statistics.fmean(each) for kind, each in found.items()}
+            by_kind.setdefault(kind_of(row), []).append(float(row["seconds"]))
+    return {kind: statistics.fmean(each) for kind, each in by_kind.items()}
 
 
 def numbers(tensor: Tensor, digits: int = 5) -> Any:
-    """A tensor as rows have it: nested lists of numbers with so many decimals, and None for what is not finite."""
+    """A tensor as rows have it: nested lists of numbers with some decimals, and None for what is not finite."""
     return to_numbers(tensor, digits)

@@ -1,4 +1,4 @@
-"""Methods and options of a comparison, as they are told apart in stored rows."""
+"""The configuration of a comparison: methods and options, as stored rows tell them apart."""
 
 from __future__ import annotations
 

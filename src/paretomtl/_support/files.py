@@ -127,7 +127,7 @@ def write_record(path: Path, content: Mapping[str, Any], *, format: int) -> None
 
 
 def read_record(path: Path, formats: Collection[int | None], *, limit: int = RECORD) -> dict[str, Any]:
-    """What :func:`write_record` wrote; an error for another format, and for a file that was changed.
+    """Read what :func:`write_record` wrote; an error for another format, and for a file that was changed.
 
     Args:
         path: the file.
@@ -181,7 +181,7 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
 
 
 def read_tensors(path: Path, checksum: str = "") -> tuple[dict[str, Tensor], dict[str, str]]:
-    """What :func:`write_tensors` wrote; a ValueError that names a file which is truncated or was changed.
+    """Read what :func:`write_tensors` wrote; a ValueError that names a file which is truncated or was changed.
 
     Args:
         path: the file.

@@ -103,7 +103,7 @@ def check_own(what: str, name: str, found: Callable[..., Any], kind: str) -> Non
 
 
 def is_of_library(file: str) -> bool:
-    """Whether a file is of Python itself or installed, rather than somebody's own."""
+    """Whether a file is of Python itself or installed, rather than a user's own."""
     folders = [Path(sysconfig.get_paths()[key]).resolve() for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     return file.startswith("<") or any(Path(file).resolve().is_relative_to(folder) for folder in folders)
 
@@ -167,7 +167,7 @@ def _look_first_in(folder: Path) -> None:
 
 
 def _known_in(module: ModuleType, kind: type) -> str:
-    """What a module has that may have been meant: objects of this kind, classes of it, and functions of its own."""
+    """A sentence on what may have been meant in a module: objects and classes of this kind, and its functions."""
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     own = {name: value for name, value in values.items() if getattr(value, "__module__", None) == module.__name__}
     ready = [name for name, value in values.items() if isinstance(value, kind)]

@@ -1,4 +1,4 @@
-"""Opening files that somebody else may have put there: regular files of a sane size, and no links."""
+"""Safe opening of files that others may have put there: regular files of a sane size, and no links."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def exists(path: Path) -> bool:
 
 
 def kind_of(path: Path) -> str | None:
-    """What a name stands for, in words: "a link", "a pipe", ...; None for a regular file, and for nothing."""
+    """The kind of file that a name stands for: "a link", "a pipe", ...; None for a regular file, and for nothing."""
     try:
         return _kind(os.lstat(path).st_mode)
     except OSError:

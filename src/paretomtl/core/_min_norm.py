@@ -15,7 +15,7 @@ from paretomtl.core.min_norm_cuda import solve_by_kernel
 _RATIO_TOLERANCE = 1e-12  # a coefficient under this cannot block a step
 _PIVOTS, _MOST_PIVOTS = 6, 24  # for each task, and one more; the larger number where the loop can be left
 _INEXACT = 1e-6  # a gap above this is no rounding
-_PAIRS = 1 << 22  # so many pairs of points at most, for all problems together
+_PAIRS = 1 << 22  # the most pairs of points, for all problems together
 _TINY = 1e-300  # keeps a division by zero finite where its result is not used
 
 
@@ -317,7 +317,7 @@ def _lawson_hanson(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
     entering = index[:, :1]
     pending = torch.zeros_like(entering, dtype=torch.bool)
     infinity, zero, one, minus_one = (points.new_full((), value) for value in (torch.inf, 0.0, 1.0, -1.0))
-    nobody = index.new_full((), -1)
+    no_point = index.new_full((), -1)
     may_leave = may_ask(points)
     iterates: list[tuple[Tensor, Tensor, Tensor]] = []
 
@@ -356,7 +356,7 @@ def _lawson_hanson(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
         inverse = torch.baddbmm(inverse, removed * active, along, alpha=-1)
         here = here & active
         support = torch.where(here, torch.where(drop, zero, point), support)
-        index = torch.where(here, torch.where(drop, nobody, entering), index)
+        index = torch.where(here, torch.where(drop, no_point, entering), index)
         pending = drop
 
     return _best_iterate(hull, norms[..., 0], iterates)

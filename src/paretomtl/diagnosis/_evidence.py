@@ -31,7 +31,7 @@ Word: TypeAlias = Literal["worse", "better", "as good", "open"]
 
 @dataclass(frozen=True)
 class Gap:
-    """How far joint training is from separate networks in one task.
+    """The gap between joint training and separate networks in one task.
 
     Attributes:
         value: the mean over seeds of the joint loss, less that of separate networks.
@@ -94,7 +94,7 @@ def task_gaps(measured: Measurements) -> list[Gap]:
 
 @dataclass(frozen=True)
 class Conflict:
-    """How the gradients of two tasks stand to each other in the last third of joint training.
+    """The conflict of the gradients of two tasks in the last third of joint training.
 
     Attributes:
         pair: the two tasks.

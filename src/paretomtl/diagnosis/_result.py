@@ -16,7 +16,7 @@ from paretomtl.diagnosis._rules import Verdict, judge
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Diagnosis(Measurements):
-    """What :func:`paretomtl.diagnose` measured, for m tasks and S seeds. Its text is what the command prints.
+    """The result of :func:`paretomtl.diagnose` for m tasks and S seeds. The command prints its text.
 
     Attributes:
         problem: its name.
@@ -47,7 +47,7 @@ class Diagnosis(Measurements):
 
     @functools.cached_property
     def verdict(self) -> Verdict:
-        """What to do, by the rules in docs/diagnose.md."""
+        """The recommendation, by the rules in docs/diagnose.md."""
         return judge(self)
 
     def numbers(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Choosing the best solution within bounds, or the one that comes nearest to them."""
+"""Bounds on losses and metrics: the best solution within them, or the one that comes nearest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paretomtl.front.candidates import CandidateTable, Choice, capitalized
 
 @dataclass(frozen=True)
 class Bound:
-    """What a solution must reach in a loss or a metric: at least ``limit``, or at most."""
+    """A bound on a loss or a metric: at least ``limit``, or at most."""
 
     name: str
     limit: float
@@ -37,7 +37,7 @@ def bounds_of(
     at_most: Mapping[str, float] | None,
 ) -> list[Bound]:
     """All bounds in one list; those of ``bounds`` are read by whether higher or lower is better."""
-    found = []
+    limits = []
     for argument, given in (("bounds", bounds), ("at_least", at_least), ("at_most", at_most)):
         if given is not None and not isinstance(given, Mapping):
             raise TypeError(f"'{argument}' must be a dictionary of numbers by name. Got {given!r} instead.")
@@ -47,12 +47,12 @@ def bounds_of(
             if not math.isfinite(limit):
                 raise ValueError(f"'{argument}' must be finite numbers. Got {limit} for {name!r} instead.")
             higher = table.column(name)[1] if argument == "bounds" else argument == "at_least"
-            found.append(Bound(table.find(name), float(limit), higher))
-    for one in found:
-        for other in found:
+            limits.append(Bound(table.find(name), float(limit), higher))
+    for one in limits:
+        for other in limits:
             if one.name == other.name and one.at_least and not other.at_least and one.limit > other.limit:
                 raise ValueError(f"bounds must leave room between them. Got {one} and {other}.")
-    return found
+    return limits
 
 
 def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str | None) -> Choice:
@@ -64,22 +64,22 @@ def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str | No
     fits = torch.ones(len(table.losses), dtype=torch.bool)
     for missed in misses:
         fits = fits & (missed == 0)
-    said = f" with {' and '.join(map(str, bounds))}" if bounds else ""
+    within = f" with {' and '.join(map(str, bounds))}" if bounds else ""
     if not bool(fits.any()):
         return _nearest(table, bounds, misses)
     usable = fits & values.isfinite()
     if not bool(usable.any()):
-        return table.choose_none(f"No solution on {table.split}{said} has a known {best}.")
+        return table.choose_none(f"No solution on {table.split}{within} has a known {best}.")
     row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
     return table.choose(
         row,
-        f"of {int(fits.sum())} solutions{said} on {table.split}, it has the best {table.find(best)}, "
+        f"of {int(fits.sum())} solutions{within} on {table.split}, it has the best {table.find(best)}, "
         f"{float(values[row]):.4g}.",
     )
 
 
 def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
-    """Which solution comes nearest: the least of the largest miss, each in units of its range over the front."""
+    """The solution that comes nearest: the least of the largest miss, each in units of its range over the front."""
     none = f"No solution on {table.split} has {' and '.join(map(str, bounds))}."
     columns = [table.column(bound.name)[0].double() for bound in bounds]
     known = torch.stack([values.isfinite() for values in columns]).all(0)
@@ -95,13 +95,13 @@ def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Te
     rows = [row for row, wanted in enumerate(known.tolist()) if wanted]
     row = min(rows, key=lambda row: (float(relative[row].amax()), float(relative[row].sum())))
     missed = [(bound, float(miss[row])) for bound, miss in zip(bounds, misses, strict=True) if miss[row] > 0]
-    words = " and ".join(
+    details = " and ".join(
         f"its {bound.name} is {float(table.column(bound.name)[0][row]):.4g}, {miss:.4g} too "
         f"{'low' if bound.at_least else 'high'}"
         for bound, miss in missed
     )
     return table.choose_none(
-        f"{none} {capitalized(table.label(row))} comes nearest: {words}.",
+        f"{none} {capitalized(table.label(row))} comes nearest: {details}.",
         nearest=table.subproblems[row],
         misses={bound.name: miss for bound, miss in missed},
     )

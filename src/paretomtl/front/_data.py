@@ -58,7 +58,7 @@ class FrontData:
 
     @property
     def shown_splits(self) -> tuple[str, ...]:
-        """The splits that tables and figures show, the one that ranks, and test beside it if there is one."""
+        """The splits that tables and figures show, the one that ranks, and test if there is one."""
         return shown_splits(self.losses)
 
 

@@ -228,7 +228,7 @@ class Front(FrontConstructors):
         return _upward.draw_front(self, path, split=split)
 
     def around(self, k: int, count: int = 5, *, angle: float | None = None, split: str | None = None) -> Tensor:
-        """Preferences around a solution that somebody liked, for another run (paper, section 4.2.3): ``[count, m]``.
+        """Preferences around a solution that a user liked, for another run (paper, section 4.2.3): ``[count, m]``.
 
         Directions lie around that of the solution's loss vector, scaled as in training; importances around its own.
 

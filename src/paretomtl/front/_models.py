@@ -50,5 +50,5 @@ def model_of(front: FrontData, row: int) -> nn.Module:
 def warn_of_modules(front: FrontData) -> None:
     """Say before a front is stored that its models are not, where it only holds them in memory."""
     if front.modules:
-        said = "the models are not stored, as 'problem.model' does not make them; their losses and metrics are."
-        warnings.warn(f"{said} Keep your own checkpoints.", stacklevel=3)
+        reason = "the models are not stored, as 'problem.model' does not make them; their losses and metrics are."
+        warnings.warn(f"{reason} Keep your own checkpoints.", stacklevel=3)

@@ -18,7 +18,7 @@ from paretomtl.front.labels import label, noun_of
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and why.
+    """A chosen solution, and the reason.
 
     Attributes:
         k: the subproblem; None where no solution fits.
@@ -64,7 +64,7 @@ class CandidateTable:
         return [row for row, wanted in enumerate(kept.tolist()) if wanted]
 
     def beyond(self) -> Tensor:
-        """The rows with a loss above the reference point, ``[K]`` bool, of which nobody would take any.
+        """The rows with a loss above the reference point, ``[K]`` bool, which no user would take.
 
         A model that diverged, or was never asked for a task, would stretch every range. Where no candidate keeps the
         reference point, or there is none, no row is beyond it.

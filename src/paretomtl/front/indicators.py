@@ -1,5 +1,6 @@
 """Indicators of fronts: hypervolume, IGD+, spread and angles. The only place that calls moocore.
 
+moocore is under the LGPL, and is imported only.
 The first functions take losses; those that take a front check what users ask for.
 """
 

@@ -1,4 +1,4 @@
-"""What solutions are called: by number, by the names that they were given, and by their preferences."""
+"""Labels of solutions: their numbers, the names that they were given, and their preferences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONGEST = 24  # letters of a name in a table
 
 
 def noun_of(front: FrontData) -> str:
-    """What a solution is called in a sentence: that of a subproblem, unless it was trained elsewhere."""
+    """The noun for a solution in a sentence: "subproblem", or "solution" if it was trained elsewhere."""
     return "solution" if front.seed is None else "subproblem"
 
 

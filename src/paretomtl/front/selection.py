@@ -1,4 +1,4 @@
-"""Choosing one of several solutions, with the reason in words."""
+"""Selection rules: direction, importance, knee and regret, each with the reason in words."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def by_direction(table: CandidateTable, scaled: Tensor, direction: ByTask) -> Ch
     )
     if not rows:
         if table.candidates():
-            said = f"all losses on {table.split} that no other solution dominates are zero, which has no direction"
-            return table.choose_none(f"No solution has a direction: {said}. Choose by importance or bounds.")
+            reason = f"all losses on {table.split} that no other solution dominates are zero, which has no direction"
+            return table.choose_none(f"No solution has a direction: {reason}. Choose by importance or bounds.")
         return _nothing(table)
     second = f"; the next is {table.label(rows[1])} at {distance[rows[1]]:.1f}°" if rows[1:] else ""
     return table.choose(
@@ -77,8 +77,8 @@ def knee(table: CandidateTable) -> Choice:
         return table.choose_none(f"No knee: the best solutions of the tasks on {table.split} span no chord.")
     normal = torch.linalg.solve(ends, torch.ones(tasks, dtype=torch.float64))
     if not bool((normal > 0).all()):
-        said = "the plane through the best of each task is tilted so that below it is not better"
-        return table.choose_none(f"No knee: {said} on {table.split}. Choose by direction, importance or bounds.")
+        reason = "the plane through the best of each task is tilted so that below it is not better"
+        return table.choose_none(f"No knee: {reason} on {table.split}. Choose by direction, importance or bounds.")
     below = (1.0 - unit @ normal) / normal.norm()
     best = int(below.argmax())
     if float(below[best]) <= KNEE:

@@ -1,4 +1,7 @@
-"""A front in a folder: numbers and words as JSON, parameters and history as tensors, nothing pickled."""
+"""Storage of a front in a folder: numbers and words as JSON, parameters and history as tensors, nothing pickled.
+
+A checksum tells damage, not forgery, so that the fields behind it are checked, too: kinds, shapes and ranges.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,7 @@ def write_front(front: FrontData, folder: Path, *, follow: bool = True) -> None:
         unfinished.replace(final)
         sync_folder(folder)  # front.json must not outlive what it names
         named = {"models": final.name, _CHECKSUM: checksum}
-    write_record(folder / "front.json", {**named, **_words(front)}, format=FORMAT)
+    write_record(folder / "front.json", {**named, **_to_record(front)}, format=FORMAT)
     sweep_front(folder, follow=follow)
 
 
@@ -106,28 +109,28 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
         hint = f"has {hint}" if exists(folder) else "is not there"
         raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which {hint}.")
     with pointing_to_doctor(path):
-        words = read_record(folder / "front.json", [FORMAT])
-    if tasks is not None and list(tasks) != words.get("tasks"):
-        raise ValueError(f"'problem' must have the tasks {words.get('tasks')}. Got {list(tasks)} instead.")
+        record = read_record(folder / "front.json", [FORMAT])
+    if tasks is not None and list(tasks) != record.get("tasks"):
+        raise ValueError(f"'problem' must have the tasks {record.get('tasks')}. Got {list(tasks)} instead.")
     with pointing_to_doctor(path):
-        return _read_fields(words, folder)
+        return _read_fields(record, folder)
 
 
-def _read_fields(words: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _read_fields(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     tensors: Mapping[str, Tensor] = {}
-    if words.get("models", "") is not None:  # a front of losses alone names none
-        tensors, _ = read_tensors(folder / str(words.get("models")), _checksum_in(words, folder))
+    if record.get("models", "") is not None:  # a front of losses alone names none
+        tensors, _ = read_tensors(folder / str(record.get("models")), _checksum_in(record, folder))
     try:
-        return _fields(words, tensors, "")
+        return _fields(record, tensors, "")
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        said = f"it has no {error}" if isinstance(error, KeyError) else error
-        said = said if isinstance(error, (KeyError, ValueError)) else repr(error)
-        raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {said}.") from None
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        reason = reason if isinstance(error, (KeyError, ValueError)) else repr(error)
+        raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {reason}.") from None
 
 
-def _checksum_in(words: Mapping[str, Any], folder: Path) -> str:
-    """What the checksum of the file of models begins with: all of it, or the 16 digits in the name of older fronts."""
-    models, whole = str(words.get("models")), words.get(_CHECKSUM)
+def _checksum_in(record: Mapping[str, Any], folder: Path) -> str:
+    """The checksum of the file of models, or its first 16 digits, which are in the name of older fronts."""
+    models, whole = str(record.get("models")), record.get(_CHECKSUM)
     match = _MODELS.fullmatch(models)
     if match is None:
         raise ValueError(f"'{folder / 'front.json'}' must name a file of models beside it. Got {models!r:.80} instead.")
@@ -163,21 +166,21 @@ def _is_other(name: str, named: Any) -> bool:
 def is_stored(front: FrontData, folder: Path) -> bool:
     """Whether it is this front, and no other one, that a folder holds."""
     try:
-        words = read_record(folder / "front.json", [FORMAT])
+        record = read_record(folder / "front.json", [FORMAT])
     except (OSError, ValueError):
         return False
-    named = {name: words[name] for name in ("models", _CHECKSUM) if name in words}
-    return {**json.loads(json.dumps(_words(front))), **named} == words
+    named = {name: record[name] for name in ("models", _CHECKSUM) if name in record}
+    return {**json.loads(json.dumps(_to_record(front))), **named} == record
 
 
 def _tensors(front: FrontData, prefix: str = "") -> dict[str, Tensor]:
-    found = {f"{prefix}parameters/{name}": tensor for name, tensor in front.parameters.items()}
-    found |= {f"{prefix}history/{name}": tensor for name, tensor in front.history.items()}
-    found |= {f"{prefix}measured/{name}": tensor for name, tensor in front.measured.items()}
-    return found if front.snapshot is None else found | _tensors(front.snapshot, f"{prefix}snapshot/")
+    tensors = {f"{prefix}parameters/{name}": tensor for name, tensor in front.parameters.items()}
+    tensors |= {f"{prefix}history/{name}": tensor for name, tensor in front.history.items()}
+    tensors |= {f"{prefix}measured/{name}": tensor for name, tensor in front.measured.items()}
+    return tensors if front.snapshot is None else tensors | _tensors(front.snapshot, f"{prefix}snapshot/")
 
 
-def _words(front: FrontData) -> dict[str, Any]:
+def _to_record(front: FrontData) -> dict[str, Any]:
     plain = {name: getattr(front, name) for name in _PLAIN}
     return {
         **{name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()},
@@ -194,7 +197,7 @@ def _words(front: FrontData) -> dict[str, Any]:
         "scale": None if front.scale is None else to_lists(front.scale),
         "ideal": None if front.ideal is None else list(front.ideal),
         "reference": front.reference,
-        "snapshot": None if front.snapshot is None else _words(front.snapshot),
+        "snapshot": None if front.snapshot is None else _to_record(front.snapshot),
         **({"made_by": dict(front.made_by)} if front.made_by else {}),  # fronts from before stay as they were
         **({"remarks": list(front.remarks)} if front.remarks else {}),
         **({"names": list(front.names)} if front.names else {}),
@@ -202,41 +205,41 @@ def _words(front: FrontData) -> dict[str, Any]:
     }
 
 
-def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Any]:
+def _fields(record: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Any]:
     def under(name: str) -> dict[str, Tensor]:
         start = f"{prefix}{name}/"
         return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
 
-    check_solution_count(words["preferences"])
-    dtype = _to_dtype(words["dtype"])
-    inner = None if words["snapshot"] is None else _to_mapping("snapshot", words["snapshot"])
+    check_solution_count(record["preferences"])
+    dtype = _to_dtype(record["dtype"])
+    inner = None if record["snapshot"] is None else _to_mapping("snapshot", record["snapshot"])
     fields = {
-        **{name: words[name] for name in _PLAIN},
-        "tasks": _to_tuple("tasks", words["tasks"]),
-        "preferences": _to_numbers("preferences", words["preferences"], torch.float64),
-        "subproblems": _to_tuple("subproblems", words["subproblems"]),
+        **{name: record[name] for name in _PLAIN},
+        "tasks": _to_tuple("tasks", record["tasks"]),
+        "preferences": _to_numbers("preferences", record["preferences"], torch.float64),
+        "subproblems": _to_tuple("subproblems", record["subproblems"]),
         "losses": {
             split: _to_numbers(f"losses on {split}", losses, dtype)
-            for split, losses in _to_mapping("losses", words["losses"]).items()
+            for split, losses in _to_mapping("losses", record["losses"]).items()
         },
         "metrics": {
             split: {
                 name: _to_numbers(f"{name} on {split}", values, torch.float64)
                 for name, values in _to_mapping("metrics", metrics).items()
             }
-            for split, metrics in _to_mapping("metrics", words["metrics"]).items()
+            for split, metrics in _to_mapping("metrics", record["metrics"]).items()
         },
-        "better": _to_mapping("better", words["better"]),
-        "scale": None if words["scale"] is None else _to_numbers("scale", words["scale"], torch.float64),
-        "ideal": None if words.get("ideal") is None else _to_tuple("ideal", words["ideal"]),
-        "reference": None if words["reference"] is None else _to_tuple("reference", words["reference"]),
+        "better": _to_mapping("better", record["better"]),
+        "scale": None if record["scale"] is None else _to_numbers("scale", record["scale"], torch.float64),
+        "ideal": None if record.get("ideal") is None else _to_tuple("ideal", record["ideal"]),
+        "reference": None if record["reference"] is None else _to_tuple("reference", record["reference"]),
         "parameters": under("parameters"),
         "history": under("history"),
         "measured": under("measured"),
-        "made_by": words.get("made_by", {}),
-        "remarks": _to_tuple("remarks", words.get("remarks", [])),
-        "names": _to_tuple("names", words.get("names", [])),
-        "ended": words.get("ended", ""),
+        "made_by": record.get("made_by", {}),
+        "remarks": _to_tuple("remarks", record.get("remarks", [])),
+        "names": _to_tuple("names", record.get("names", [])),
+        "ended": record.get("ended", ""),
     }
     _check_fields(fields)
     return {**fields, "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/")}
@@ -255,8 +258,9 @@ def _to_numbers(field: str, lists: Any, dtype: torch.dtype) -> Tensor:
     try:
         return from_lists(lists, dtype)
     except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
-        said = str(error).splitlines()[0]
-        raise ValueError(f"'{field!s:.80}' must be numbers in rows of one length. Got something else: {said}") from None
+        reason = str(error).splitlines()[0]
+        rule = f"'{field!s:.80}' must be numbers in rows of one length"
+        raise ValueError(f"{rule}. Got something else: {reason}") from None
 
 
 def _to_tuple(field: str, values: Any) -> tuple[Any, ...]:
@@ -306,7 +310,7 @@ def _check_fields(fields: Mapping[str, Any]) -> None:
 
 
 def _are(kind: type, values: Any, count: int) -> bool:
-    """Whether these are so many values of a kind; whole numbers are numbers, truth values are not."""
+    """Whether these are ``count`` values of a kind; whole numbers are numbers, truth values are not."""
     kinds = (int, float) if kind is float else kind
     if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != count:
         return False

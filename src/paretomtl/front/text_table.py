@@ -1,4 +1,4 @@
-"""A front as tables: losses and metrics of the splits that are shown, in as many tables as the room asks for."""
+"""Text tables of a front: losses and metrics of the splits that are shown, in as many tables as fit the width."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def pack(kinds: Sequence[Sequence[T]], width: Callable[[T], int], first: int, ot
     Args:
         kinds: groups of several kinds.
         width: of a group.
-        first: the room in the first table, which has more besides; it has no group if there is no room for any.
+        first: the room in the first table, which has other columns, too; it has no group if there is no room for any.
         others: the room in all others.
     """
     every = [group for kind in kinds for group in kind]
@@ -84,18 +84,18 @@ def early_end(front: FrontData) -> str:
 
 
 def front_text(front: FrontData) -> str:
-    """What a front prints: its solutions on the split that ranks, and on test beside it."""
+    """The text of a front: its solutions on the split that ranks, and on test."""
     splits = front.shown_splits
     head, *leading = leading_columns(front)
-    besides = 6 + len(head)  # number, name and preference
+    taken = 6 + len(head)  # number, name and preference
     losses, *metrics = groups_of(front, splits)
-    kinds = [_spread(losses, _WIDE - besides - _STATUS), *(_spread(kind, _WIDE - 4) for kind in metrics)]
+    kinds = [_spread(losses, _WIDE - taken - _STATUS), *(_spread(kind, _WIDE - 4) for kind in metrics)]
     seed = "" if front.seed is None else f", seed {front.seed}"
     what = "losses and metrics" if len(kinds) > 1 else "losses"
     on = f"{what} on {splits[0]}" if len(splits) == 1 else f"ranked on {splits[0]}, test beside it"
     lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}{seed}{early_end(front)}; {on}"]
     own = _width(kinds[0][0])  # the first table has the losses that rank, however wide it is
-    tables = pack(kinds, _width, max(own, _WIDE - besides - _STATUS), _WIDE - 4)
+    tables = pack(kinds, _width, max(own, _WIDE - taken - _STATUS), _WIDE - 4)
     status = status_words(front, front.ranking_split)
     first = [f"{k:3d}  {line}" for k, line in zip(front.subproblems, leading, strict=True)]
     for number, groups in enumerate(tables):
@@ -146,7 +146,7 @@ def _spread(groups: Sequence[Group], room: int) -> list[Group]:
 
 
 INFEASIBLE = "infeasible: the losses on train lie outside of the region of its preference."
-"""What the word means beside a solution."""
+"""The meaning of the status."""
 
 
 def status_words(front: FrontData, split: str) -> list[str]:
@@ -156,5 +156,5 @@ def status_words(front: FrontData, split: str) -> list[str]:
 
 
 def dominated_note(split: str) -> str:
-    """What "dominated" means beside a solution."""
+    """The meaning of "dominated" in a table."""
     return f"dominated: another solution is no worse in any task on {split}, and better in one."

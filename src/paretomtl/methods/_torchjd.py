@@ -133,7 +133,7 @@ class TorchJD(ScaledMethod):
             raise ModuleNotFoundError(f"'{self.name}' needs more than TorchJD itself. {error}") from None
 
     def _check_known(self, arguments: Mapping[str, inspect.Parameter]) -> None:
-        """Refuse what a newer TorchJD may bring: vectors whose meaning nobody has looked up."""
+        """Refuse what a newer TorchJD may bring: vectors whose meaning is not known."""
         if self.source in _ROWS or self.source in _STARTS:
             return
         tensors = [name for name, found in arguments.items() if "Tensor" in str(found.annotation)]

@@ -24,7 +24,7 @@ from paretomtl.methods.step import SafeStep, State, Step
 from paretomtl.methods.weigher import Weigher
 
 Reading: TypeAlias = Literal["direction", "importance", "start"]
-"""What the K rows mean: directions of the loss vector, importances of the tasks, or nothing but K starts."""
+"""The meaning of the K rows: directions of the loss vector, importances of the tasks, or nothing but K starts."""
 
 
 class Method(ABC):
@@ -38,7 +38,7 @@ class Method(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What the command line and stored results call it."""
+        """The name on the command line and in stored results."""
 
     @property
     @abstractmethod
@@ -48,14 +48,14 @@ class Method(ABC):
     @property
     @abstractmethod
     def reading(self) -> Reading:
-        """What the K rows of ``preferences`` mean to this method."""
+        """The meaning of the K rows of ``preferences`` to this method."""
 
     @abstractmethod
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         """The rows ``[K, m]`` that a bare number of preferences stands for."""
 
     def usual_count(self, tasks: int) -> int:
-        """How many rows to train where the user does not say: what covers a front (docs/how-many.md), or 5 starts."""
+        """The default number of rows: as many as cover a front (docs/how-many.md), or 5 starts."""
         return 5 if self.reading == "start" else vectors.usual_count(tasks)
 
     @abstractmethod
@@ -71,7 +71,7 @@ class Method(ABC):
         return self._weigh(step, state)
 
     def _weigh_by_kernel(self, step: Step, state: State) -> tuple[Tensor, State] | None:
-        """What :meth:`weigh` returns, by a kernel for a CUDA device; None where there is none for this."""
+        """The result of :meth:`weigh` by a CUDA kernel; None where there is no kernel for this."""
         return None
 
     def weigh(self, step: Step, state: State) -> tuple[Tensor, State]:
@@ -90,9 +90,9 @@ class Method(ABC):
         if step.present is not None:
             check_trailing("present", step.present, tasks)
         if may_launch(step.losses):
-            found = self._weigh_by_kernel(step, state)
-            if found is not None:
-                return found
+            result = self._weigh_by_kernel(step, state)
+            if result is not None:
+                return result
         precision = torch.finfo((step.losses if step.gramian is None else step.gramian).dtype).eps
         present = torch.ones_like(step.losses, dtype=torch.bool) if step.present is None else step.present
         present = present.expand(step.losses.shape)
@@ -100,8 +100,8 @@ class Method(ABC):
         if may_ask(present) and bool(present.all()) and known_finite(*given):  # nothing needs to be made safe
             gramian = step.losses.new_zeros(()) if step.gramian is None else step.gramian.detach()
             gramian = gramian.double().expand(*step.losses.shape, tasks)
-            sound = SafeStep(step.losses.detach().double(), gramian, present, step.number, step.total, precision)
-            weights, after = self._weigh_in_units(sound, state)
+            safe = SafeStep(step.losses.detach().double(), gramian, present, step.number, step.total, precision)
+            weights, after = self._weigh_in_units(safe, state)
             return weights.to(step.losses.dtype), after
         losses = torch.where(present, step.losses.detach().double(), 0.0)
         valid = losses.isfinite().all(-1, keepdim=True) & present.any(-1, keepdim=True)
@@ -112,8 +112,8 @@ class Method(ABC):
             valid = valid & gramian.isfinite().flatten(1).all(-1, keepdim=True)
             gramian = torch.where(valid[..., None], gramian, 0.0)
         losses = torch.where(valid, losses, 1.0)
-        seen = SafeStep(losses, gramian, present, step.number, step.total, precision)
-        weights, after = self._weigh_in_units(seen, state)
+        safe = SafeStep(losses, gramian, present, step.number, step.total, precision)
+        weights, after = self._weigh_in_units(safe, state)
         after = {name: torch.where(_against(valid, new), new, state[name]) for name, new in after.items()}
         return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
 
@@ -143,7 +143,7 @@ class Method(ABC):
         return self
 
     def measured(self, state: State) -> dict[str, Tensor]:
-        """What this method measured on the way, by name, tensors that lead with K; nothing for most."""
+        """Measurements that this method took, by name, as tensors that lead with K; none for most methods."""
         return {}
 
     @property
@@ -152,7 +152,7 @@ class Method(ABC):
         return None
 
     def snapshots(self, total: int) -> tuple[int, ...]:
-        """The steps of a plan of ``total`` before which the models are worth keeping besides the final ones."""
+        """The steps of a plan of ``total`` before which the models are worth keeping, in addition to the final ones."""
         return ()
 
     @property

@@ -66,7 +66,7 @@ def option_names(method: str | Method) -> list[str]:
 
 
 def name_in_tables(name: str | Method, method: Method) -> str:
-    """What tables and folders call a method: its own name, unless a method of the user's took that of a built-in one.
+    """The name of a method in tables and folders: its own, unless a method of the user's took that of a built-in one.
 
     Args:
         name: what it was asked for by.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 BALANCING = ("running", "gradnorm", "uncertainty")
-"""What can decide the factors of the losses in the first steps, in which all tasks are trained together."""
+"""The ways to balance losses in the first steps, in which all tasks are trained together."""
 
 UNITS_DIFFER = 10.0
 """Losses that differ by more than this factor need to be scaled."""
@@ -33,25 +33,25 @@ def as_scale(scale: Any, kinds: Sequence[str], owner: str) -> Any:
     """
     if scale is None or (isinstance(scale, str) and scale in kinds):
         return scale
-    found = scale.tolist() if isinstance(scale, Tensor) else scale
-    if isinstance(found, str) or not isinstance(found, (tuple, list)):
+    given = scale.tolist() if isinstance(scale, Tensor) else scale
+    if isinstance(given, str) or not isinstance(given, (tuple, list)):
         why = ""
-        if isinstance(found, str) and found in BALANCING:
-            why = f" {found!r} trains tasks together first and spreads them then, which 'pareto-mtl' alone does."
+        if isinstance(given, str) and given in BALANCING:
+            why = f" {given!r} trains tasks together first and spreads them then, which 'pareto-mtl' alone does."
         raise ValueError(
             f"'scale' of '{owner}' must be one of {list(kinds)}, one factor per task, an ideal and a worst point, or "
             f"None. Got {scale!r} instead.{why}"
         )
-    found = tuple(tuple(part) if isinstance(part, (tuple, list)) else part for part in found)
-    if is_range(found):
-        ideal, worst = found
+    plain = tuple(tuple(part) if isinstance(part, (tuple, list)) else part for part in given)
+    if is_range(plain):
+        ideal, worst = plain
         if len(ideal) != len(worst) or not all(-math.inf < a < b < math.inf for a, b in zip(ideal, worst, strict=True)):
             raise ValueError(
                 f"'scale' must be an ideal point and a worst one, which is larger in every task. Got {scale} instead."
             )
-    elif not all(isinstance(c, (int, float)) and 0 < c < math.inf for c in found):
+    elif not all(isinstance(c, (int, float)) and 0 < c < math.inf for c in plain):
         raise ValueError(f"'scale' must be positive and finite. Got {scale} instead.")
-    return found
+    return plain
 
 
 def is_range(scale: Any) -> TypeGuard[tuple[Point, Point]]:

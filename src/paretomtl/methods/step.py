@@ -8,12 +8,12 @@ from typing import TypeAlias
 from torch import Tensor
 
 State: TypeAlias = dict[str, Tensor]
-"""What a method remembers between steps. Every tensor leads with K, so that a state can be sliced, stored and sent."""
+"""The state of a method between steps. Every tensor leads with K, so that a state can be sliced, stored and sent."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a method sees of one training step of K models.
+    """One training step of K models, as a method sees it.
 
     Attributes:
         losses: ``L [K, m]``.

@@ -52,7 +52,7 @@ class Weigher:
         self.number = torch.zeros((), dtype=torch.long)
         self.state = slice_state(method.init(self.preferences), slice(index, index + 1))
         self.pending: Any = None
-        """What :func:`paretomtl.backward` has added up since the last whole step; None drops it. Not stored."""
+        """The sums of :func:`paretomtl.backward` since the last whole step; None drops them. Not stored."""
 
     @property
     def status(self) -> str:

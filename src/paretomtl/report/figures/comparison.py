@@ -90,7 +90,7 @@ def _limits(rows: Sequence[Row], splits: Sequence[str]) -> list[float]:
 
 
 def _separate(axis: Axes, best: Sequence[float], style: dict[str, Any]) -> None:
-    """What separate networks reach: no point, for each knows one task only."""
+    """The losses of separate networks as lines: they are no point, for each knows one task only."""
     if not best:
         return
     line = {"color": style["color"], "linewidth": 0.9, "linestyle": ":", "zorder": 1}
@@ -112,7 +112,7 @@ def _parallel(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]
 
 
 def _ranges(rows: Sequence[Row], splits: Sequence[str]) -> Limits:
-    """What each task's losses span on all of the splits, of solutions that are not beyond the reference if possible."""
+    """The range of each task's losses on all of the splits, of solutions within the reference if possible."""
     pairs = [(row, _points(row, split)) for row in rows for split in splits]
     inside = torch.cat([points[_inside(row, points)] for row, points in pairs])
     points = inside if len(inside) else torch.cat([points for _, points in pairs])

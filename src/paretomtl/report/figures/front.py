@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FAINT = 0.35  # the opacity of solutions that another one dominates
-_NUMBERED = 12  # so many solutions have room for their numbers
+_NUMBERED = 12  # the most solutions that have room for their numbers
 _NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5, "color": "0.3"}
 _WEDGE: dict[str, Any] = {"color": "0.955", "linewidth": 0, "zorder": -1}
 
@@ -222,7 +222,7 @@ def _draw_many(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
 
 
 def _label(front: Front, row: int) -> str:
-    """What stands beside a solution: its name, or its number."""
+    """The label of a solution: its name, or its number."""
     return plain(short(front.names[row])) if front.names else str(front.subproblems[row])
 
 

@@ -40,7 +40,7 @@ class Quantity:
         return [[value if value == value else None for value in point] for point in accuracies(row, self.field)]
 
     def badness(self, value: float) -> float:
-        """How far a value is from the best that could be."""
+        """The distance of a value from the best possible one."""
         return 1 - value if self.rising else value
 
 

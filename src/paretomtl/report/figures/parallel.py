@@ -55,5 +55,5 @@ def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, lines: Seque
 
 
 def _digits(low: float, high: float) -> int:
-    """After the point: so many that the two ends are told apart to about a hundredth of the way."""
+    """Digits after the point that tell the two ends apart to about a hundredth of the way."""
     return max(0, 2 - round(math.log10(abs(high - low))))

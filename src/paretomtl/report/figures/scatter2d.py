@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NUMBERS = "Numbers: the preference vectors from (1, 0) to (0, 1), which favours the first task."
-_NUMBERED = 9  # so many solutions have room for their numbers
+_NUMBERED = 9  # the most solutions that have room for their numbers
 _NEAR = 0.045  # of a panel: rays that end nearer to each other share a label
 
 
@@ -82,9 +82,9 @@ def _number_rays(axis: Axes, ends: Sequence[Point], right: float, top: float) ->
     for group in groups:
         x, y = (sum(ends[i][task] for i in group) / len(group) for task in range(2))
         text = str(group[0] + 1) if len(group) == 1 else f"{group[0] + 1}–{group[-1] + 1}"
-        beside = x > 0.999 * right
-        style: dict[str, Any] = {"ha": "left", "va": "center"} if beside else {"ha": "center", "va": "bottom"}
-        offset = (4, 0) if beside else (0, 3)
+        at_right = x > 0.999 * right
+        style: dict[str, Any] = {"ha": "left", "va": "center"} if at_right else {"ha": "center", "va": "bottom"}
+        offset = (4, 0) if at_right else (0, 3)
         axis.annotate(text, (x, y), offset, textcoords="offset points", fontsize=7, color="0.35", **style)
 
 

@@ -1,4 +1,4 @@
-"""How the figures look: like those of a paper, readable in print and without colour vision."""
+"""The style of figures: like those of a paper, readable in print and without colour vision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paretomtl._support.terminal import escaped
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SMALL = 8.5  # points: text in legends and beside data
+SMALL = 8.5  # points: text in legends and next to data
 TRUTH: dict[str, Any] = {"color": "0.62", "linewidth": 1.4, "zorder": 1}
 RAY: dict[str, Any] = {"color": "0.8", "linewidth": 0.6, "linestyle": (0, (5, 3)), "zorder": 0}
 

@@ -30,7 +30,7 @@ _OF_A_RUN = ("config.json", "log.jsonl", "front", "checkpoint")  # beginnings of
 
 @dataclass(frozen=True)
 class News:
-    """Where a run stands, besides what its view says.
+    """The state of a run, in addition to its view.
 
     Attributes:
         state: "waiting" where there is no run yet, or one of a view's.
@@ -89,7 +89,7 @@ class LiveRun:
         return True
 
     def view(self, *, reference: Sequence[float] | None = None, points: int = POINTS) -> View:
-        """What there is to show, with the arguments of :func:`view_of`; there must be a front."""
+        """The front to show, with the arguments of :func:`view_of`; there must be a front."""
         assert self.front is not None
         found = view_of(self.front, self.name, str(self.folder), reference=reference, points=points)
         if self.front is self._final():
@@ -189,7 +189,7 @@ class LiveRun:
         return front_of_log(self._config, self._legend, events[-1] if events else {})
 
     def _epochs(self) -> int | None:
-        """How many were planned."""
+        """The number of epochs that were planned."""
         planned = self._legend.get("epochs", self._config.get("epochs"))  # of a run that goes on for longer
         return planned if type(planned) is int else None
 

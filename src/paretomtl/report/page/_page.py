@@ -17,10 +17,10 @@ from paretomtl.report.page.view import View, view_of
 from paretomtl.runs.log_tail import POINTS
 
 Payload: TypeAlias = dict[str, Any]
-"""What a page shows; see :mod:`paretomtl.report.page`."""
+"""The content of a page; see :mod:`paretomtl.report.page`."""
 
 NUMBERS = 60_000
-"""So many numbers have all curves of a page together, about; half a megabyte."""
+"""The most numbers in all curves of a page, about half a megabyte: a page stays under 6 MB."""
 
 _SCRIPTS = (
     "text",
@@ -101,7 +101,7 @@ def check_tasks(names: Sequence[str], tasks: Sequence[Sequence[str]]) -> None:
 
 
 def payload_of(views: Sequence[View], title: str | None = None, *, live: dict[str, Any] | None = None) -> Payload:
-    """What a page shows: views, and a word about itself."""
+    """The content of a page: views, and its title and origin."""
     problems = list(dict.fromkeys(view["problem"] for view in views))
     return {
         "title": title or ", ".join(problems) or "paretomtl",
@@ -116,7 +116,7 @@ def page_text(payload: Payload, *, more: Sequence[str] = ()) -> str:
     """The HTML of a page.
 
     Args:
-        payload: what it shows. Where it is live, the page may ask its own server for news, and nobody else anything.
+        payload: what it shows. Where it is live, the page may ask its own server for news, and no other server.
         more: names of scripts that come after the others.
     """
     plotly: str = require("plotly.offline", "report").get_plotlyjs()
@@ -170,7 +170,7 @@ def _asset(name: str) -> str:
 
 
 def room_for(fronts: Sequence[Front]) -> int:
-    """How many points each curve of a page with all of these may have."""
+    """The largest number of points of each curve of a page with all of these."""
     return max(20, min(POINTS, NUMBERS // (3 * len(fronts[0].tasks) * sum(map(len, fronts)))))
 
 

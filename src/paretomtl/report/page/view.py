@@ -1,4 +1,4 @@
-r"""What the page shows of a run: a *view*, made of plain numbers and words, ready for JSON.
+r"""The view of a run on the page, made of plain numbers and words, ready for JSON.
 
 A page shows a *payload*::
 
@@ -51,7 +51,7 @@ from paretomtl.front.indicators import quick_hypervolume
 from paretomtl.runs.log_tail import POINTS
 
 View: TypeAlias = dict[str, Any]
-"""What the page shows of a run."""
+"""The view of a run."""
 
 DIGITS = 6
 """So many significant digits have numbers on a page; those of curves have two less."""
@@ -116,7 +116,7 @@ def view_of(
 
 
 def history_of(history: Mapping[str, Tensor], points: int = POINTS, epochs: Sequence[int] | None = None) -> View:
-    """Curves of at most so many points, first and last among them, with the numbers of their epochs from 1 on.
+    """Curves of at most ``points`` points, first and last among them, with the numbers of their epochs from 1 on.
 
     Args:
         history: "losses" and "weights", and "val" where there is such a split, ``[T, K, m]``.
@@ -135,7 +135,7 @@ def history_of(history: Mapping[str, Tensor], points: int = POINTS, epochs: Sequ
 
 
 def thinned(total: int, points: int) -> list[int]:
-    """At most so many of 0 to total - 1, evenly, first and last among them.
+    """At most ``points`` of 0 to total - 1, evenly, first and last among them.
 
     Example:
         >>> thinned(10, 4)
@@ -152,7 +152,7 @@ def rounded(numbers: Any, digits: int = DIGITS) -> Any:
 
 
 def best_of(losses: Tensor) -> list[bool]:
-    """Which rows of losses ``[K, m]`` are finite, and dominated by no other such row."""
+    """The rows of losses ``[K, m]`` that are finite, and dominated by no other such row."""
     finite = losses.isfinite().all(-1)
     kept = nondominated(torch.where(finite[:, None], losses.double(), torch.inf)) & finite
     found: list[bool] = kept.tolist()
@@ -179,6 +179,6 @@ def _better(front: Front, name: str) -> str:
 
 
 def _within(front: Front, split: str) -> list[bool]:
-    """Of which solutions the balanced one is chosen."""
+    """The solutions of which the balanced one is chosen."""
     rows = set(build_table(front, split).within_reference())
     return [row in rows for row in range(len(front))]

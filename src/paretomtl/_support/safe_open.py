@@ -1,4 +1,9 @@
-"""Safe opening of files that others may have put there: regular files of a sane size, and no links."""
+"""Safe opening of files that others may have put there: regular files of a sane size, and no links.
+
+Every file below a run's folder is opened here, without following a link and without waiting for a pipe. Files are
+removed in a folder that was opened before, by its handle. An error is both a ValueError, for readers that take it for
+damage, and an OSError, for writers that go on elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Stored results: flat rows, one per run, as JSON that tables and figures are drawn from."""
+"""Stored results: flat rows, one per run, as JSON with hardware, versions, commit and seeds.
+
+Tables and figures are drawn from them alone.
+"""
 
 from __future__ import annotations
 

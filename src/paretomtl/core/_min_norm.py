@@ -1,3 +1,12 @@
+"""The min-norm point of a convex hull, for batches of problems.
+
+The dual is solved by the method of Lawson and Hanson on lifted points, in float64. Points are lifted by the length of
+the shortest one, and the gap is relative to the length of each: relative to the longest, it would be closed while a
+task with a short gradient rises. A Gramian in precision eps knows a squared norm only up to eps times the terms that
+cancelled in it, which is where "the origin is in the hull" begins. The Gramian therefore keeps the dtype in which it
+was multiplied.
+"""
+
 from __future__ import annotations
 
 import math
@@ -9,7 +18,7 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_floating, check_gramian, check_trailing, known_finite, may_ask
 from paretomtl._support.cuda import may_launch
-from paretomtl.core._min_norm_two_tasks import ENTER_TOLERANCE, PIVOT_TOLERANCE, plane_min_norm
+from paretomtl.core._min_norm_two_tasks import ENTER_TOLERANCE, PIVOT_TOLERANCE, two_task_min_norm
 from paretomtl.core.min_norm_cuda import solve_by_kernel
 
 _RATIO_TOLERANCE = 1e-12  # a coefficient under this cannot block a step
@@ -121,7 +130,7 @@ def min_norm(
         allowed = torch.ones(count, dtype=torch.bool, device=gramian.device)
     if size == 1 and tasks == 2 and may_ask(gramian):
         numbers = [tensor.detach().double().reshape(-1, 2).tolist() for tensor in (gramian, rows)]
-        alone = plane_min_norm(numbers[0], numbers[1], allowed.expand(*batch, count).reshape(-1).tolist(), eps)
+        alone = two_task_min_norm(numbers[0], numbers[1], allowed.expand(*batch, count).reshape(-1).tolist(), eps)
         if alone is not None:
             return MinNorm(
                 torch.tensor(alone.weights, dtype=dtype).reshape(*batch, count),

@@ -1,3 +1,5 @@
+"""GradNorm (Chen et al. 2018): weights that give all tasks gradients of similar length."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""Fixed weights: linear scalarization, random search and single tasks."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""MGDA, the multiple-gradient descent algorithm, as in MOO-MTL (Sener and Koltun 2018)."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,3 +1,5 @@
+"""Pareto MTL (Lin et al. 2019): a direction of the loss vector for each subproblem, kept by constraints."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace

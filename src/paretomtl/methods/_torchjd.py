@@ -1,3 +1,5 @@
+"""Weightings and scalarizers of TorchJD as methods."""
+
 from __future__ import annotations
 
 import inspect

@@ -1,3 +1,5 @@
+"""Uncertainty weighting (Kendall et al. 2018): weights from learnt variances of the tasks."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -10,8 +10,7 @@ import torch
 
 from paretomtl.compare.indicators import is_ideal
 from paretomtl.compare.row_store import Row
-from paretomtl.core import constraint_values, region_rows
-from paretomtl.core._regions import FEASIBLE_TOLERANCE
+from paretomtl.core import FEASIBLE_TOLERANCE, constraint_values, region_rows
 from paretomtl.paper.labels import LABELS
 from paretomtl.paper.statistics import difference, has, mean, pick, plus_minus
 

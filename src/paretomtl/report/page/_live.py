@@ -1,6 +1,7 @@
 """A run's folder as a view at any time: before there is a run in it, while it trains, after it ended or broke.
 
-While a run trains, all comes from its configuration and its log, which are small; the front is read once it is there.
+While a run trains, all comes from its configuration and its log, which are small: checkpoints are large, and a reader
+must not get in the way of the writer. The front is read once it is there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Views as one HTML file that needs nothing else: no network, no other file, no server."""
+"""The page: views as one HTML file that needs no network, no other file and no server.
+
+plotly's script, the page's own scripts and the numbers are inside, and a policy forbids every request. Numbers travel
+as JSON in which ``<`` is escaped. Names go into the page as text only, and plotly, which reads markup in labels, gets
+them escaped. Text and tables are made before plotly is read, which takes longest.
+"""
 
 from __future__ import annotations
 

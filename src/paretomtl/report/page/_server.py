@@ -1,4 +1,9 @@
-"""The page of runs that train, served to this machine alone: two addresses, read-only."""
+"""The server of the live page: two addresses, read-only, for this machine alone.
+
+It listens on loopback, answers GET for two addresses that are no files, and checks the Host header, as any web site may
+point a name of its own at 127.0.0.1. There is no password: a page shows no more than the log, and users of one machine
+can mostly read each other's files anyway.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from _helpers.places import ROOT
 from paretomtl._support.optional import PACKAGES, install_hint, require
 from paretomtl.cli import main
 from paretomtl.methods import resolve_method
-from paretomtl.methods.registry import set_options
+from paretomtl.methods.lookup import set_options
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]

@@ -15,8 +15,8 @@ from paretomtl._support.files import read_record, write_record
 from paretomtl.cli._app import app
 from paretomtl.compare import compare
 from paretomtl.methods import METHODS, describe, resolve_method
-from paretomtl.methods.definition import describe_definition
-from paretomtl.methods.registry import option_names, set_options
+from paretomtl.methods.description import describe_definition
+from paretomtl.methods.lookup import option_names, set_options
 from paretomtl.problems import NamedProblem
 
 PROBLEM = """

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from _helpers.hulls import KINDS, SCALES, gap, hulls
 from paretomtl._support.checks import known_finite
 from paretomtl.core import Solve, min_norm
-from paretomtl.core._min_norm_two_tasks import plane_min_norm
+from paretomtl.core._min_norm_two_tasks import two_task_min_norm
 
 
 @given(
@@ -55,12 +55,12 @@ def test_what_is_not_finite_fails_in_plain_numbers_too(bad: float) -> None:
 
 def test_few_points_are_solved_in_plain_numbers_and_others_are_left_alone() -> None:
     orthogonal = [[4.0, 0.0], [0.0, 1.0]]
-    found = plane_min_norm(orthogonal, [[1.0, 0.0], [0.0, 1.0]], [True, True], 2.2e-16)
+    found = two_task_min_norm(orthogonal, [[1.0, 0.0], [0.0, 1.0]], [True, True], 2.2e-16)
     assert found is not None
     assert found.weights == pytest.approx([0.2, 0.8])
     assert found.squared_norm == pytest.approx(0.8)
     assert not found.zero
     inside = [[1.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]]  # the origin is in the triangle
-    assert plane_min_norm(orthogonal, inside, [True] * 3, 2.2e-16) is None
-    assert plane_min_norm(orthogonal, [[1.0, float(k)] for k in range(9)], [True] * 9, 2.2e-16) is None
+    assert two_task_min_norm(orthogonal, inside, [True] * 3, 2.2e-16) is None
+    assert two_task_min_norm(orthogonal, [[1.0, float(k)] for k in range(9)], [True] * 9, 2.2e-16) is None
     assert min_norm(torch.tensor(orthogonal), torch.tensor(inside)).status == Solve.ZERO

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 import paretomtl as pm
 from _helpers.fronts import front_of
+from paretomtl.front.candidates import CandidateTable, build_table
 from paretomtl.front.questions import begin, difference
-from paretomtl.front.selection import Table, build_table
 
 CONCAVE = [[0.0, 1.0], [0.6, 0.7], [1.0, 0.0]]
 
 
-def asked(table: Table, utility: Callable[[int], float]) -> tuple[int, int]:
+def asked(table: CandidateTable, utility: Callable[[int], float]) -> tuple[int, int]:
     """The row that somebody with this utility ends at, and the number of questions."""
     search, questions = begin(table), 0
     limit = search.most
@@ -29,7 +29,7 @@ def asked(table: Table, utility: Callable[[int], float]) -> tuple[int, int]:
     return search.rows[0], questions
 
 
-def quadratic(count: int) -> Table:
+def quadratic(count: int) -> CandidateTable:
     truth = pm.problems.quadratic().truth
     assert truth is not None
     return build_table(front_of(truth.front(count).tolist()), None)
@@ -123,7 +123,7 @@ def test_a_difference_in_words() -> None:
 
 
 def test_many_solutions_take_little_memory_and_too_many_are_refused() -> None:
-    def front(count: int) -> Table:
+    def front(count: int) -> CandidateTable:
         first = torch.linspace(0.0, 1.0, count, dtype=torch.float64)
         return build_table(front_of(torch.stack([first, (1 - first).square()], -1).tolist()), None)
 

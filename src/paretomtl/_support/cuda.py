@@ -161,7 +161,7 @@ def _bind(index: int) -> None:
 
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
-    """What compiling changes for the whole process, by one thread at a time, which holds the lock."""
+    """Settings of the whole process that compiling changes; one thread at a time changes them and holds the lock."""
     with warnings.catch_warnings(), _without_toolkit():
         warnings.simplefilter("ignore")  # a warning made an error by the user must not cost the kernel
         yield

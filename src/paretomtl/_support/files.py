@@ -14,7 +14,6 @@ import os
 import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from paretomtl._support.optional import require
 from paretomtl._support.safe_open import (
@@ -117,10 +116,10 @@ def write_tensors(
 
     With ``earlier`` the file that was there is kept under that name.
     """
-    apart = _apart(tensors)
+    separate = _without_aliases(tensors)
     meta = {name: word.encode(errors="backslashreplace").decode() for name, word in meta.items()}  # half of a pair
-    checksum = _checksum(apart, meta)
-    data = require("safetensors.torch", "all").save(apart, metadata={**meta, "sha256": checksum})
+    checksum = _checksum(separate, meta)
+    data = require("safetensors.torch", "all").save(separate, metadata={**meta, "sha256": checksum})
     with whole_file(path, earlier) as file:
         file.write(data)
     return checksum
@@ -133,7 +132,7 @@ def write_record(path: Path, content: Mapping[str, Any], *, format: int) -> None
 
 
 def read_record(path: Path, formats: Collection[int | None], *, limit: int = RECORD) -> dict[str, Any]:
-    """What :func:`write_record` wrote; an error for another format, and for a file that was changed.
+    """Read what :func:`write_record` wrote; an error for another format, and for a file that was changed.
 
     Args:
         path: the file.
@@ -187,7 +186,7 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
 
 
 def read_tensors(path: Path, checksum: str = "") -> tuple[dict[str, Tensor], dict[str, str]]:
-    """What :func:`write_tensors` wrote; a ValueError that names a file which is truncated or was changed.
+    """Read what :func:`write_tensors` wrote; a ValueError that names a file which is truncated or was changed.
 
     Args:
         path: the file.
@@ -241,87 +240,18 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-@torch.no_grad()
-def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor]) -> list[str]:
-    """Copy values into the parameters and buffers of these names; return the names that do not fit."""
-    for name in tensors:  # buffers that were made in a forward pass
-        owner, _, leaf = name.rpartition(".")
-        try:
-            buffers = module.get_submodule(owner)._buffers
-        except AttributeError:
-            continue
-        if leaf in buffers and buffers[leaf] is None:
-            buffers[leaf] = tensors[name].clone()
-    own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    wrong = [name for name in {*own, *tensors} if name not in own or name not in tensors]
-    wrong += [name for name in own if name in tensors and own[name].shape != tensors[name].shape]
-    for name, tensor in own.items():
-        if name not in wrong:
-            tensor.copy_(tensors[name])
-    return sorted(wrong)
-
-
-def to_lists(tensor: Tensor) -> Any:
-    """A tensor as nested lists of numbers, exactly; what is not finite as a string, which JSON knows."""
-    if tensor.ndim:
-        return [to_lists(part) for part in tensor]
-    value = tensor.item()
-    return value if value - value == 0 else str(value)
-
-
-def from_lists(lists: Any, dtype: torch.dtype) -> Tensor:
-    """The tensor that :func:`to_lists` took apart."""
-    if isinstance(lists, list):
-        return torch.stack([from_lists(part, dtype) for part in lists]) if lists else torch.zeros(0, dtype=dtype)
-    return torch.tensor(float(lists), dtype=dtype)
-
-
-def pack(value: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
-    """A nested structure as JSON, with its tensors moved into ``tensors`` under names of their place.
-
-    Knows what state dictionaries of optimizers and schedulers hold: numbers, strings, tensors, lists, tuples,
-    dictionaries with keys of any such kind, and counters.
-    """
-    if isinstance(value, Tensor):
-        tensors[name] = value.detach()
-        return {"tensor": name}
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return {"value": value}
-    if isinstance(value, (tuple, list)):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [pack(part, tensors, f"{name}/{i}") for i, part in enumerate(value)]}
-    if isinstance(value, dict):
-        kind = "counter" if isinstance(value, Counter) else "dict"
-        return {kind: [[pack(k, tensors), pack(part, tensors, f"{name}/{k}")] for k, part in value.items()]}
-    raise TypeError(f"'{name}' must be made of numbers, strings and tensors to be stored. Got {type(value).__name__}.")
-
-
-def unpack(packed: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
-    """The structure that :func:`pack` took apart; what nothing was packed as raises whatever it leads to."""
-    ((kind, content),) = packed.items()
-    if kind == "tensor":
-        return tensors[content]
-    if kind == "value":
-        return content
-    if kind in ("tuple", "list"):
-        parts = [unpack(part, tensors) for part in content]
-        return tuple(parts) if kind == "tuple" else parts
-    pairs = {unpack(key, tensors): unpack(part, tensors) for key, part in content}
-    return Counter(pairs) if kind == "counter" else pairs
-
-
-def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _without_aliases(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Tensors on the CPU, contiguous, and no two in the same memory."""
-    found: dict[str, Tensor] = {}
-    taken: set[int] = set()
+    separate: dict[str, Tensor] = {}
+    used: set[int] = set()
     for name, tensor in tensors.items():
-        there = tensor.detach().cpu().contiguous()
-        storage = there.untyped_storage()
-        if storage.data_ptr() in taken or storage.nbytes() != there.nbytes:
-            there = there.clone()
-        taken.add(there.untyped_storage().data_ptr())
-        found[name] = there
-    return found
+        copy = tensor.detach().cpu().contiguous()
+        storage = copy.untyped_storage()
+        if storage.data_ptr() in used or storage.nbytes() != copy.nbytes:
+            copy = copy.clone()
+        used.add(copy.untyped_storage().data_ptr())
+        separate[name] = copy
+    return separate
 
 
 def _checksum(tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:

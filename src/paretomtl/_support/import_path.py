@@ -1,8 +1,7 @@
-"""Objects of the user's own by name: ``package.module:attribute`` or ``FILE.py:attribute``."""
+"""Import paths: objects of users by name, ``package.module:attribute`` or ``FILE.py:attribute``."""
 
 from __future__ import annotations
 
-import difflib
 import functools
 import hashlib
 import importlib
@@ -11,7 +10,7 @@ import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -104,20 +103,9 @@ def check_own(what: str, name: str, found: Callable[..., Any], kind: str) -> Non
 
 
 def is_of_library(file: str) -> bool:
-    """Whether a file is of Python itself or installed, rather than somebody's own."""
+    """Whether a file is of Python itself or installed, rather than a user's own."""
     folders = [Path(sysconfig.get_paths()[key]).resolve() for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     return file.startswith("<") or any(Path(file).resolve().is_relative_to(folder) for folder in folders)
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A question after a typo, to be appended to an error; nothing where no known name is near.
-
-    Example:
-        >>> nearest("multi-digit", ["multi-digits", "census"])
-        " Did you mean 'multi-digits'?"
-    """
-    found = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
-    return f" Did you mean {found[0]!r}?" if found else ""
 
 
 def _import_module(what: str, name: str) -> ModuleType:
@@ -179,7 +167,7 @@ def _look_first_in(folder: Path) -> None:
 
 
 def _known_in(module: ModuleType, kind: type) -> str:
-    """What a module has that may have been meant: objects of this kind, classes of it, and functions of its own."""
+    """A sentence on what may have been meant in a module: objects and classes of this kind, and its functions."""
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     own = {name: value for name, value in values.items() if getattr(value, "__module__", None) == module.__name__}
     ready = [name for name, value in values.items() if isinstance(value, kind)]

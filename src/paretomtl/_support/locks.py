@@ -1,8 +1,12 @@
-"""One writer at a time: a lock on an open file, which the system drops together with the process that holds it.
+"""Locks between processes: one writer at a time, by a lock on an open file that the system drops with its process.
 
 The presence of a file is never the lock, because it could outlive its process. The file is removed while the lock is
 held; a process that takes a lock checks that its file is still the one in the folder. Children of a process close the
 locks that they inherit.
+
+``filelock``, which torch brings, would not keep all that is promised here. On Unix it leaves its file behind; a file
+system without ``flock`` is an error, or a lock by the presence of a file, which outlives its process; its file says
+nothing about who holds it; it opens pipes and devices as well as regular files.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ _held: set[int] = set()
 
 @dataclass(frozen=True)
 class Owner:
-    """Who holds a lock, as far as the file says."""
+    """The process that holds a lock, by its file."""
 
     pid: int | None = None
     host: str | None = None
@@ -56,7 +60,7 @@ class Lock:
         self._handle: int | None = None
 
     def take(self, seconds: float = 0.0) -> Owner | None:
-        """Take the lock, or wait for it so long; who has it where it is taken."""
+        """Take the lock, or wait for it for some seconds; None if it was taken, else its owner."""
         end = time.monotonic() + seconds
         while True:
             handle = open_handle(self.path, os.O_RDWR | os.O_CREAT)
@@ -75,11 +79,11 @@ class Lock:
         self._handle = handle
         _held.add(handle)
         since = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
-        said = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode()
+        owner = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode()
         with suppress(OSError):  # a full disk: the lock holds without a name
-            if os.fstat(handle).st_nlink == 1:  # with a second name, a hard link, it is somebody else's file, too
+            if os.fstat(handle).st_nlink == 1:  # with a hard link, it is another file, too
                 os.ftruncate(handle, 0)
-                os.write(handle, said)
+                os.write(handle, owner)
         return None
 
     def release(self) -> None:
@@ -110,7 +114,7 @@ def locked(path: Path, seconds: float = 60.0) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether anybody holds a lock; its file stays as it is."""
+    """Whether a process holds a lock; its file stays as it is."""
     try:
         handle = open_handle(path, os.O_RDWR)
     except OSError:  # also for what is no regular file
@@ -122,10 +126,10 @@ def is_held(path: Path) -> bool:
 
 
 def read_owner(path: Path) -> Owner:
-    """Who wrote a lock's file last."""
+    """The process that wrote a lock's file last."""
     try:
-        said = json.loads(read_file(path, limit=WORD).decode())
-        return Owner(int(said["pid"]), str(said["host"]), str(said["since"]))
+        owner = json.loads(read_file(path, limit=WORD).decode())
+        return Owner(int(owner["pid"]), str(owner["host"]), str(owner["since"]))
     except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return Owner()
 

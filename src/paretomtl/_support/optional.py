@@ -22,7 +22,7 @@ PACKAGES = {
     "ray": "ray",
     "all": "safetensors",  # which every install brings; a copy of the sources does not
 }
-"""What each extra of pyproject.toml brings, as pip calls it."""
+"""The packages of each extra of pyproject.toml, as pip calls them."""
 
 
 def require(module: str, extra: str) -> ModuleType:

@@ -1,8 +1,8 @@
-"""Opening files that somebody else may have put there: regular files of a sane size, and no links.
+"""Safe opening of files that others may have put there: regular files of a sane size, and no links.
 
-Every file below a run's folder is opened here: without following a link, without waiting for a pipe, and only if it is
-a regular file of a sane size. Files are removed in a folder that was opened before, by its handle. An error is both a
-ValueError, for readers that take it for damage, and an OSError, for writers that go on elsewhere.
+Every file below a run's folder is opened here, without following a link and without waiting for a pipe. Files are
+removed in a folder that was opened before, by its handle. An error is both a ValueError, for readers that take it for
+damage, and an OSError, for writers that go on elsewhere.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def exists(path: Path) -> bool:
 
 
 def kind_of(path: Path) -> str | None:
-    """What a name stands for, in words: "a link", "a pipe", ...; None for a regular file, and for nothing."""
+    """The kind of file that a name stands for: "a link", "a pipe", ...; None for a regular file, and for nothing."""
     try:
         return _kind(os.lstat(path).st_mode)
     except OSError:

@@ -1,8 +1,11 @@
-"""Which split ranks solutions, and which one is shown beside it. The rule is stated here, and in docs/choosing.md."""
+"""Splits: the one that ranks solutions, and those that are shown. The rule is stated here, and in docs/choosing.md."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+
+SPLITS = ("train", "val", "test")
+"""The splits that losses and metrics may be measured on."""
 
 
 def ranking_split(splits: Collection[str]) -> str:
@@ -28,7 +31,7 @@ def training_split(splits: Collection[str]) -> str:
 
 
 def shown_splits(splits: Collection[str]) -> tuple[str, ...]:
-    """The splits that tables and figures show: the one that ranks, and test beside it if there is one.
+    """The splits that tables and figures show: the one that ranks, and test if there is one.
 
     Example:
         >>> shown_splits(["train", "val", "test"]), shown_splits(["train"])

@@ -1,4 +1,4 @@
-"""Whether two sets of numbers, one number a seed, differ by more than seeds explain."""
+"""Statistics over seeds: means, confidence intervals, and whether two means differ by more than seeds explain."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ _STUDENT = (
 
 
 def mean(values: Sequence[float]) -> float:
-    """Of what is not NaN; NaN if nothing is left."""
-    found = [value for value in values if not math.isnan(value)]
-    return statistics.fmean(found) if found else math.nan
+    """The mean of the values that are not NaN; NaN without any."""
+    known = [value for value in values if not math.isnan(value)]
+    return statistics.fmean(known) if known else math.nan
 
 
-def difference(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, bool]:
-    """How far the mean of ours is above that of theirs, and whether seeds alone would rarely do that.
+def difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, bool]:
+    """The mean of the first less that of the second, and whether it is significant.
 
-    Rarely is once in twenty, by Welch's t-test.
+    It is significant where seeds alone would differ that far only once in twenty, by Welch's t-test.
     """
-    gap = mean(ours) - mean(theirs)
-    return gap, abs(gap) > half_width(ours, theirs)
+    gap = mean(first) - mean(second)
+    return gap, abs(gap) > half_width(first, second)
 
 
 def half_width(*sets: Sequence[float]) -> float:
-    """How far seeds alone move a mean, or a difference of two, to either side: more than that only once in twenty.
+    """Half the width of the 95 % confidence interval of a mean, or of the difference of two.
 
-    Half of the confidence interval, by Student's t or Welch's; infinite with fewer than two numbers in a set.
+    Seeds alone move it farther only once in twenty, by Student's t or Welch's. It is infinite
+    with fewer than two numbers in a set.
 
     Example:
         >>> round(half_width([1.0, 2.0, 3.0]), 3), half_width([1.0])
@@ -43,7 +44,7 @@ def half_width(*sets: Sequence[float]) -> float:
 
 
 def half_width_of(variances: Sequence[float], counts: Sequence[int]) -> float:
-    """The same from variances and numbers of seeds, also of seeds that are still to be trained."""
+    """The half width from variances and numbers of seeds, which may include seeds that are still to be trained."""
     if min(counts) < 2:
         return math.inf
     parts = [variance / count for variance, count in zip(variances, counts, strict=True)]
@@ -57,5 +58,5 @@ def half_width_of(variances: Sequence[float], counts: Sequence[int]) -> float:
 
 
 def _quantile(freedom: float) -> float:
-    """Of Student's t, what is exceeded once in twenty on either side together; between the entries from above."""
+    """The two-sided 95 % quantile of Student's t; between two entries of the table the larger one."""
     return next((value for most, value in _STUDENT if freedom < most), 1.96)

@@ -1,6 +1,9 @@
-"""Texts side by side."""
+"""Text for messages: the name that was probably meant, and where two texts differ."""
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 
 def cut_to_difference(one: str, other: str, around: int = 50) -> tuple[str, str]:
@@ -13,3 +16,14 @@ def cut_to_difference(one: str, other: str, around: int = 50) -> tuple[str, str]
         return ("..." if start else "") + text[start:end] + ("..." if len(text) > end else "")
 
     return cut(one), cut(other)
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """A question after a typo, to be appended to an error; nothing where no known name is near.
+
+    Example:
+        >>> suggest_name("multi-digit", ["multi-digits", "census"])
+        " Did you mean 'multi-digits'?"
+    """
+    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+    return f" Did you mean {close[0]!r}?" if close else ""

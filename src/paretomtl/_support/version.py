@@ -1,4 +1,4 @@
-"""Which code this is: version, commit and checksum, also where it runs from a checkout that is not installed."""
+"""The version of the code: number, commit and checksum, also where it runs from a checkout that is not installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GIT_SECONDS = 10.0  # after which a slow disk leaves it open whether something 
 
 @functools.cache
 def made_by() -> dict[str, str]:
-    """What results carry to say what made them: versions, commit, and a checksum of the source.
+    """The origin that results carry: versions, commit, and a checksum of the source.
 
     Found out once: files may change while a process runs, whose modules stay as they were.
     """

@@ -17,13 +17,14 @@ import torch
 import typer
 from rich.text import Text
 
-from paretomtl._support.import_path import FORMS, absolute_name, is_file, is_of_library, nearest
+from paretomtl._support.import_path import FORMS, absolute_name, is_file, is_of_library
 from paretomtl._support.paths import is_in_package
 from paretomtl._support.signals import sigterm_interrupts, stopped_by
 from paretomtl._support.terminal import escaped, json_text, shown_warnings, text_console
+from paretomtl._support.text import suggest_name
 from paretomtl.cli._again import offering_to_go_on
 from paretomtl.methods import METHODS, Method, resolve_method
-from paretomtl.methods.registry import option_names, set_options
+from paretomtl.methods.lookup import option_names, set_options
 from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
 
 P = ParamSpec("P")
@@ -147,7 +148,7 @@ def _hint(name: str) -> str:
     file = Path(name.rpartition(":")[0] if ":" in name else name)
     if file.suffix == ".py" or file.with_suffix(".py").is_file():
         return f" In a file, the problem has a name, too: {file.with_suffix('.py')}:problem, if it is called so there."
-    return nearest(name, PROBLEMS)
+    return suggest_name(name, PROBLEMS)
 
 
 def find_problem(name: str, settings: Sequence[str] = ()) -> Problem:
@@ -209,7 +210,7 @@ def _parsed(option: str, settings: Sequence[str], known: Sequence[str], owner: s
         if not separator or key not in known:
             raise ValueError(
                 f"'{option}' must be NAME=VALUE with a name of {list(known)} for '{owner}'. Got {setting!r} instead."
-                f"{'' if key in known else nearest(key, known)}"
+                f"{'' if key in known else suggest_name(key, known)}"
             )
         try:
             found[key] = ast.literal_eval(value)

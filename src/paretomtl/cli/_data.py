@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paretomtl._support.import_path import nearest
 from paretomtl._support.terminal import text_console
+from paretomtl._support.text import suggest_name
 from paretomtl.cli._common import clean_errors, print_json
 from paretomtl.problems.data_set import PrepareOptions
 from paretomtl.problems.registry import DATA_SETS, ENTRIES, find_data_set
@@ -74,7 +74,7 @@ def prepare(
     """Read a data set once, verify it and store it in one file. A file that exists is only verified."""
     if name not in DATA_SETS:
         raise ValueError(
-            f"'NAME' must be one of {', '.join(DATA_SETS)}. Got {name!r} instead.{nearest(name, DATA_SETS)}"
+            f"'NAME' must be one of {', '.join(DATA_SETS)}. Got {name!r} instead.{suggest_name(name, DATA_SETS)}"
         )
     errors, began = text_console(stderr=True), time.perf_counter()
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from paretomtl._support.terminal import text_console
+from paretomtl.front.candidates import CandidateTable, Choice
 from paretomtl.front.questions import begin, difference
-from paretomtl.front.selection import Choice, Table
 
 
 def at_terminal() -> bool:
@@ -17,7 +17,7 @@ def at_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def ask(table: Table) -> Choice:
+def ask(table: CandidateTable) -> Choice:
     """Ask which of two solutions is better until one is left. Questions go to standard error."""
     console = text_console(stderr=True)
     search = begin(table)
@@ -47,7 +47,7 @@ def _counted(questions: int) -> str:
     return f"{questions} question{'s' if questions > 1 else ''}"
 
 
-def _prefers_first(console: Console, table: Table, one: int, other: int) -> bool:
+def _prefers_first(console: Console, table: CandidateTable, one: int, other: int) -> bool:
     grid = Grid(box=None, padding=(0, 2, 0, 0))
     grid.add_column(f"on {table.split}")
     for number, row in ((1, one), (2, other)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from paretomtl._support.files import check_writable
-from paretomtl._support.import_path import nearest
 from paretomtl._support.safe_open import exists
+from paretomtl._support.text import suggest_name
 from paretomtl.front import Front
 from paretomtl.front.csv_table import is_table
 
@@ -53,4 +53,4 @@ def _known(run: Path) -> str:
     """The nearest run here, or some of them."""
     found = sorted(str(path.parent) for path in _RUNS.glob("*/config.json"))
     some = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
-    return nearest(str(run), found) or (f" Runs here: {some}." if found else "")
+    return suggest_name(str(run), found) or (f" Runs here: {some}." if found else "")

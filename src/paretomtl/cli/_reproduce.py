@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from paretomtl._support.files import check_writable
-from paretomtl._support.import_path import nearest
 from paretomtl._support.optional import require
 from paretomtl._support.terminal import text_console
+from paretomtl._support.text import suggest_name
 from paretomtl.cli._common import ProgressName, clean_errors, print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.paper import STUDIES
@@ -54,7 +54,7 @@ def reproduce(
     """
     if name not in (*STUDIES, EVERYTHING):
         known = (*STUDIES, EVERYTHING)
-        raise ValueError(f"'STUDY' must be one of {', '.join(known)}. Got {name!r} instead.{nearest(name, known)}")
+        raise ValueError(f"'STUDY' must be one of {', '.join(known)}. Got {name!r} instead.{suggest_name(name, known)}")
     if quick and smoke:
         raise ValueError("'--quick' and '--smoke' must not both be given: each is a size.")
     from paretomtl.paper import runner  # loads torch, which neither --help nor the errors above need

@@ -34,7 +34,7 @@ from paretomtl.engine.processes import is_main_process
 from paretomtl.front import Front
 from paretomtl.front.storage import is_stored
 from paretomtl.methods import Method
-from paretomtl.methods.registry import name_in_tables
+from paretomtl.methods.lookup import name_in_tables
 from paretomtl.problems import PROBLEMS, Problem
 from paretomtl.training import Executor, fit
 

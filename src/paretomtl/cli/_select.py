@@ -25,7 +25,7 @@ from paretomtl.cli._places import check_target, load_front
 from paretomtl.cli._tables import Column, print_tables
 from paretomtl.cli._trust import Trust
 from paretomtl.front import Front
-from paretomtl.front.selection import Choice, build_table
+from paretomtl.front.candidates import Choice, build_table
 
 
 @clean_errors

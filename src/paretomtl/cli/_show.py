@@ -7,14 +7,14 @@ import typer
 from rich.text import Text
 
 from paretomtl._support.splits import training_split
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import FrontArgument, clean_errors, print_json
 from paretomtl.cli._places import check_target, load_front
 from paretomtl.cli._tables import print_front
 from paretomtl.front import Front
 from paretomtl.front.indicators import quick_hypervolume
-from paretomtl.front.table import early_end
-from paretomtl.training import plain_numbers
+from paretomtl.front.text_table import early_end
 
 
 @clean_errors
@@ -117,7 +117,7 @@ def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, A
         "reference": None if front.reference is None else list(front.reference),
         "regions_split": regions if directions else None,
         "in_region": front.region_hits(regions) if directions else None,
-        "angles": plain_numbers(front.angle(regions)) if directions else None,
+        "angles": to_numbers(front.angle(regions)) if directions else None,
         "strategy": front.strategy,
         "seconds": front.seconds,
         "remarks": list(front.remarks),
@@ -129,8 +129,8 @@ def _numbers(front: Front, split: str) -> dict[str, Any]:
     """Everything that is measured on one split, with its name."""
     return {
         "split": split,
-        "losses": plain_numbers(front.losses[split]),
-        "metrics": {name: plain_numbers(values) for name, values in front.metrics.get(split, {}).items()},
+        "losses": to_numbers(front.losses[split]),
+        "metrics": {name: to_numbers(values) for name, values in front.metrics.get(split, {}).items()},
         "hypervolume": quick_hypervolume(front, split=split),
         "spread": front.spread(split),
         "nondominated": int(front.nondominated(split).sum()),

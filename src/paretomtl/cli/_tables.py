@@ -11,7 +11,7 @@ from rich.table import Table
 
 from paretomtl._support.terminal import escaped
 from paretomtl.front import Front
-from paretomtl.front.table import INFEASIBLE, dominated_note, groups_of, pack, status_words
+from paretomtl.front.text_table import INFEASIBLE, dominated_note, groups_of, pack, status_words
 
 _GAP = 2  # between columns
 _WORD = 12  # letters of a name that a column makes room for; longer ones are folded

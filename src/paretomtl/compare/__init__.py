@@ -1,6 +1,7 @@
 """Methods side by side on one problem: the runs, their stored rows, and what the rows say."""
 
-from paretomtl.compare._compare import RESULTS, Summary, common_reference, compare, summaries, verdict
+from paretomtl.compare._compare import RESULTS, compare
+from paretomtl.compare._verdict import Summary, common_reference, summaries, verdict
 from paretomtl.compare.failed_runs import FailedRun
 from paretomtl.compare.row_store import Row, environment, load_rows, numbers, save_rows
 

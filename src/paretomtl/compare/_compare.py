@@ -1,12 +1,9 @@
-"""Several methods on one problem: the same recipe, seeds and budget for each, and what the rows say."""
+"""The comparison: several methods on one problem, with the same recipe, seeds and budget for each."""
 
 from __future__ import annotations
 
-import math
-import statistics
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,17 +13,15 @@ from paretomtl._support.files import check_writable, file_name
 from paretomtl._support.optional import require
 from paretomtl._support.paths import as_path
 from paretomtl._support.splits import ranking_split
-from paretomtl._support.statistics import half_width_of
-from paretomtl.compare._choices import FIT_OPTIONS, choose_methods, option_text, other_than_default
+from paretomtl.compare._configuration import FIT_OPTIONS, choose_methods, option_text, other_than_default
 from paretomtl.compare._runs import Runs
 from paretomtl.compare.failed_runs import FailedRun, noting_kept, warn_of_failure
-from paretomtl.compare.indicators import volume
 from paretomtl.compare.row_store import Row, load_rows, seconds_here, update_rows
-from paretomtl.compare.rows import best_losses, check_ranked, finite_points, read_row, row_of, rows_split
+from paretomtl.compare.rows import check_ranked, read_row, row_of
 from paretomtl.core import preferences as vectors
 from paretomtl.front import Front
 from paretomtl.methods import Method
-from paretomtl.methods.definition import describe_definition
+from paretomtl.methods.description import describe_definition
 from paretomtl.problems import Problem
 from paretomtl.training import Executor, SerialExecutor
 from paretomtl.training.fingerprint import differing_start, identify_problem
@@ -162,7 +157,7 @@ def compare(
                 made = {**row_of(front), **known_as, **asked, **where, "identity": identity}
                 rows = sorted([*rows, made], key=lambda row: _place(row, names))
                 if path is not None:
-                    rows = update_rows(path, "compare", command, partial(_merged, mine=rows))
+                    rows = update_rows(path, "compare", command, partial(_merged, own=rows))
                 have.add((method, seed))
                 done += 1
     if errors and not done:
@@ -177,15 +172,15 @@ def _difference(
     identity: Mapping[str, Any] | None,
     descriptions: Mapping[str, str],
 ) -> str | None:
-    """In what a stored row is one of another problem, method, or of other options; None where it is not."""
-    found = {"problem": problem.name, **asked}
+    """The first difference between a stored row and this problem, method and options; None without any."""
+    expected = {"problem": problem.name, **asked}
     row = {**row, "options": other_than_default(row.get("options") or {})}
-    found["options"] = other_than_default(asked["options"])
+    expected["options"] = other_than_default(asked["options"])
     if "method_in_words" in row:  # older rows are without
-        found["method_in_words"] = descriptions.get(row["method"], row["method_in_words"])
+        expected["method_in_words"] = descriptions.get(row["method"], row["method_in_words"])
     if "tasks" in row:
-        found["tasks"] = list(problem.tasks)
-    for name, value in found.items():
+        expected["tasks"] = list(problem.tasks)
+    for name, value in expected.items():
         if row.get(name, []) != value:
             return f"{name} {row.get(name, [])!r}, and not {value!r}"
     stored = row.get("identity")
@@ -201,130 +196,12 @@ def _difference(
     return differing_start(stored.get("start"), identity["start"])
 
 
-def _merged(stored: Sequence[Row], mine: Sequence[Row]) -> list[Row]:
-    """With the rows that another process has stored meanwhile."""
-    known = {(row["method"], row["seed"]) for row in mine}
-    return [*mine, *(read_row(row) for row in stored if (row["method"], row["seed"]) not in known)]
+def _merged(stored: Sequence[Row], own: Sequence[Row]) -> list[Row]:
+    """These rows, and those that another process has stored meanwhile."""
+    known = {(row["method"], row["seed"]) for row in own}
+    return [*own, *(read_row(row) for row in stored if (row["method"], row["seed"]) not in known)]
 
 
 def _place(row: Row, methods: Sequence[str]) -> tuple[int, int]:
     """Runs may end in any order, and are stored in this one."""
     return methods.index(row["method"]) if row["method"] in methods else len(methods), row["seed"]
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One method over all seeds, on one split.
-
-    Attributes:
-        method: its name.
-        seeds: how many.
-        models: how many it trains for each seed.
-        hypervolume: mean and standard deviation over seeds, against the common reference.
-        ideal: whether the hypervolume is that of one point, made of the best losses of separate networks.
-        spread: mean over seeds.
-        best: for each task the best loss of a front, mean over seeds; on test, the loss there of the solution that is
-            best on the split that ranks.
-        nondominated: mean over seeds.
-        seconds: mean over seeds.
-        split: whose losses these are.
-        test: the same on test, to be shown beside it; None where there is no such split.
-    """
-
-    method: str
-    seeds: int
-    models: int
-    hypervolume: tuple[float, float]
-    ideal: bool
-    spread: float
-    best: list[float]
-    nondominated: float
-    seconds: float
-    split: str = "train"
-    test: Summary | None = None
-
-
-def common_reference(rows: Sequence[Row]) -> list[float]:
-    """The reference for all: for each task the largest of the fronts' own.
-
-    Without any, the largest loss of all on the split that ranks.
-    """
-    rows = [read_row(row) for row in rows]
-    known = [row["reference"] for row in rows if row["reference"] is not None]
-    known = known or [point for row in rows for point in finite_points(row, rows_split(rows))]
-    if not known:
-        raise ValueError("'rows' must have a reference point, or finite losses. Got neither.")
-    return [max(column) for column in zip(*known, strict=True)]
-
-
-def summaries(rows: Sequence[Row]) -> list[Summary]:
-    """The methods, best hypervolume on the split that ranks first, with what they have on test."""
-    rows = [read_row(row) for row in rows]
-    ranking, reference = rows_split(rows), common_reference(rows)
-    tested = all("test" in row["losses"] for row in rows)
-    found = []
-    for method in dict.fromkeys(row["method"] for row in rows):
-        mine = [row for row in rows if row["method"] == method]
-        test = _summary(mine, "test", reference) if tested else None
-        found.append(replace(_summary(mine, ranking, reference), test=test))
-    return sorted(found, key=lambda summary: -summary.hypervolume[0])
-
-
-def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Summary:
-    """One method on a split; what is best is decided on the split that ranks."""
-    ideal = rows[0]["method"] == "single-task"
-    best = [best_losses(row, split) for row in rows]
-    fronts = [[point] if point else [] for point in best] if ideal else [finite_points(row, split) for row in rows]
-    volumes = [volume(points, reference, ideal=False) for points in fronts]
-    return Summary(
-        method=rows[0]["method"],
-        seeds=len(rows),
-        models=rows[0]["preferences"],
-        hypervolume=(statistics.fmean(volumes), statistics.stdev(volumes) if len(volumes) > 1 else math.nan),
-        ideal=ideal,
-        spread=statistics.fmean(row["spread"][split] for row in rows),
-        best=[statistics.fmean(column) for column in zip(*filter(None, best), strict=True)]
-        or [math.nan] * len(reference),
-        nondominated=statistics.fmean(row["nondominated"][split] for row in rows),
-        seconds=statistics.fmean(row["seconds"] for row in rows),
-        split=split,
-    )
-
-
-def verdict(found: Sequence[Summary]) -> str:
-    """In plain words, which method does best here, and whether that can be told from these seeds.
-
-    Two methods differ if seeds alone would move their mean hypervolumes that far apart only once in twenty, by Welch's
-    t-test. Methods that cannot be told apart need not be equal: more seeds may tell. Separate networks for each task
-    are no front, and are left out.
-    """
-    fronts = [summary for summary in found if not summary.ideal]
-    if len(fronts) < 2:
-        return "There is nothing to compare."
-    first, others = fronts[0], fronts[1:]
-    if first.seeds < 2:
-        second = others[0].hypervolume[0]
-        gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
-        return (
-            f"{first.method} has the largest hypervolume on {first.split}{gap}. One seed cannot tell whether that is "
-            "luck: compare with more of them."
-        )
-    alike = [other.method for other in others if not _differ(first, other)]
-    worse = [other.method for other in others if _differ(first, other)]
-    text = f"{first.method} has the largest mean hypervolume on {first.split}."
-    if alike:
-        text += f" {_listed(alike)} cannot be told apart from it with {first.seeds} seeds."
-    if worse:
-        verb = "is" if len(worse) == 1 else "are"
-        text += f" {_listed(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
-    return text
-
-
-def _differ(one: Summary, other: Summary) -> bool:
-    found = (one, other)
-    far = half_width_of([summary.hypervolume[1] ** 2 for summary in found], [summary.seeds for summary in found])
-    return abs(one.hypervolume[0] - other.hypervolume[0]) > far
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

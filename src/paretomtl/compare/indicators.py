@@ -1,4 +1,4 @@
-"""Indicators of stored points: filled in where moocore is at hand, which need not be where models were trained."""
+"""Indicators of stored rows, filled in where moocore is installed: machines that train models need not have it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from paretomtl._support.optional import require
 from paretomtl.compare.row_store import Row
-from paretomtl.core import nondominated
+from paretomtl.front.indicators import hypervolume, spread
 
 
 def finite_points(row: Mapping[str, Any]) -> list[list[float]]:
@@ -24,14 +24,13 @@ def error_points(row: Mapping[str, Any]) -> list[list[float]]:
     return [[1.0 - value for value in point] for point in zip(*columns, strict=True) if None not in point]
 
 
-def volume(points: Sequence[Sequence[float]], reference: Sequence[float], *, ideal: bool) -> float:
+def points_hypervolume(points: Sequence[Sequence[float]], reference: Sequence[float], *, ideal: bool) -> float:
     """The hypervolume of points; of the ``ideal`` point that is made of their best values for separate networks."""
     if not points:
         return 0.0
     if ideal:
         points = [[min(column) for column in zip(*points, strict=True)]]
-    table = torch.tensor(points, dtype=torch.float64).numpy()
-    return float(require("moocore", "indicators").hypervolume(table, ref=list(reference)))
+    return hypervolume(torch.tensor(points, dtype=torch.float64), reference)
 
 
 def within(points: Sequence[Sequence[float]], reference: Sequence[float]) -> list[Sequence[float]]:
@@ -46,11 +45,7 @@ def spread_within(points: Sequence[Sequence[float]], reference: Sequence[float])
     would make a front look spread.
     """
     near = within(points, reference)
-    if not near:
-        return 0.0
-    table = torch.tensor(near, dtype=torch.float64)
-    kept = table[nondominated(table)]
-    return float((kept.amax(0) - kept.amin(0)).norm())
+    return spread(torch.tensor(near, dtype=torch.float64)) if near else 0.0
 
 
 def is_ideal(row: Mapping[str, Any]) -> bool:
@@ -66,11 +61,12 @@ def fill_indicators(rows: Sequence[Row]) -> list[Row]:
         return list(rows)
     filled = []
     for row in rows:
-        found = dict(row)
-        if found.get("hypervolume", 0.0) is None:
-            found["hypervolume"] = round(volume(finite_points(row), row["reference"], ideal=is_ideal(row)), 5)
-        if found.get("error_hypervolume", 0.0) is None:
+        copy = dict(row)
+        if copy.get("hypervolume", 0.0) is None:
+            value = points_hypervolume(finite_points(row), row["reference"], ideal=is_ideal(row))
+            copy["hypervolume"] = round(value, 5)
+        if copy.get("error_hypervolume", 0.0) is None:
             ones = [1.0] * len(row["tasks"])
-            found["error_hypervolume"] = round(volume(error_points(row), ones, ideal=is_ideal(row)), 5)
-        filled.append(found)
+            copy["error_hypervolume"] = round(points_hypervolume(error_points(row), ones, ideal=is_ideal(row)), 5)
+        filled.append(copy)
     return filled

@@ -1,10 +1,12 @@
-"""Stored results: flat rows, one per run, as JSON that tables and figures are drawn from."""
+"""Stored results: flat rows, one per run, as JSON with hardware, versions, commit and seeds.
+
+Tables and figures are drawn from them alone.
+"""
 
 from __future__ import annotations
 
 import datetime
 import json
-import math
 import os
 import platform
 import statistics
@@ -18,6 +20,7 @@ from torch import Tensor
 from paretomtl._support.files import make_folder, read_json, write_text
 from paretomtl._support.locks import locked
 from paretomtl._support.optional import version_of
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.version import made_by
 
 Row: TypeAlias = dict[str, Any]
@@ -69,18 +72,15 @@ def load_rows(path: Path) -> list[Row]:
 
 
 def seconds_here(rows: Sequence[Row], kind_of: Callable[[Row], str]) -> dict[str, float]:
-    """How long a run of each kind took on hardware like this machine's, as a mean over stored rows."""
+    """The mean seconds of a run of each kind on hardware like this machine's, over stored rows."""
     here = environment()["hardware"] if rows else ""
-    found: dict[str, list[float]] = {}
+    by_kind: dict[str, list[float]] = {}
     for row in rows:
         if row.get("hardware") == here and row.get("seconds"):
-            found.setdefault(kind_of(row), []).append(float(row["seconds"]))
-    return {kind: statistics.fmean(each) for kind, each in found.items()}
+            by_kind.setdefault(kind_of(row), []).append(float(row["seconds"]))
+    return {kind: statistics.fmean(each) for kind, each in by_kind.items()}
 
 
 def numbers(tensor: Tensor, digits: int = 5) -> Any:
-    """A tensor as nested lists of rounded numbers; None for what is not finite, which JSON does not know."""
-    if tensor.ndim:
-        return [numbers(part, digits) for part in tensor]
-    value = round(float(tensor), digits)
-    return value + 0.0 if math.isfinite(value) else None
+    """A tensor as rows have it: nested lists of numbers with some decimals, and None for what is not finite."""
+    return to_numbers(tensor, digits)

@@ -1,4 +1,4 @@
-"""The rows of a comparison: losses and metrics by split, and the split that ranks."""
+"""Rows of a comparison: losses and metrics by split, and the split that ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMED = 3  # rows that an error names
 
 
 def row_of(front: Front) -> Row:
-    """What is stored of a front; "split" is the one that ranks, and regions are those of training."""
+    """The row of a front; "split" is the one that ranks, and regions are those of training."""
     return {
         "problem": front.problem,
         "method": front.method,

@@ -44,7 +44,7 @@ def nondominated(losses: Tensor) -> Tensor:
 
 
 def _beaten(losses: Tensor, broken: Tensor, block: slice) -> Tensor:
-    """Which vectors of a block some vector dominates; by tasks, as sums over so few numbers take most of the time."""
+    """Which vectors of a block some vector dominates; task by task, as sums over few numbers take most of the time."""
     no_worse = torch.ones_like(broken[..., :, None] & broken[..., None, block])
     better = torch.zeros_like(no_worse)
     for column in losses.unbind(-1):

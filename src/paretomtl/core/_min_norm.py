@@ -1,3 +1,12 @@
+"""The min-norm point of a convex hull, for batches of problems.
+
+The dual is solved by the method of Lawson and Hanson on lifted points, in float64. Points are lifted by the length of
+the shortest one, and the gap is relative to the length of each: relative to the longest, it would be closed while a
+task with a short gradient rises. A Gramian in precision eps knows a squared norm only up to eps times the terms that
+cancelled in it, which is where "the origin is in the hull" begins. The Gramian therefore keeps the dtype in which it
+was multiplied.
+"""
+
 from __future__ import annotations
 
 import math
@@ -9,13 +18,13 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_floating, check_gramian, check_trailing, known_finite, may_ask
 from paretomtl._support.cuda import may_launch
-from paretomtl.core._min_norm_two_tasks import ENTER_TOLERANCE, PIVOT_TOLERANCE, plane_min_norm
+from paretomtl.core._min_norm_two_tasks import ENTER_TOLERANCE, PIVOT_TOLERANCE, two_task_min_norm
 from paretomtl.core.min_norm_cuda import solve_by_kernel
 
 _RATIO_TOLERANCE = 1e-12  # a coefficient under this cannot block a step
 _PIVOTS, _MOST_PIVOTS = 6, 24  # for each task, and one more; the larger number where the loop can be left
 _INEXACT = 1e-6  # a gap above this is no rounding
-_PAIRS = 1 << 22  # so many pairs of points at most, for all problems together
+_PAIRS = 1 << 22  # the most pairs of points, for all problems together
 _TINY = 1e-300  # keeps a division by zero finite where its result is not used
 
 
@@ -121,7 +130,7 @@ def min_norm(
         allowed = torch.ones(count, dtype=torch.bool, device=gramian.device)
     if size == 1 and tasks == 2 and may_ask(gramian):
         numbers = [tensor.detach().double().reshape(-1, 2).tolist() for tensor in (gramian, rows)]
-        alone = plane_min_norm(numbers[0], numbers[1], allowed.expand(*batch, count).reshape(-1).tolist(), eps)
+        alone = two_task_min_norm(numbers[0], numbers[1], allowed.expand(*batch, count).reshape(-1).tolist(), eps)
         if alone is not None:
             return MinNorm(
                 torch.tensor(alone.weights, dtype=dtype).reshape(*batch, count),
@@ -317,7 +326,7 @@ def _lawson_hanson(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
     entering = index[:, :1]
     pending = torch.zeros_like(entering, dtype=torch.bool)
     infinity, zero, one, minus_one = (points.new_full((), value) for value in (torch.inf, 0.0, 1.0, -1.0))
-    nobody = index.new_full((), -1)
+    no_point = index.new_full((), -1)
     may_leave = may_ask(points)
     iterates: list[tuple[Tensor, Tensor, Tensor]] = []
 
@@ -356,7 +365,7 @@ def _lawson_hanson(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
         inverse = torch.baddbmm(inverse, removed * active, along, alpha=-1)
         here = here & active
         support = torch.where(here, torch.where(drop, zero, point), support)
-        index = torch.where(here, torch.where(drop, nobody, entering), index)
+        index = torch.where(here, torch.where(drop, no_point, entering), index)
         pending = drop
 
     return _best_iterate(hull, norms[..., 0], iterates)

@@ -17,7 +17,7 @@ ENTER_TOLERANCE = 4e-15  # a point enters the support when it violates optimalit
 Pair = list[float]
 
 
-class PlaneMinNorm(NamedTuple):
+class TwoTaskMinNorm(NamedTuple):
     """What :class:`~paretomtl.core.MinNorm` holds, in plain numbers."""
 
     weights: list[float]
@@ -27,7 +27,7 @@ class PlaneMinNorm(NamedTuple):
     zero: bool
 
 
-def plane_min_norm(c: list[Pair], a: list[Pair], allowed: list[bool], precision: float) -> PlaneMinNorm | None:
+def two_task_min_norm(c: list[Pair], a: list[Pair], allowed: list[bool], precision: float) -> TwoTaskMinNorm | None:
     """The min-norm point of some rows of ``A L``, ``C = L Lᵀ``; None for what is left to the general solver.
 
     That is: no allowed point or many, numbers that are not finite, and an origin inside of a triangle of points.
@@ -75,4 +75,4 @@ def plane_min_norm(c: list[Pair], a: list[Pair], allowed: list[bool], precision:
     combination = [sum(weights[j] * a[j][i] for j in taken) for i in (0, 1)]
     zero = least <= 16 * precision * terms * terms
     known = terms if zero else math.sqrt(least)
-    return PlaneMinNorm(weights, combination, least, max(worst, 0.0) / known if known > 0.0 else 0.0, zero)
+    return TwoTaskMinNorm(weights, combination, least, max(worst, 0.0) / known if known > 0.0 else 0.0, zero)

@@ -256,7 +256,7 @@ def _unit(rows: Tensor) -> Tensor:
 
 
 def _least_energy(fixed: Tensor, count: int, least: Tensor | None = None, iterations: int = 400) -> Tensor:
-    """Fixed vectors and so many of least energy ``Σ 1 / distance^m`` among them, before these have unit length.
+    """Fixed vectors and ``count`` of least energy ``Σ 1 / distance^m`` among them, before these have unit length.
 
     Projected gradient steps, whose length shrinks to zero; ``least`` bounds the entries from below, 0 if left out.
     """

@@ -188,7 +188,7 @@ def _diagnose(
 
 
 def usual_epochs(problem: Problem) -> int:
-    """How long to train where nothing is said."""
+    """The default number of epochs."""
     if problem.train is None:
         return _STEPS
     return _EPOCHS if problem.recipe.epochs is None else max(1, round(problem.recipe.epochs / 10))
@@ -205,7 +205,7 @@ def _joint(fronts: Sequence[Front], split: str) -> Tensor:
 
 
 def _own(fronts: Sequence[Front], split: str) -> Tensor:
-    """Of each network, the loss of its own task, ``[S, m]``."""
+    """The loss of each network in its own task, ``[S, m]``."""
     return torch.stack([front.losses[split].double().diagonal() for front in fronts])
 
 

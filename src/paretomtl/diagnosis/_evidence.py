@@ -1,4 +1,4 @@
-"""What seeds bear: in which tasks joint training is worse, better or as good, and which gradients conflict."""
+"""Evidence that seeds bear: in which tasks joint training is worse, better or as good, and which gradients conflict."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from torch import Tensor
 
 from paretomtl._support.statistics import difference, half_width, half_width_of, mean
-
-if TYPE_CHECKING:
-    from paretomtl.diagnosis._result import Diagnosis
+from paretomtl.diagnosis._measurements import Measurements
 
 CONFLICT = -0.1
 """Two tasks are in conflict where the mean cosine of the last third is at most this, and seeds keep it under zero."""
@@ -33,11 +31,11 @@ Word: TypeAlias = Literal["worse", "better", "as good", "open"]
 
 @dataclass(frozen=True)
 class Gap:
-    """How far joint training is from separate networks in one task.
+    """The gap between joint training and separate networks in one task.
 
     Attributes:
         value: the mean over seeds of the joint loss, less that of separate networks.
-        reach: how far seeds alone move that to either side, but for once in twenty.
+        half_width: how far seeds alone move that to either side, but for once in twenty.
         margin: a value within it is neither worse nor better.
         tight: the margin of "as good": the same, or less where networks have not learnt much yet.
         word: "worse" or "better" where the value is beyond the margin, and seeds alone would rarely do that; "as good"
@@ -46,7 +44,7 @@ class Gap:
     """
 
     value: float
-    reach: float
+    half_width: float
     margin: float
     tight: float
     word: Word
@@ -55,26 +53,26 @@ class Gap:
     @property
     def not_worse(self) -> bool:
         """Whether seeds leave nothing that is worse by more than the tight margin."""
-        return self.word == "better" or self.value + self.reach <= self.tight
+        return self.word == "better" or self.value + self.half_width <= self.tight
 
     @property
     def not_better(self) -> bool:
         """Whether seeds leave nothing that is better by more than the tight margin."""
-        return self.word == "worse" or self.value - self.reach >= -self.tight
+        return self.word == "worse" or self.value - self.half_width >= -self.tight
 
 
-def task_gaps(found: Diagnosis) -> list[Gap]:
+def task_gaps(measured: Measurements) -> list[Gap]:
     """One for each task.
 
     Where no task is clearly worse or better on its own, all tasks together may be, each in units of its loss at the
     start, as equal weights may give up another task with each seed. Then those that moved that way count.
     """
     gaps = []
-    for i in range(len(found.tasks)):
-        joint, alone = found.joint[:, i].tolist(), found.alone[:, i].tolist()
+    for i in range(len(measured.tasks)):
+        joint, alone = measured.joint[:, i].tolist(), measured.alone[:, i].tolist()
         value, far = mean(joint) - mean(alone), half_width(joint, alone)
-        margin = max(GAP * abs(mean(alone)), NOTICEABLE * abs(float(found.first[i])))
-        tight = min(margin, GAINED * max(float(found.learnt[i] * found.first[i].abs()), 0.0))
+        margin = max(GAP * abs(mean(alone)), NOTICEABLE * abs(float(measured.first[i])))
+        tight = min(margin, GAINED * max(float(measured.learnt[i] * measured.first[i].abs()), 0.0))
         word: Word = "open"
         if abs(value) > margin and _clear(joint, alone):
             word = "worse" if value > 0 else "better"
@@ -84,7 +82,7 @@ def task_gaps(found: Diagnosis) -> list[Gap]:
         gaps.append(Gap(value, far, margin, tight, word, needed))
     if any(gap.word in ("worse", "better") for gap in gaps):
         return gaps
-    value, clear = difference(_together(found, found.joint), _together(found, found.alone))
+    value, clear = difference(_together(measured, measured.joint), _together(measured, measured.alone))
     if not clear or abs(value) <= NOTICEABLE:
         return gaps
     word = "worse" if value > 0 else "better"
@@ -96,28 +94,28 @@ def task_gaps(found: Diagnosis) -> list[Gap]:
 
 @dataclass(frozen=True)
 class Conflict:
-    """How the gradients of two tasks stand to each other in the last third of joint training.
+    """The conflict of the gradients of two tasks in the last third of joint training.
 
     Attributes:
         pair: the two tasks.
         cosine: the mean.
-        reach: how far seeds alone move it, but for once in twenty.
+        half_width: how far seeds alone move it, but for once in twenty.
         there: True and False where seeds bear it; None where they do not.
         needed: about how many seeds would decide it; None for more than :data:`MOST_SEEDS`.
     """
 
     pair: tuple[int, int]
     cosine: float
-    reach: float
+    half_width: float
     there: bool | None
     needed: int | None = None
 
 
-def conflicts(found: Diagnosis) -> list[Conflict]:
+def conflicts(measured: Measurements) -> list[Conflict]:
     """One for each pair of tasks with gradients, those that agree least first."""
-    late, each = found.late_cosines, found.late_cosines_by_seed
+    late, each = measured.late_cosines, measured.late_cosines_by_seed
     listed = []
-    for i, j in found.pairs:
+    for i, j in measured.pairs:
         cosine, values = float(late[i, j]), [v for v in each[:, i, j].tolist() if not math.isnan(v)]
         if math.isnan(cosine):
             continue
@@ -152,7 +150,7 @@ def _clear(joint: Sequence[float], alone: Sequence[float]) -> bool:
     return difference(joint, alone)[1]
 
 
-def _together(found: Diagnosis, losses: Tensor) -> list[float]:
+def _together(measured: Measurements, losses: Tensor) -> list[float]:
     """For each seed, the mean of the losses in units of those at the start."""
-    units = found.first.abs()
+    units = measured.first.abs()
     return [mean([v for v in row if math.isfinite(v)]) for row in (losses / units).tolist()]

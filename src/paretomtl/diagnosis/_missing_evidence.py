@@ -1,58 +1,57 @@
-"""What a diagnosis says where seeds do not bear a verdict: what is open, and how many seeds or epochs are missing."""
+"""Missing evidence: what is open where seeds do not bear a verdict, and how many seeds or epochs would close it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from paretomtl.diagnosis._evidence import CONFLICT, GAINED, GAP, NOTICEABLE, USUAL_SEEDS, Conflict, Gap
-
-if TYPE_CHECKING:
-    from paretomtl.diagnosis._result import Diagnosis
+from paretomtl.diagnosis._measurements import Measurements
 
 MARGIN = (
     f"within {100 * GAP:g} % of their losses, or {100 * NOTICEABLE:g} % of those at the start, and {100 * GAINED:g} % "
     "of what they learnt"
 )
-"""What "as good as" means; all that seeds leave is within it."""
+"""The meaning of "as good as": all that seeds leave is within it."""
 
 
-def what_is_missing(found: Diagnosis, gaps: Sequence[Gap], pulls: Sequence[Conflict]) -> tuple[str, dict[str, int]]:
-    """What is open, as text, and the arguments of the diagnosis that would probably close it."""
-    seeds = len(found.seeds)
+def describe_missing(
+    measured: Measurements, gaps: Sequence[Gap], pulls: Sequence[Conflict]
+) -> tuple[str, dict[str, int]]:
+    """A text on what is open, and the arguments of the diagnosis that would probably close it."""
+    seeds = len(measured.seeds)
     left = [i for i, gap in enumerate(gaps) if gap.word == "open"]
     undecided = [pull for pull in pulls if pull.there is None]
-    said = []
+    sentences = []
     if seeds == 1:
-        said.append("One seed cannot tell a difference of losses from chance.")
+        sentences.append("One seed cannot tell a difference of losses from chance.")
     else:
-        said += [_open_gap(found, i, gaps[i]) for i in left[:3]]
-        said += [f"And {len(left) - 3} more tasks are open."] if len(left) > 3 else []
-        said += [_open_conflict(found, pull) for pull in undecided[:3]]
-    known = [f"{gap.word} in {found.tasks[i]}" for i, gap in enumerate(gaps) if gap.word in ("worse", "better")]
+        sentences += [_open_gap(measured, i, gaps[i]) for i in left[:3]]
+        sentences += [f"And {len(left) - 3} more tasks are open."] if len(left) > 3 else []
+        sentences += [_open_conflict(measured, pull) for pull in undecided[:3]]
+    known = [f"{gap.word} in {measured.tasks[i]}" for i, gap in enumerate(gaps) if gap.word in ("worse", "better")]
     if known:
-        said.append(f"Known so far: joint training is {listed(known)}.")
+        sentences.append(f"Known so far: joint training is {listed(known)}.")
     needed = [gaps[i].needed for i in left] + [pull.needed for pull in undecided]
     counts = [count for count in needed if count is not None]
     if len(counts) == len(needed) and counts:
-        again = {"seeds": max(*counts, USUAL_SEEDS), "epochs": found.epochs}
-        said.append(f"Missing are seeds: diagnose again with about {again['seeds']} (seeds={again['seeds']}).")
+        again = {"seeds": max(*counts, USUAL_SEEDS), "epochs": measured.epochs}
+        sentences.append(f"Missing are seeds: diagnose again with about {again['seeds']} (seeds={again['seeds']}).")
     else:
-        long = found.planned if found.planned is not None and not found.whole else 2 * found.epochs
+        long = measured.planned if measured.planned is not None and not measured.whole else 2 * measured.epochs
         again = {"seeds": max(seeds, USUAL_SEEDS), "epochs": long}
-        unit = "steps" if found.without_data else "epochs"
-        said.append(
+        unit = "steps" if measured.without_data else "epochs"
+        sentences.append(
             f"More seeds would hardly tell: diagnose again with {long} {unit} (epochs={long}), after which models vary "
             "less, or differ more."
         )
-    return " ".join(said), again
+    return " ".join(sentences), again
 
 
-def _open_gap(found: Diagnosis, task: int, gap: Gap) -> str:
-    """What seeds leave of one task, as a ratio where there is one."""
-    alone = float(found.alone[:, task].mean())
-    name = found.tasks[task]
-    least, most = gap.value - gap.reach, gap.value + gap.reach
+def _open_gap(measured: Measurements, task: int, gap: Gap) -> str:
+    """The range that seeds leave for one task, as a ratio where there is one."""
+    alone = float(measured.alone[:, task].mean())
+    name = measured.tasks[task]
+    least, most = gap.value - gap.half_width, gap.value + gap.half_width
     if alone > 0 and alone + gap.value >= 0:
         spread = [f"{max((alone + value) / alone, 0.0):.3g}" for value in (gap.value, least, most)]
         text = f"In {name} joint training has {spread[0]} times the loss of a separate network, and seeds leave "
@@ -63,17 +62,17 @@ def _open_gap(found: Diagnosis, task: int, gap: Gap) -> str:
     return f"{text}{spread[1]} to {spread[2]}; up to {margin} is as good."
 
 
-def _open_conflict(found: Diagnosis, pull: Conflict) -> str:
+def _open_conflict(measured: Measurements, pull: Conflict) -> str:
+    least, most = max(pull.cosine - pull.half_width, -1.0), min(pull.cosine + pull.half_width, 1.0)
     return (
-        f"The cosine of {pair_name(found, pull)} is {pull.cosine:.2g}, and seeds leave "
-        f"{max(pull.cosine - pull.reach, -1.0):.2g} to {min(pull.cosine + pull.reach, 1.0):.2g}; conflict begins at "
-        f"{CONFLICT:g}."
+        f"The cosine of {pair_name(measured, pull)} is {pull.cosine:.2g}, and seeds leave {least:.2g} to {most:.2g}; "
+        f"conflict begins at {CONFLICT:g}."
     )
 
 
-def pair_name(found: Diagnosis, pull: Conflict) -> str:
+def pair_name(measured: Measurements, pull: Conflict) -> str:
     """The names of two tasks."""
-    return " / ".join(found.tasks[i] for i in pull.pair)
+    return " / ".join(measured.tasks[i] for i in pull.pair)
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

@@ -1,4 +1,4 @@
-"""Which preferences to try: those between the ratios of losses that models reached near the ends of the front."""
+"""Preferences to try: those between the ratios of losses that models reached near the ends of the front."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretomtl import preferences
+from paretomtl.core import preferences
 
 EDGE = 0.1
 """Near its end of the front, a task has the weight 1 and all others have this."""
 APART = 3.0
-"""Preferences are at least so many degrees apart: nearer ones ask for the same."""
+"""Preferences are at least this many degrees apart: nearer ones ask for the same."""
 _DIGITS = 3  # of directions, as they are printed
 
 
@@ -30,7 +30,7 @@ def end_weights(factors: Sequence[float]) -> Tensor:
 
 
 def even_factors(sizes: Sequence[float]) -> tuple[float, ...]:
-    """What to multiply losses by so that what has these sizes has the same; two digits, the largest is 1.
+    """Factors that give quantities of these sizes the same size; two digits, the largest is 1.
 
     Example:
         >>> even_factors([2.0, 300.0])

@@ -1,4 +1,4 @@
-"""What a diagnosis measured, as numbers, as text and as JSON."""
+"""A diagnosis as numbers, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl.diagnosis._evidence import task_gaps
+from paretomtl.diagnosis._measurements import Measurements
 from paretomtl.diagnosis._rules import Verdict, judge
-from paretomtl.training import plain_numbers
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Diagnosis:
-    """What :func:`paretomtl.diagnose` measured, for m tasks and S seeds. Its text is what the command prints.
+class Diagnosis(Measurements):
+    """The result of :func:`paretomtl.diagnose` for m tasks and S seeds. The command prints its text.
 
     Attributes:
         problem: its name.
@@ -47,79 +45,24 @@ class Diagnosis:
             are those of losses as they come.
     """
 
-    problem: str
-    tasks: tuple[str, ...]
-    epochs: int
-    seeds: tuple[int, ...]
-    split: str
-    cosines: Tensor
-    cosines_by_seed: Tensor
-    negative: Tensor
-    norms: Tensor
-    first: Tensor
-    last: Tensor
-    learnt: Tensor
-    joint: Tensor
-    alone: Tensor
-    models: int
-    broken: int
-    seconds: float
-    without_data: bool = False
-    planned: int | None = None
-    ends: Tensor | None = None
-    factors: tuple[float, ...] | None = None
-
     @functools.cached_property
     def verdict(self) -> Verdict:
-        """What to do, by the rules in docs/diagnose.md."""
+        """The recommendation, by the rules in docs/diagnose.md."""
         return judge(self)
-
-    @property
-    def units(self) -> Tensor:
-        """The factors of the losses ``[m]``; ones for losses as they come."""
-        factors = (1.0,) * len(self.tasks) if self.factors is None else self.factors
-        return torch.tensor(factors, dtype=torch.float64)
-
-    @property
-    def whole(self) -> bool:
-        """Whether models were trained as long as the problem's recipe says."""
-        return self.planned is not None and self.epochs >= self.planned
-
-    @property
-    def late_cosines(self) -> Tensor:
-        """The cosines of the last third that has any, ``[m, m]``."""
-        return _late(self.cosines)
-
-    @property
-    def late_cosines_by_seed(self) -> Tensor:
-        """The same for each seed, ``[S, m, m]``."""
-        return _late(self.cosines_by_seed)
-
-    @property
-    def ratios(self) -> Tensor:
-        """Joint loss over that of a separate network, means over seeds, ``[m]``; NaN where that says nothing."""
-        joint, alone = self.joint.mean(0), self.alone.mean(0)
-        return torch.where((alone > 0) & (joint >= 0), joint / alone, torch.nan)
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """All pairs of tasks, those whose gradients agree least first."""
-        m, late = len(self.tasks), self.late_cosines.nan_to_num(2.0)
-        return sorted(((i, j) for i in range(m) for j in range(i + 1, m)), key=lambda pair: float(late[pair]))
 
     def numbers(self) -> dict[str, Any]:
         """Everything as numbers, words and lists, for JSON; NaN as None."""
         verdict = self.verdict
         measured = {
-            name: plain_numbers(getattr(self, name))
+            name: to_numbers(getattr(self, name))
             for name in ("cosines", "negative", "norms", "first", "last", "learnt", "joint", "alone", "ratios")
         }
-        measured["cosines_by_seed"] = plain_numbers(self.cosines_by_seed)
+        measured["cosines_by_seed"] = to_numbers(self.cosines_by_seed)
         gaps = [
             {
                 "task": task,
                 "verdict": gap.word,
-                **_finite(gap=gap.value, reach=gap.reach, margin=gap.margin, tight=gap.tight),
+                **_finite(gap=gap.value, reach=gap.half_width, margin=gap.margin, tight=gap.tight),
             }
             for task, gap in zip(self.tasks, task_gaps(self), strict=True)
         ]
@@ -134,7 +77,7 @@ class Diagnosis:
                 **dict.fromkeys(("joint", "alone", "ratios", "gaps"), self.split),
             },
             **measured,
-            "ends": None if self.ends is None else plain_numbers(self.ends),
+            "ends": None if self.ends is None else to_numbers(self.ends),
             "scaled_by": None if self.factors is None else list(self.factors),
             "without_data": self.without_data,
             "planned": self.planned,
@@ -179,15 +122,8 @@ class Diagnosis:
 
     def sentences(self, width: int = 80) -> list[str]:
         """The verdict and the notes, wrapped."""
-        said = [f"Verdict: {self.verdict.word}. {self.verdict.text}", *self.verdict.notes]
-        return [line for text in said for line in textwrap.wrap(text, width)]
-
-
-def _late(cosines: Tensor) -> Tensor:
-    first, *others = cosines.unbind(-3)
-    for third in others:
-        first = torch.where(third.isnan(), first, third)
-    return first
+        paragraphs = [f"Verdict: {self.verdict.word}. {self.verdict.text}", *self.verdict.notes]
+        return [line for text in paragraphs for line in textwrap.wrap(text, width)]
 
 
 def _short(name: str, most: int) -> str:

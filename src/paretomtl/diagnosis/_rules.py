@@ -1,20 +1,17 @@
-"""What measurements mean: stated thresholds, and the verdict that follows from them."""
+"""Rules of a diagnosis: stated thresholds, and the verdict that follows from them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from paretomtl.core.preferences import usual_count
 from paretomtl.diagnosis._evidence import conflicts, task_gaps
-from paretomtl.diagnosis._missing_evidence import MARGIN, listed, pair_name, what_is_missing
+from paretomtl.diagnosis._measurements import Measurements
+from paretomtl.diagnosis._missing_evidence import MARGIN, describe_missing, listed, pair_name
 from paretomtl.diagnosis._preferences import between, even_factors
-from paretomtl.methods.loss_units import DIFFER, largest_ratio, ratio_in_words
-
-if TYPE_CHECKING:
-    from paretomtl.diagnosis._result import Diagnosis
+from paretomtl.methods.loss_scaling import UNITS_DIFFER, format_ratio, largest_ratio
 
 _SLOW = "Hardly learnt"
 
@@ -24,14 +21,14 @@ LEARNT = 0.02
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to do.
+    """The recommendation.
 
     Attributes:
         word: "front", "one-model", "helping", "conflict-only", "gap-only", "cannot-tell-yet" or "unclear".
         text: the same as a sentence, with its reason.
         preferences: how many to begin with; None where a front is not recommended.
         directions: which, as directions of the losses, scaled where they need it; empty where a front is not
-            recommended, or where no directions were found, and preferences are best spread evenly.
+            recommended, or where no directions were measured, and preferences are best spread evenly.
         scale: what to give ``ParetoMTL(scale=...)``; None for no scaling.
         factors: those of the losses that ``directions`` are meant for, to be given in place of ``scale``, so that they
             mean the same in every run; None where losses stay as they are.
@@ -49,44 +46,44 @@ class Verdict:
     again: tuple[tuple[str, int], ...] | None = None
 
 
-def judge(found: Diagnosis) -> Verdict:
+def judge(measured: Measurements) -> Verdict:
     """The verdict; the first rule that fits decides, and only by what seeds bear."""
-    scale, why_scale = _scaling(found)
-    lopsided = _lopsided(found)
-    gaps, pulls = task_gaps(found), conflicts(found)
+    scale, why_scale = _scaling(measured)
+    lopsided = _lopsided(measured)
+    gaps, pulls = task_gaps(measured), conflicts(measured)
     worse, better, left = (
         [i for i, gap in enumerate(gaps) if gap.word == word] for word in ("worse", "better", "open")
     )
     undecided = [pull for pull in pulls if pull.there is None]
-    pairs = listed([pair_name(found, pull) for pull in pulls if pull.there])
-    losing, gaining = listed([found.tasks[i] for i in worse]), listed([found.tasks[i] for i in better])
+    pairs = listed([pair_name(measured, pull) for pull in pulls if pull.there])
+    losing, gaining = listed([measured.tasks[i] for i in worse]), listed([measured.tasks[i] for i in better])
     losing += f" (and better in {gaining})" if worse and better else ""
     no_worse = all(gap.not_worse for gap in gaps)
     equal = "as good as" if all(gap.word == "as good" for gap in gaps) else "no worse than"
-    trade_off = found.whole and all(gap.not_better for gap in gaps) and scale is None and not lopsided
+    trade_off = measured.whole and all(gap.not_better for gap in gaps) and scale is None and not lopsided
     count: int | None = None
     directions: list[tuple[float, ...]] = []
     factors: tuple[float, ...] | None = None
     again: dict[str, int] | None = None
-    trouble = _trouble(found)
+    trouble = _trouble(measured)
     if trouble:
         word, text = "unclear", " ".join(trouble)
-        if len(trouble) == 1 and trouble[0].startswith(_SLOW) and found.planned is not None and not found.whole:
-            again = {"seeds": len(found.seeds), "epochs": found.planned}
+        if len(trouble) == 1 and trouble[0].startswith(_SLOW) and measured.planned is not None and not measured.whole:
+            again = {"seeds": len(measured.seeds), "epochs": measured.planned}
     elif worse and (pairs or trade_off):
-        word, count = "front", usual_count(len(found.tasks))
-        directions, factors = _proposed(found, scale, count)
+        word, count = "front", usual_count(len(measured.tasks))
+        directions, factors = _proposed(measured, scale, count)
         count = len(directions) or count
         why = f"gradients of {pairs} conflict, and" if pairs else "gradients hardly conflict, but over all epochs"
         text = (
             f"A front is worth it: {why} joint training is worse than separate networks in {losing}. "
             f"{_which(directions, count, scaled=factors is not None or scale is not None)}"
         )
-        if len(worse) < len(found.tasks):
-            text += f" Look first at preferences with a small loss of {listed([found.tasks[i] for i in worse])}."
-    elif worse and not undecided and not (found.whole and left):
+        if len(worse) < len(measured.tasks):
+            text += f" Look first at preferences with a small loss of {listed([measured.tasks[i] for i in worse])}."
+    elif worse and not undecided and not (measured.whole and left):
         word = "gap-only"
-        after, again = _after_gap(found, scaled=scale is not None, lopsided=bool(lopsided))
+        after, again = _after_gap(measured, scaled=scale is not None, lopsided=bool(lopsided))
         text = (
             f"Joint training is worse than separate networks in {losing}, but gradients hardly conflict so far: the "
             f"cause may be something else than a trade-off. {after}"
@@ -110,48 +107,50 @@ def judge(found: Diagnosis) -> Verdict:
         )
     else:
         word = "cannot-tell-yet"
-        text, again = what_is_missing(found, gaps, pulls)
-    if word in ("one-model", "helping", "conflict-only") and found.planned is not None and not found.whole:
-        again = {"seeds": len(found.seeds), "epochs": found.planned}
-        text += f" That is after {found.epochs} of {found.planned} epochs: to be sure, diagnose again with all."
+        text, again = describe_missing(measured, gaps, pulls)
+    if word in ("one-model", "helping", "conflict-only") and measured.planned is not None and not measured.whole:
+        again = {"seeds": len(measured.seeds), "epochs": measured.planned}
+        text += f" That is after {measured.epochs} of {measured.planned} epochs: to be sure, diagnose again with all."
     how = [] if scale is None else [f"{why_scale} {_how_to_scale(scale, factors)}"]
-    if scale is None and found.factors is not None:
-        how = [f"Gradients, weights and directions are those of losses times {_written(found.factors)}."]
+    if scale is None and measured.factors is not None:
+        how = [f"Gradients, weights and directions are those of losses times {_written(measured.factors)}."]
     notes = [*how, *([lopsided] if lopsided else [])]
     asked = None if again is None else tuple(again.items())
     return Verdict(word, text, count, tuple(directions), scale, factors, tuple(notes), asked)
 
 
-def _scaling(found: Diagnosis) -> tuple[str | None, str]:
-    """What to scale by, and why."""
-    large, small, ratio = largest_ratio([(found.units * losses.abs()).tolist() for losses in (found.first, found.last)])
-    if ratio > DIFFER:
-        by = "" if found.factors is None else f" otherwise than by {_written(found.factors)}"
+def _scaling(measured: Measurements) -> tuple[str | None, str]:
+    """The scale to use, and why; None for none."""
+    large, small, ratio = largest_ratio(
+        [(measured.units * losses.abs()).tolist() for losses in (measured.first, measured.last)]
+    )
+    if ratio > UNITS_DIFFER:
+        by = "" if measured.factors is None else f" otherwise than by {_written(measured.factors)}"
         return "first", (
-            f"Scale the losses{by}: that of {found.tasks[large]} is {ratio_in_words(ratio)} times that of "
-            f"{found.tasks[small]}, at the start and at the end."
+            f"Scale the losses{by}: that of {measured.tasks[large]} is {format_ratio(ratio)} times that of "
+            f"{measured.tasks[small]}, at the start and at the end."
         )
     return None, ""
 
 
-def _lopsided(found: Diagnosis) -> str:
-    """What to say where losses compare, and gradients do not; nothing where both do."""
-    large, small, ratio = largest_ratio([(found.units * found.norms).tolist()])
-    if ratio <= DIFFER or _scaling(found)[0] is not None:
+def _lopsided(measured: Measurements) -> str:
+    """A note where losses compare and gradients do not; empty where both do."""
+    large, small, ratio = largest_ratio([(measured.units * measured.norms).tolist()])
+    if ratio <= UNITS_DIFFER or _scaling(measured)[0] is not None:
         return ""
     return (
-        f"Gradients of {found.tasks[large]} are {ratio_in_words(ratio)} times as long as those of "
-        f"{found.tasks[small]}: equal weights train mostly the former. Pareto MTL needs no scale for that, as its step "
-        "weighs short gradients more."
+        f"Gradients of {measured.tasks[large]} are {format_ratio(ratio)} times as long as those of "
+        f"{measured.tasks[small]}: equal weights train mostly the former. Pareto MTL needs no scale for that, as its "
+        "step weighs short gradients more."
     )
 
 
-def _trouble(found: Diagnosis) -> list[str]:
-    """What stands in the way of a verdict."""
-    said = []
+def _trouble(measured: Measurements) -> list[str]:
+    """Reasons why there is no verdict, a sentence each."""
+    reasons = []
     groups: dict[str, list[str]] = {"unlabelled": [], "flat": [], "slow": []}
-    for i, task in enumerate(found.tasks):
-        norm, learnt = float(found.norms[i]), float(found.learnt[i])
+    for i, task in enumerate(measured.tasks):
+        norm, learnt = float(measured.norms[i]), float(measured.learnt[i])
         if math.isnan(norm):
             groups["unlabelled"].append(task)
         elif norm == 0.0:
@@ -159,57 +158,58 @@ def _trouble(found: Diagnosis) -> list[str]:
         elif not learnt > LEARNT:
             groups["slow"].append(task)
     if groups["unlabelled"]:
-        said.append(
+        reasons.append(
             f"No labels in any batch, or some that are NaN: {listed(groups['unlabelled'])}. Its loss was always NaN; "
             "see the data, and let the loss leave out samples without a label."
         )
     if groups["flat"]:
-        said.append(f"No gradient: {listed(groups['flat'])}. The loss does not change with the parameters.")
+        reasons.append(f"No gradient: {listed(groups['flat'])}. The loss does not change with the parameters.")
     if groups["slow"]:
-        said.append(
+        reasons.append(
             f"{_SLOW}, even by a network of its own: {listed(groups['slow'])}. Train longer (epochs), "
             "standardise targets in large units, or see loss, labels and learning rate, before you weigh tasks."
         )
-    if found.broken:
-        said.append(
-            f"Losses or gradients were not finite in {found.broken} of {found.models} models: lower the learning rate."
+    if measured.broken:
+        reasons.append(
+            f"Losses or gradients were not finite in {measured.broken} of {measured.models} models: "
+            "lower the learning rate."
         )
-    return said
+    return reasons
 
 
-def weight_factors(found: Diagnosis) -> tuple[float, ...]:
-    """What to multiply losses by so that weights near the ends of the front mean the same for all tasks.
+def weight_factors(measured: Measurements) -> tuple[float, ...]:
+    """Factors of the losses by which weights near the ends of the front mean the same for all tasks.
 
     Where losses need scaling, one over the root of what joint training left of a loss times what a network of its own
     takes off it: the first is too large where another task's unit drowned it, the second where a loss begins far off.
     Where only gradients differ, one over their norms.
     """
-    if _lopsided(found):
-        return even_factors(found.norms.tolist())
-    if _scaling(found)[0] is None:
-        return (1.0,) * len(found.tasks) if found.factors is None else found.factors
-    return even_factors((found.last.abs() * found.learnt * found.first.abs()).sqrt().tolist())
+    if _lopsided(measured):
+        return even_factors(measured.norms.tolist())
+    if _scaling(measured)[0] is None:
+        return (1.0,) * len(measured.tasks) if measured.factors is None else measured.factors
+    return even_factors((measured.last.abs() * measured.learnt * measured.first.abs()).sqrt().tolist())
 
 
 def _proposed(
-    found: Diagnosis, scale: str | None, count: int
+    measured: Measurements, scale: str | None, count: int
 ) -> tuple[list[tuple[float, ...]], tuple[float, ...] | None]:
     """Directions between the ends, and the factors that stand for a scale; none where there are too few of them."""
-    if found.ends is None:
+    if measured.ends is None:
         return [], None
-    ends = found.ends.mean(0)
+    ends = measured.ends.mean(0)
     if scale is None:
-        return between(found.units * ends, count), found.factors
+        return between(measured.units * ends, count), measured.factors
     sizes = ends.mean(0)
     if not bool((sizes > 0).all() and sizes.isfinite().all()):
         return [], None
     factors = even_factors(sizes.tolist())
     rows = between(ends * ends.new_tensor(factors), count)
-    return (rows, factors) if len(rows) >= len(found.tasks) else ([], None)
+    return (rows, factors) if len(rows) >= len(measured.tasks) else ([], None)
 
 
 def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool) -> str:
-    """Which preferences to begin with, and why these."""
+    """A sentence on which preferences to begin with, and why these."""
     if not directions:
         return f"Begin with {count} preferences, spread evenly; docs/how-many.md says when more pay."
     losses = "scaled losses" if scaled else "losses"
@@ -227,15 +227,15 @@ def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool)
     )
 
 
-def _after_gap(found: Diagnosis, *, scaled: bool, lopsided: bool) -> tuple[str, dict[str, int] | None]:
-    """What to do about a gap without conflict, and what to diagnose again with."""
+def _after_gap(measured: Measurements, *, scaled: bool, lopsided: bool) -> tuple[str, dict[str, int] | None]:
+    """A sentence on a gap without conflict, and the arguments to diagnose again with."""
     if scaled:
         return "Scale the losses first, and diagnose again.", None
-    if found.whole or lopsided:
+    if measured.whole or lopsided:
         return "Try other weights, or a larger model.", None
-    long = "as many epochs as you are going to train" if found.planned is None else f"all {found.planned} epochs"
+    long = "as many epochs as you are going to train" if measured.planned is None else f"all {measured.planned} epochs"
     text = f"Diagnose again with {long}: a gap in some tasks that no other gains from, and that stays, is a trade-off."
-    return text, None if found.planned is None else {"seeds": len(found.seeds), "epochs": found.planned}
+    return text, None if measured.planned is None else {"seeds": len(measured.seeds), "epochs": measured.planned}
 
 
 def _how_to_scale(scale: str, factors: Sequence[float] | None) -> str:

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from paretomtl._support.files import pack, unpack
+from paretomtl._support.pack import pack, unpack
 
 T = TypeVar("T")
 Distributed: TypeAlias = "bool | dist.ProcessGroup"

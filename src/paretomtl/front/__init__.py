@@ -1,6 +1,6 @@
 """The result of training: losses of K solutions by split, their models, indicators, and ways to choose."""
 
 from paretomtl.front._front import Front
-from paretomtl.front.selection import Choice
+from paretomtl.front.candidates import Choice
 
 __all__ = ["Choice", "Front"]

@@ -1,4 +1,4 @@
-"""Choosing the best solution within bounds, or the one that comes nearest to them."""
+"""Bounds on losses and metrics: the best solution within them, or the one that comes nearest."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import is_number
-from paretomtl.front.selection import Choice, Table, capitalized
+from paretomtl.front.candidates import CandidateTable, Choice, capitalized
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a solution must reach in a loss or a metric: at least ``limit``, or at most."""
+    """A bound on a loss or a metric: at least ``limit``, or at most."""
 
     name: str
     limit: float
@@ -24,20 +24,20 @@ class Bound:
     def __str__(self) -> str:
         return f"{self.name} at {'least' if self.at_least else 'most'} {self.limit:g}"
 
-    def misses(self, table: Table) -> Tensor:
+    def misses(self, table: CandidateTable) -> Tensor:
         """By how much each row is beyond the bound, ``[K]``; 0 for those that keep it, NaN where nothing is known."""
         values = table.column(self.name)[0].double()
         return (self.limit - values if self.at_least else values - self.limit).clamp_min(0.0)
 
 
 def bounds_of(
-    table: Table,
+    table: CandidateTable,
     bounds: Mapping[str, float] | None,
     at_least: Mapping[str, float] | None,
     at_most: Mapping[str, float] | None,
 ) -> list[Bound]:
     """All bounds in one list; those of ``bounds`` are read by whether higher or lower is better."""
-    found = []
+    limits = []
     for argument, given in (("bounds", bounds), ("at_least", at_least), ("at_most", at_most)):
         if given is not None and not isinstance(given, Mapping):
             raise TypeError(f"'{argument}' must be a dictionary of numbers by name. Got {given!r} instead.")
@@ -47,15 +47,15 @@ def bounds_of(
             if not math.isfinite(limit):
                 raise ValueError(f"'{argument}' must be finite numbers. Got {limit} for {name!r} instead.")
             higher = table.column(name)[1] if argument == "bounds" else argument == "at_least"
-            found.append(Bound(table.find(name), float(limit), higher))
-    for one in found:
-        for other in found:
+            limits.append(Bound(table.find(name), float(limit), higher))
+    for one in limits:
+        for other in limits:
             if one.name == other.name and one.at_least and not other.at_least and one.limit > other.limit:
                 raise ValueError(f"bounds must leave room between them. Got {one} and {other}.")
-    return found
+    return limits
 
 
-def within_bounds(table: Table, bounds: Sequence[Bound], best: str | None) -> Choice:
+def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str | None) -> Choice:
     """The best by one name among the solutions that keep all bounds, of which there may be none."""
     if best is None:
         raise ValueError("'best' must name the task or metric to choose by within the bounds. Got None instead.")
@@ -64,22 +64,22 @@ def within_bounds(table: Table, bounds: Sequence[Bound], best: str | None) -> Ch
     fits = torch.ones(len(table.losses), dtype=torch.bool)
     for missed in misses:
         fits = fits & (missed == 0)
-    said = f" with {' and '.join(map(str, bounds))}" if bounds else ""
+    within = f" with {' and '.join(map(str, bounds))}" if bounds else ""
     if not bool(fits.any()):
         return _nearest(table, bounds, misses)
     usable = fits & values.isfinite()
     if not bool(usable.any()):
-        return table.choose_none(f"No solution on {table.split}{said} has a known {best}.")
+        return table.choose_none(f"No solution on {table.split}{within} has a known {best}.")
     row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
     return table.choose(
         row,
-        f"of {int(fits.sum())} solutions{said} on {table.split}, it has the best {table.find(best)}, "
+        f"of {int(fits.sum())} solutions{within} on {table.split}, it has the best {table.find(best)}, "
         f"{float(values[row]):.4g}.",
     )
 
 
-def _nearest(table: Table, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
-    """Which solution comes nearest: the least of the largest miss, each in units of its range over the front."""
+def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
+    """The solution that comes nearest: the least of the largest miss, each in units of its range over the front."""
     none = f"No solution on {table.split} has {' and '.join(map(str, bounds))}."
     columns = [table.column(bound.name)[0].double() for bound in bounds]
     known = torch.stack([values.isfinite() for values in columns]).all(0)
@@ -95,13 +95,13 @@ def _nearest(table: Table, bounds: Sequence[Bound], misses: Sequence[Tensor]) ->
     rows = [row for row, wanted in enumerate(known.tolist()) if wanted]
     row = min(rows, key=lambda row: (float(relative[row].amax()), float(relative[row].sum())))
     missed = [(bound, float(miss[row])) for bound, miss in zip(bounds, misses, strict=True) if miss[row] > 0]
-    words = " and ".join(
+    details = " and ".join(
         f"its {bound.name} is {float(table.column(bound.name)[0][row]):.4g}, {miss:.4g} too "
         f"{'low' if bound.at_least else 'high'}"
         for bound, miss in missed
     )
     return table.choose_none(
-        f"{none} {capitalized(table.label(row))} comes nearest: {words}.",
+        f"{none} {capitalized(table.label(row))} comes nearest: {details}.",
         nearest=table.subproblems[row],
         misses={bound.name: miss for bound, miss in missed},
     )

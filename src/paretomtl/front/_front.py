@@ -1,38 +1,38 @@
-"""The result of training: a set of solutions, one per subproblem, spread over the Pareto front."""
+"""The front, the result of training: one solution per subproblem, spread over the Pareto front."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.checks import as_numbers, as_rows, as_whole
+from paretomtl._support.checks import as_whole
 from paretomtl._support.optional import require
 from paretomtl._support.paths import as_path
-from paretomtl._support.splits import ranking_split, shown_splits, training_split
+from paretomtl._support.splits import training_split
 from paretomtl._support.terminal import escaped
 from paretomtl.core import in_region, nondominated
 from paretomtl.core import preferences as vectors
-from paretomtl.front import _bounds
-from paretomtl.front import selection as _selection
-from paretomtl.front._given import GivenFronts
+from paretomtl.front import _bounds, _upward, indicators, selection
+from paretomtl.front._constructors import FrontConstructors
+from paretomtl.front._data import finite_losses, losses_on, scaled_losses
 from paretomtl.front._models import model_of, warn_of_modules, weights_of
+from paretomtl.front.candidates import Choice, build_table
 from paretomtl.front.csv_table import is_table
-from paretomtl.front.selection import ByTask, Choice
+from paretomtl.front.selection import ByTask
 from paretomtl.front.storage import read_front, write_front
-from paretomtl.front.table import front_text, scaling_text
+from paretomtl.front.text_table import front_text, scaling_text
 
 if TYPE_CHECKING:
     from paretomtl.problems import Problem
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Front(GivenFronts):
+class Front(FrontConstructors):
     """K solutions and how they came about.
 
     Attributes:
@@ -70,48 +70,7 @@ class Front(GivenFronts):
         modules: the models, where :meth:`from_models` got some that ``model_factory`` does not make; not stored.
     """
 
-    problem: str
-    method: str
-    tasks: tuple[str, ...]
-    reading: str
-    preferences: Tensor
-    subproblems: tuple[int, ...]
-    losses: Mapping[str, Tensor]
-    scale: Tensor | None
-    status: Sequence[str]
-    since: Sequence[int] | None
-    parameters: Mapping[str, Tensor]
-    history: Mapping[str, Tensor]
-    seed: int | None
-    seconds: float
-    model_factory: Callable[[], nn.Module] | None = None
     snapshot: Front | None = None
-    metrics: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
-    better: Mapping[str, str] = field(default_factory=dict)
-    epochs: Sequence[int] = ()
-    complete: bool = True
-    strategy: str = ""
-    reference: tuple[float, ...] | None = None
-    ideal: tuple[float, ...] | None = None
-    measured: Mapping[str, Tensor] = field(default_factory=dict)
-    made_by: Mapping[str, str] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
-    names: Sequence[str] = ()
-    modules: Sequence[nn.Module] = ()
-    ended: str = ""
-
-    def __len__(self) -> int:
-        return len(self.subproblems)
-
-    @property
-    def ranking_split(self) -> str:
-        """The split that choices and rankings go by, validation if there is one, else training, and never test."""
-        return ranking_split(self.losses)
-
-    @property
-    def shown_splits(self) -> tuple[str, ...]:
-        """The splits that tables and figures show, the one that ranks, and test beside it if there is one."""
-        return shown_splits(self.losses)
 
     def state_dict(self, k: int) -> dict[str, Tensor]:
         """Parameters and buffers of subproblem k, by name."""
@@ -123,7 +82,7 @@ class Front(GivenFronts):
 
     def nondominated(self, split: str | None = None) -> Tensor:
         """Which solutions no other one dominates, ``[K]`` bool, on :attr:`ranking_split` if no split is named."""
-        return nondominated(self._losses(split))
+        return nondominated(losses_on(self, split))
 
     def in_region(self, split: str | None = None) -> Tensor:
         """Which solutions lie in the region of their own preference vector, ``[K]`` bool, scaled as in training.
@@ -132,7 +91,7 @@ class Front(GivenFronts):
         """
         self._check_directions("regions")
         everyone = torch.full((len(self.preferences), len(self.tasks)), torch.nan, dtype=torch.float64)
-        everyone[list(self.subproblems)] = self._scaled(split or training_split(self.losses))
+        everyone[list(self.subproblems)] = scaled_losses(self, split or training_split(self.losses))
         return in_region(self.preferences, everyone)[list(self.subproblems)]
 
     def region_hits(self, split: str | None = None) -> int:
@@ -145,8 +104,8 @@ class Front(GivenFronts):
         Losses are those on training, where there are any, scaled as in training.
         """
         self._check_directions("angles")
-        return _selection.angles(
-            self._scaled(split or training_split(self.losses)), self.preferences[list(self.subproblems)]
+        return indicators.angles(
+            scaled_losses(self, split or training_split(self.losses)), self.preferences[list(self.subproblems)]
         )
 
     def hypervolume(self, reference: Sequence[float] | None = None, split: str | None = None) -> float:
@@ -157,24 +116,7 @@ class Front(GivenFronts):
                 loss of the untrained models on the first batch. Hypervolumes compare only for the same reference.
             split: whose losses; :attr:`ranking_split` by default.
         """
-        asked = self.reference if reference is None else reference
-        if asked is None:
-            point = _selection.beyond(self._finite(split))
-            raise ValueError(f"'reference' must be given: this front has no default. Got None instead{point}.")
-        reference = as_numbers(asked)
-        if reference is None or len(reference) != len(self.tasks) or not all(map(math.isfinite, reference)):
-            rule = f"one finite number per task ({len(self.tasks)})"
-            raise ValueError(f"'reference' must have {rule}. Got {asked} instead.")
-        split = self.ranking_split if split is None else split
-        losses = self._finite(split)
-        if not bool((losses < torch.tensor(reference, dtype=torch.float64)).all(-1).any()):
-            raise ValueError(
-                f"'reference' must be above the losses of at least one solution in every task. Got {list(reference)}; "
-                f"the largest losses on '{split}' are {[round(v, 4) for v in losses.amax(0).tolist()]}."
-                if len(losses)
-                else f"'split' must have a solution with finite losses. Got none on {split!r}."
-            )
-        return float(require("moocore", "indicators").hypervolume(losses.numpy(), ref=list(reference)))
+        return indicators.front_hypervolume(self, reference, split)
 
     def igd_plus(self, points: Tensor, split: str | None = None) -> float:
         """IGD+ (Ishibuchi et al. 2015): by how much the solutions fall short of points of a front, on average.
@@ -183,22 +125,14 @@ class Front(GivenFronts):
             points: ``[n, m]``, of the true front (``problem.truth.front(1000)``) or the best that is known.
             split: whose losses; :attr:`ranking_split` by default.
         """
-        points = as_rows("points", points)
-        if points.ndim != 2 or points.shape[1] != len(self.tasks) or not len(points):
-            raise ValueError(f"'points' must have shape [n, {len(self.tasks)}]. Got {list(points.shape)} instead.")
-        if not bool(points.isfinite().all()):
-            row = int((~points.isfinite().all(-1)).nonzero()[0])
-            raise ValueError(f"'points' must be finite. Got {points[row].tolist()} in row {row} instead.")
-        return float(require("moocore", "indicators").igd_plus(self._finite(split).numpy(), ref=points.numpy()))
+        return indicators.front_igd_plus(self, points, split)
 
     def spread(self, split: str | None = None) -> float:
         """The diagonal of the smallest box around the solutions that no other one dominates (Zitzler 1999).
 
         Losses are those on :attr:`ranking_split` if no split is named.
         """
-        losses = self._finite(split)
-        kept = losses[nondominated(losses)]
-        return float((kept.amax(0) - kept.amin(0)).norm()) if len(kept) else 0.0
+        return indicators.spread(finite_losses(self, split))
 
     def select(
         self,
@@ -258,14 +192,14 @@ class Front(GivenFronts):
         if len(chosen) != 1 and chosen != ["bounds", "best"]:
             rule = f"one of {', '.join(ways)}, best must be given, and bounds with best alone"
             raise ValueError(f"{rule}. Got {chosen or 'none'} instead: write select(knee=True) (--knee), for one.")
-        table = _selection.build_table(self, split)
+        table = build_table(self, split)
         if bounded or best is not None:
             return _bounds.within_bounds(table, _bounds.bounds_of(table, bounds, at_least, at_most), best)
         if direction is not None:
-            return _selection.by_direction(table, self._scaled(table.split), direction)
+            return selection.by_direction(table, scaled_losses(self, table.split), direction)
         if importance is not None:
-            return _selection.by_importance(table, self.scale, importance)
-        return _selection.knee(table) if knee else _selection.least_regret(table)
+            return selection.by_importance(table, self.scale, importance)
+        return selection.knee(table) if knee else selection.least_regret(table)
 
     def to_frame(self) -> Any:
         """A pandas table (extra ``frames``), one row per solution: preference, losses and metrics by split, status."""
@@ -291,11 +225,10 @@ class Front(GivenFronts):
         Returns:
             A figure of matplotlib; closed where it was written.
         """
-        # Figures stand above fronts, so that nothing of them is imported until somebody asks for one.
-        return require("paretomtl.report", "figures").draw_front(self, path, split=split)
+        return _upward.draw_front(self, path, split=split)
 
     def around(self, k: int, count: int = 5, *, angle: float | None = None, split: str | None = None) -> Tensor:
-        """Preferences around a solution that somebody liked, for another run (paper, section 4.2.3): ``[count, m]``.
+        """Preferences around a solution that a user liked, for another run (paper, section 4.2.3): ``[count, m]``.
 
         Directions lie around that of the solution's loss vector, scaled as in training; importances around its own.
 
@@ -315,15 +248,17 @@ class Front(GivenFronts):
         if self.reading in ("start", "none"):
             those = "This front has none" if self.reading == "none" else f"Those of '{self.method}' are starts"
             raise ValueError(f"'k' must be of a front with preferences to choose. {those}.")
-        places = self.preferences[list(self.subproblems)] if self.reading == "importance" else self._scaled(split)
+        places = (
+            self.preferences[list(self.subproblems)] if self.reading == "importance" else scaled_losses(self, split)
+        )
         if not bool(places[row].isfinite().all()) or not bool((places[row] > 0).any()):
             raise ValueError(f"'k' must be a solution with finite losses that are not all zero. Got {k}.")
         others = [i for i in range(len(places)) if i != row and bool(places[i].isfinite().all())]
         if angle is None:
-            gaps = [float(_selection.angles(places[[i]], places[[row]])[0]) for i in others]
+            gaps = [float(indicators.angles(places[[i]], places[[row]])[0]) for i in others]
             angle = max(2.0, min((gap for gap in gaps if gap > 0), default=20.0) / 2)
-        found = vectors.around(places[row].clamp_min(0.0), count, angle=angle)
-        return found if self.reading == "direction" else found / found.sum(-1, keepdim=True)
+        rows = vectors.around(places[row].clamp_min(0.0), count, angle=angle)
+        return rows if self.reading == "direction" else rows / rows.sum(-1, keepdim=True)
 
     def save(self, path: str | Path) -> None:
         """Write the front into a folder: ``front.json`` and a file of tensors. A crash leaves the old one, or this.
@@ -362,22 +297,6 @@ class Front(GivenFronts):
         if not isinstance(k, int) or isinstance(k, bool) or k not in self.subproblems:
             raise IndexError(f"'k' must be one of the subproblems trained, {[*self.subproblems]}. Got {k!r} instead.")
         return self.subproblems.index(k)
-
-    def _losses(self, split: str | None) -> Tensor:
-        split = self.ranking_split if split is None else split
-        if not isinstance(split, str) or split not in self.losses:
-            raise ValueError(f"'split' must be one of {list(self.losses)}. Got {split!r} instead.")
-        return self.losses[split]
-
-    def _finite(self, split: str | None) -> Tensor:
-        losses = self._losses(split).double()
-        return losses[losses.isfinite().all(-1)]
-
-    def _scaled(self, split: str | None) -> Tensor:
-        losses = self._losses(split).double()
-        if self.ideal is not None:
-            losses = (losses - losses.new_tensor(self.ideal)).clamp_min(0.0)
-        return losses * (1.0 if self.scale is None else self.scale)
 
     def _check_directions(self, what: str) -> None:
         if self.reading != "direction":

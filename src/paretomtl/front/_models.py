@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.files import load_tensors
+from paretomtl._support.module_tensors import load_tensors
 from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
-
-if TYPE_CHECKING:
-    from paretomtl.front import Front
+from paretomtl.front._data import FrontData
 
 
-def weights_of(front: Front, row: int) -> dict[str, Tensor]:
+def weights_of(front: FrontData, row: int) -> dict[str, Tensor]:
     """Parameters and buffers of the solution in a row, by name."""
     if front.parameters:
         return {name: tensor[row] for name, tensor in front.parameters.items()}
@@ -31,7 +28,7 @@ def weights_of(front: Front, row: int) -> dict[str, Tensor]:
     )
 
 
-def model_of(front: Front, row: int) -> nn.Module:
+def model_of(front: FrontData, row: int) -> nn.Module:
     """The model of the solution in a row, in eval mode, on the CPU."""
     weights = weights_of(front, row)
     if not front.parameters:
@@ -50,8 +47,8 @@ def model_of(front: Front, row: int) -> nn.Module:
     return model.eval()
 
 
-def warn_of_modules(front: Front) -> None:
+def warn_of_modules(front: FrontData) -> None:
     """Say before a front is stored that its models are not, where it only holds them in memory."""
     if front.modules:
-        said = "the models are not stored, as 'problem.model' does not make them; their losses and metrics are."
-        warnings.warn(f"{said} Keep your own checkpoints.", stacklevel=3)
+        reason = "the models are not stored, as 'problem.model' does not make them; their losses and metrics are."
+        warnings.warn(f"{reason} Keep your own checkpoints.", stacklevel=3)

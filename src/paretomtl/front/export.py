@@ -1,4 +1,4 @@
-"""One model of a front, on its own: its weights with a card beside them, or the whole of it as TorchScript or ONNX."""
+"""Export of one model of a front: its weights with a card, or the whole of it as TorchScript or ONNX."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.files import check_file, to_lists, write_tensors, write_text
+from paretomtl._support.files import check_file, write_tensors, write_text
 from paretomtl._support.optional import require, version_of
-from paretomtl.front import Front
+from paretomtl._support.tensor_json import to_lists
+from paretomtl.front._front import Front
 from paretomtl.problems import Problem
 
 FORMAT = 1
@@ -32,7 +33,7 @@ _READINGS = {
 
 
 def export_weights(front: Front, k: int, path: Path, *, make: str | None, facts: Mapping[str, Any]) -> list[Path]:
-    """Write a model's weights as safetensors, and a card in JSON beside them.
+    """Write a model's weights as safetensors, and a card in JSON.
 
     Args:
         front: with its problem, the names are those of the model's ``state_dict``; without, those of its parameters and
@@ -106,7 +107,7 @@ def _dtype(tensors: Mapping[str, Tensor]) -> torch.dtype:
 
 
 def inputs_of(problem: Problem, model: nn.Module, batch: Any) -> tuple[Any, ...]:
-    """What the losses of a problem call its model with on a batch."""
+    """The arguments with which the losses of a problem call its model on a batch."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     def note(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -230,7 +231,7 @@ def _replace(path: Path, write: Callable[[Path], None]) -> None:
     """Let a file take its place when it is whole."""
     check_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.unfinished-", dir=path.parent) as folder:  # nobody else's
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.unfinished-", dir=path.parent) as folder:
         unfinished = Path(folder) / path.name
         write(unfinished)
         unfinished.replace(path)

@@ -1,18 +1,16 @@
-"""What solutions are called: by number, by the names that they were given, and by their preferences."""
+"""Labels of solutions: their numbers, the names that they were given, and their preferences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from paretomtl.front import Front
+from paretomtl.front._data import FrontData
 
 _LONGEST = 24  # letters of a name in a table
 
 
-def noun_of(front: Front) -> str:
-    """What a solution is called in a sentence: that of a subproblem, unless it was trained elsewhere."""
+def noun_of(front: FrontData) -> str:
+    """The noun for a solution in a sentence: "subproblem", or "solution" if it was trained elsewhere."""
     return "solution" if front.seed is None else "subproblem"
 
 
@@ -31,7 +29,7 @@ def short(name: str, longest: int = _LONGEST) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def leading_columns(front: Front) -> list[str]:
+def leading_columns(front: FrontData) -> list[str]:
     """Name and preference as text of one width: the heading first, and then a line for each solution.
 
     Fronts may have both, either, or none of them, which is empty text.

@@ -1,4 +1,4 @@
-"""Finding the solution that somebody likes best by questions, each a comparison of two."""
+"""Questions that find the solution a user likes best, each a comparison of two solutions."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from itertools import combinations, pairwise
 import torch
 from torch import Tensor
 
-from paretomtl.front.selection import Table
+from paretomtl.front.candidates import CandidateTable
 
-_USERS = 16_000  # that are imagined, where there are more than two tasks
-_MOST = 1000  # solutions to ask about; what is remembered grows with their square
-_SECOND = 1e-3  # of the sum, beside the largest of the weighed losses
+_USERS = 16_000  # simulated, where there are more than two tasks
+_MOST = 1000  # solutions to ask about; memory grows with their square
+_SECOND = 1e-3  # weight of the sum against the largest of the weighed losses
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is left to choose from, and so what to ask next: a pure function of the front and the answers so far.
+    """The solutions that are left, and the next question: a pure function of the front and the answers so far.
 
-    Users are imagined who go by weights: by the sum of the weighed losses, or by the largest of them, with weights of
-    all kinds. Of those who would have given the same answers, each likes one solution best; these solutions are left.
-    The next question is the one that leaves out most of them whatever the answer is, each counted alike. The solution
-    that is not preferred is always left out, so that K solutions take at most K - 1 questions; mostly they take little
-    more than log₂ K with two tasks, and twice that with five.
+    Simulated users rank solutions by the sum of the weighed losses, or by the largest of them, with weights of all
+    kinds. Each answer removes every solution that no simulated user consistent with the answers so far would rank
+    first. The next question is the one that removes most solutions whatever the answer is. The solution that is not
+    preferred is always removed, so that K solutions take at most K - 1 questions; mostly they take little more than
+    log₂ K with two tasks, and twice that with five.
 
     Attributes:
         rows: of the table, those that are left; with two tasks along the front.
         columns: the rows of the table that there were at first.
-        scores: ``[users, columns]``, what each user who is left thinks of each of them; less is better.
+        scores: ``[users, columns]``, the score that each simulated user who is left gives each of them; less is better.
     """
 
     rows: tuple[int, ...]
@@ -49,35 +49,36 @@ class Search:
         least = torch.full((len(places), len(places)), -math.inf)
         for i in range(len(places) - 1):
             first = share @ (scores[:, i : i + 1] <= scores[:, i + 1 :]).float()
-            apart = torch.arange(len(first))
-            least[i, i + 1 :] = torch.minimum(first, len(places) - first) - 1e-4 * apart  # if alike, side by side
+            distance = torch.arange(len(first))
+            tie = 1e-4 * distance  # of equal pairs, neighbours
+            least[i, i + 1 :] = torch.minimum(first, len(places) - first) - tie
         i, j = divmod(int(least.argmax()), len(places))
         return self.rows[i], self.rows[j]
 
     @property
     def most(self) -> int:
-        """How many questions are left at most."""
+        """The largest number of questions that are left."""
         return max(0, len(self.rows) - 1)
 
     def after(self, *, first: bool) -> Search:
-        """What is left when the first of the pair is preferred, or the second."""
+        """The search after the first of the pair was preferred, or the second."""
         assert self.pair is not None
         one, other = (self.scores[:, self.columns.index(row)] for row in self.pair)
         return _search(self.columns, self.scores[(one <= other) if first else (one > other)])
 
 
-def begin(table: Table) -> Search:
+def begin(table: CandidateTable) -> Search:
     """All solutions that no other one dominates, within the reference point; of those with equal losses, the first."""
-    found: dict[tuple[float, ...], int] = {}
+    rows: dict[tuple[float, ...], int] = {}
     for row in table.within_reference():
-        found.setdefault(tuple(table.losses[row].tolist()), row)
-    if len(found) > _MOST:
+        rows.setdefault(tuple(table.losses[row].tolist()), row)
+    if len(rows) > _MOST:
         raise ValueError(
-            f"questions must be about at most {_MOST:,} solutions that no other one dominates. Got {len(found):,} on "
+            f"questions must be about at most {_MOST:,} solutions that no other one dominates. Got {len(rows):,} on "
             f"'{table.split}': choose by direction, importance, regret or bounds."
         )
-    points = sorted(found)
-    columns = tuple(found[point] for point in points)
+    points = sorted(rows)
+    columns = tuple(rows[point] for point in points)
     if len(points) < 2:
         return Search(columns, columns, torch.zeros(1, len(columns)))
     return _search(columns, _scores(torch.tensor(points, dtype=torch.float64)))
@@ -89,7 +90,7 @@ def _search(columns: tuple[int, ...], scores: Tensor) -> Search:
 
 
 def _scores(losses: Tensor) -> Tensor:
-    """What imagined users think of losses ``[K, m]``, ``[users, K]``: each solution is the best one for some."""
+    """Scores ``[users, K]`` of losses ``[K, m]`` by simulated users: each solution is the best one for some."""
     low, high = losses.min(0).values, losses.max(0).values
     values = (losses - low) / (high - low).clamp_min(1e-300)
     weights = _weights(values)
@@ -118,14 +119,14 @@ def _weights(values: Tensor) -> Tensor:
 
 
 def _thinned(ordered: list[float]) -> list[float]:
-    """At most as many as users are imagined, evenly, first and last among them: their number grows as K² / 2."""
+    """At most as many values as simulated users, evenly, with the first and the last: their number grows as K² / 2."""
     if len(ordered) <= _USERS:
         return ordered
     return [ordered[round(i * (len(ordered) - 1) / (_USERS - 1))] for i in range(_USERS)]
 
 
-def difference(table: Table, one: int, other: int) -> str:
-    """What the row ``other`` gains and gives up against the row ``one``, in words."""
+def difference(table: CandidateTable, one: int, other: int) -> str:
+    """A text on what the row ``other`` gains and gives up compared with the row ``one``."""
     gains: list[str] = []
     losses: list[str] = []
     for name in (*table.tasks, *table.metrics):
@@ -137,8 +138,8 @@ def difference(table: Table, one: int, other: int) -> str:
         (gains if better else losses).append(f"{abs(change):.3g} in {name}{_share(change, values, one)}")
     if not gains and not losses:
         return "makes no difference"
-    said = [f"gains {', '.join(gains)}" if gains else "gains nothing", f"gives up {', '.join(losses)}"]
-    return "; ".join(said if losses else said[:1])
+    parts = [f"gains {', '.join(gains)}" if gains else "gains nothing", f"gives up {', '.join(losses)}"]
+    return "; ".join(parts if losses else parts[:1])
 
 
 def _share(change: float, values: Tensor, one: int) -> str:

@@ -1,13 +1,16 @@
-"""A front in a folder: numbers and words as JSON, parameters and history as tensors, nothing pickled."""
+"""Storage of a front in a folder: numbers and words as JSON, parameters and history as tensors, nothing pickled.
+
+A checksum tells damage, not forgery, so that the fields behind it are checked, too: kinds, shapes and ranges.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,15 +22,14 @@ from paretomtl._support.files import (
     read_tensors,
     sweep,
     sync_folder,
-    to_lists,
     write_record,
     write_tensors,
 )
 from paretomtl._support.safe_open import check_folder_kind, exists, names_in, remove_files
-from paretomtl.front.fields import check_count, check_fields, to_dtype, to_mapping, to_numbers, to_tuple
-
-if TYPE_CHECKING:
-    from paretomtl.front import Front
+from paretomtl._support.splits import SPLITS
+from paretomtl._support.tensor_json import from_lists, to_lists
+from paretomtl.front._data import FrontData
+from paretomtl.front.limits import check_solution_count
 
 FORMAT = 1
 """The version of what is written."""
@@ -48,9 +50,17 @@ _PLAIN = (
     "complete",
     "strategy",
 )
+_LARGEST = 2**63  # whole numbers in a file are smaller
+_DTYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+_READINGS = ("direction", "importance", "start", "none")
 
 
-def write_front(front: Front, folder: Path, *, follow: bool = True) -> None:
+def write_front(front: FrontData, folder: Path, *, follow: bool = True) -> None:
     """Write a front. A crash leaves the old one, or this.
 
     Args:
@@ -58,7 +68,7 @@ def write_front(front: Front, folder: Path, *, follow: bool = True) -> None:
         folder: where.
         follow: whether the folder itself may be a link; inside of a run's folder it may not.
     """
-    check_count(len(front.preferences))
+    check_solution_count(len(front.preferences))
     if not follow:
         check_folder_kind(folder)
     if exists(folder / "config.json") and exists(folder / "manifest.json"):  # Front.load would read this one ever after
@@ -76,7 +86,7 @@ def write_front(front: Front, folder: Path, *, follow: bool = True) -> None:
         unfinished.replace(final)
         sync_folder(folder)  # front.json must not outlive what it names
         named = {"models": final.name, _CHECKSUM: checksum}
-    write_record(folder / "front.json", {**named, **_words(front)}, format=FORMAT)
+    write_record(folder / "front.json", {**named, **_to_record(front)}, format=FORMAT)
     sweep_front(folder, follow=follow)
 
 
@@ -99,28 +109,28 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
         hint = f"has {hint}" if exists(folder) else "is not there"
         raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which {hint}.")
     with pointing_to_doctor(path):
-        words = read_record(folder / "front.json", [FORMAT])
-    if tasks is not None and list(tasks) != words.get("tasks"):
-        raise ValueError(f"'problem' must have the tasks {words.get('tasks')}. Got {list(tasks)} instead.")
+        record = read_record(folder / "front.json", [FORMAT])
+    if tasks is not None and list(tasks) != record.get("tasks"):
+        raise ValueError(f"'problem' must have the tasks {record.get('tasks')}. Got {list(tasks)} instead.")
     with pointing_to_doctor(path):
-        return _read_fields(words, folder)
+        return _read_fields(record, folder)
 
 
-def _read_fields(words: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _read_fields(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     tensors: Mapping[str, Tensor] = {}
-    if words.get("models", "") is not None:  # a front of losses alone names none
-        tensors, _ = read_tensors(folder / str(words.get("models")), _checksum_in(words, folder))
+    if record.get("models", "") is not None:  # a front of losses alone names none
+        tensors, _ = read_tensors(folder / str(record.get("models")), _checksum_in(record, folder))
     try:
-        return _fields(words, tensors, "")
+        return _fields(record, tensors, "")
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        said = f"it has no {error}" if isinstance(error, KeyError) else error
-        said = said if isinstance(error, (KeyError, ValueError)) else repr(error)
-        raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {said}.") from None
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        reason = reason if isinstance(error, (KeyError, ValueError)) else repr(error)
+        raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {reason}.") from None
 
 
-def _checksum_in(words: Mapping[str, Any], folder: Path) -> str:
-    """What the checksum of the file of models begins with: all of it, or the 16 digits in the name of older fronts."""
-    models, whole = str(words.get("models")), words.get(_CHECKSUM)
+def _checksum_in(record: Mapping[str, Any], folder: Path) -> str:
+    """The checksum of the file of models, or its first 16 digits, which are in the name of older fronts."""
+    models, whole = str(record.get("models")), record.get(_CHECKSUM)
     match = _MODELS.fullmatch(models)
     if match is None:
         raise ValueError(f"'{folder / 'front.json'}' must name a file of models beside it. Got {models!r:.80} instead.")
@@ -153,24 +163,24 @@ def _is_other(name: str, named: Any) -> bool:
     return fnmatchcase(name, "models*.safetensors") and name != named
 
 
-def is_stored(front: Front, folder: Path) -> bool:
+def is_stored(front: FrontData, folder: Path) -> bool:
     """Whether it is this front, and no other one, that a folder holds."""
     try:
-        words = read_record(folder / "front.json", [FORMAT])
+        record = read_record(folder / "front.json", [FORMAT])
     except (OSError, ValueError):
         return False
-    named = {name: words[name] for name in ("models", _CHECKSUM) if name in words}
-    return {**json.loads(json.dumps(_words(front))), **named} == words
+    named = {name: record[name] for name in ("models", _CHECKSUM) if name in record}
+    return {**json.loads(json.dumps(_to_record(front))), **named} == record
 
 
-def _tensors(front: Front, prefix: str = "") -> dict[str, Tensor]:
-    found = {f"{prefix}parameters/{name}": tensor for name, tensor in front.parameters.items()}
-    found |= {f"{prefix}history/{name}": tensor for name, tensor in front.history.items()}
-    found |= {f"{prefix}measured/{name}": tensor for name, tensor in front.measured.items()}
-    return found if front.snapshot is None else found | _tensors(front.snapshot, f"{prefix}snapshot/")
+def _tensors(front: FrontData, prefix: str = "") -> dict[str, Tensor]:
+    tensors = {f"{prefix}parameters/{name}": tensor for name, tensor in front.parameters.items()}
+    tensors |= {f"{prefix}history/{name}": tensor for name, tensor in front.history.items()}
+    tensors |= {f"{prefix}measured/{name}": tensor for name, tensor in front.measured.items()}
+    return tensors if front.snapshot is None else tensors | _tensors(front.snapshot, f"{prefix}snapshot/")
 
 
-def _words(front: Front) -> dict[str, Any]:
+def _to_record(front: FrontData) -> dict[str, Any]:
     plain = {name: getattr(front, name) for name in _PLAIN}
     return {
         **{name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()},
@@ -187,7 +197,7 @@ def _words(front: Front) -> dict[str, Any]:
         "scale": None if front.scale is None else to_lists(front.scale),
         "ideal": None if front.ideal is None else list(front.ideal),
         "reference": front.reference,
-        "snapshot": None if front.snapshot is None else _words(front.snapshot),
+        "snapshot": None if front.snapshot is None else _to_record(front.snapshot),
         **({"made_by": dict(front.made_by)} if front.made_by else {}),  # fronts from before stay as they were
         **({"remarks": list(front.remarks)} if front.remarks else {}),
         **({"names": list(front.names)} if front.names else {}),
@@ -195,41 +205,127 @@ def _words(front: Front) -> dict[str, Any]:
     }
 
 
-def _fields(words: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Any]:
+def _fields(record: Mapping[str, Any], tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Any]:
     def under(name: str) -> dict[str, Tensor]:
         start = f"{prefix}{name}/"
         return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
 
-    check_count(words["preferences"])
-    dtype = to_dtype(words["dtype"])
-    inner = None if words["snapshot"] is None else to_mapping("snapshot", words["snapshot"])
+    check_solution_count(record["preferences"])
+    dtype = _to_dtype(record["dtype"])
+    inner = None if record["snapshot"] is None else _to_mapping("snapshot", record["snapshot"])
     fields = {
-        **{name: words[name] for name in _PLAIN},
-        "tasks": to_tuple("tasks", words["tasks"]),
-        "preferences": to_numbers("preferences", words["preferences"], torch.float64),
-        "subproblems": to_tuple("subproblems", words["subproblems"]),
+        **{name: record[name] for name in _PLAIN},
+        "tasks": _to_tuple("tasks", record["tasks"]),
+        "preferences": _to_numbers("preferences", record["preferences"], torch.float64),
+        "subproblems": _to_tuple("subproblems", record["subproblems"]),
         "losses": {
-            split: to_numbers(f"losses on {split}", losses, dtype)
-            for split, losses in to_mapping("losses", words["losses"]).items()
+            split: _to_numbers(f"losses on {split}", losses, dtype)
+            for split, losses in _to_mapping("losses", record["losses"]).items()
         },
         "metrics": {
             split: {
-                name: to_numbers(f"{name} on {split}", values, torch.float64)
-                for name, values in to_mapping("metrics", metrics).items()
+                name: _to_numbers(f"{name} on {split}", values, torch.float64)
+                for name, values in _to_mapping("metrics", metrics).items()
             }
-            for split, metrics in to_mapping("metrics", words["metrics"]).items()
+            for split, metrics in _to_mapping("metrics", record["metrics"]).items()
         },
-        "better": to_mapping("better", words["better"]),
-        "scale": None if words["scale"] is None else to_numbers("scale", words["scale"], torch.float64),
-        "ideal": None if words.get("ideal") is None else to_tuple("ideal", words["ideal"]),
-        "reference": None if words["reference"] is None else to_tuple("reference", words["reference"]),
+        "better": _to_mapping("better", record["better"]),
+        "scale": None if record["scale"] is None else _to_numbers("scale", record["scale"], torch.float64),
+        "ideal": None if record.get("ideal") is None else _to_tuple("ideal", record["ideal"]),
+        "reference": None if record["reference"] is None else _to_tuple("reference", record["reference"]),
         "parameters": under("parameters"),
         "history": under("history"),
         "measured": under("measured"),
-        "made_by": words.get("made_by", {}),
-        "remarks": to_tuple("remarks", words.get("remarks", [])),
-        "names": to_tuple("names", words.get("names", [])),
-        "ended": words.get("ended", ""),
+        "made_by": record.get("made_by", {}),
+        "remarks": _to_tuple("remarks", record.get("remarks", [])),
+        "names": _to_tuple("names", record.get("names", [])),
+        "ended": record.get("ended", ""),
     }
-    check_fields(fields)
+    _check_fields(fields)
     return {**fields, "snapshot": None if inner is None else _fields(inner, tensors, f"{prefix}snapshot/")}
+
+
+def _to_dtype(name: Any) -> torch.dtype:
+    """The kind of numbers that losses are, by its name."""
+    if not isinstance(name, str) or name not in _DTYPES:
+        raise ValueError(f"'dtype' must be one of {', '.join(_DTYPES)}. Got {name!r:.80} instead")
+    return _DTYPES[name]
+
+
+def _to_numbers(field: str, lists: Any, dtype: torch.dtype) -> Tensor:
+    """A tensor from nested lists of numbers."""
+    _to_tuple(field, lists)
+    try:
+        return from_lists(lists, dtype)
+    except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        rule = f"'{field!s:.80}' must be numbers in rows of one length"
+        raise ValueError(f"{rule}. Got something else: {reason}") from None
+
+
+def _to_tuple(field: str, values: Any) -> tuple[Any, ...]:
+    """A list of a file as it is kept in a front."""
+    if not isinstance(values, list):
+        raise ValueError(f"'{field}' must be a list. Got {type(values).__name__} instead")
+    return tuple(values)
+
+
+def _to_mapping(field: str, values: Any) -> Mapping[str, Any]:
+    """An object of a file as it is kept in a front."""
+    if not isinstance(values, dict):
+        raise ValueError(f"'{field}' must be an object. Got {type(values).__name__} instead")
+    return values
+
+
+def _check_fields(fields: Mapping[str, Any]) -> None:
+    """Refuse fields that no front has: of other kinds, or of shapes that do not go together."""
+    tasks, rows, every = (len(fields[name]) for name in ("tasks", "subproblems", "preferences"))
+    numbers, losses, metrics = fields["subproblems"], fields["losses"], fields["metrics"]
+    need = {
+        "tasks": tasks > 0 and all(isinstance(task, str) for task in fields["tasks"]),
+        "preferences": fields["preferences"].shape == (every, 0 if fields["reading"] == "none" else tasks),
+        "subproblems": _are(int, numbers, rows) and len(set(numbers)) == rows > 0 and set(numbers) <= set(range(every)),
+        "losses": set(losses) <= set(SPLITS) and bool(losses) and _shaped(losses, (rows, tasks)),
+        "metrics": set(metrics) <= set(losses) and all(_shaped(part, (rows,)) for part in metrics.values()),
+        "better": all(word in ("higher", "lower") for word in fields["better"].values()),
+        "status": _are(str, fields["status"], rows),
+        "names": fields["names"] == () or (_are(str, fields["names"], rows) and len(set(fields["names"])) == rows),
+        "since": fields["since"] is None or _are(int, fields["since"], rows),
+        "epochs": fields["epochs"] == [] or _are(int, fields["epochs"], rows),
+        "scale": fields["scale"] is None or fields["scale"].shape == (rows, tasks),
+        "reading": fields["reading"] in _READINGS,
+        "seed": fields["seed"] is None or _are(int, [fields["seed"]], 1),
+        "seconds": _are(float, [fields["seconds"]], 1),
+        "complete": isinstance(fields["complete"], bool),
+        **{name: isinstance(fields[name], str) for name in ("problem", "method", "strategy", "ended")},
+        **{name: fields[name] is None or _are(float, fields[name], tasks) for name in ("ideal", "reference")},
+        **{name: _lead(fields[name], (rows,), 0) for name in ("parameters", "measured")},
+        "made_by": isinstance(fields["made_by"], dict) and all(isinstance(v, str) for v in fields["made_by"].values()),
+        "remarks": all(isinstance(remark, str) for remark in fields["remarks"]),
+        "history": _lead(fields["history"], (rows, tasks), 1),
+    }
+    wrong = [name for name, good in need.items() if not good]
+    if wrong:
+        raise ValueError(f"invalid fields: {', '.join(wrong)}")
+
+
+def _are(kind: type, values: Any, count: int) -> bool:
+    """Whether these are ``count`` values of a kind; whole numbers are numbers, truth values are not."""
+    kinds = (int, float) if kind is float else kind
+    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != count:
+        return False
+    return all(isinstance(value, kinds) and not isinstance(value, bool) and _is_small(value) for value in values)
+
+
+def _is_small(value: Any) -> bool:
+    """Whether a number can be computed with: whole numbers of a file may have thousands of digits."""
+    return not isinstance(value, int) or abs(value) < _LARGEST
+
+
+def _shaped(tensors: Mapping[str, Tensor], shape: tuple[int, ...]) -> bool:
+    return all(tensor.shape == shape and tensor.is_floating_point() for tensor in tensors.values())
+
+
+def _lead(tensors: Mapping[str, Tensor], sizes: tuple[int, ...], start: int) -> bool:
+    """Whether the dimensions of tensors have these sizes, from a place on."""
+    return all(tensor.shape[start : start + len(sizes)] == sizes for tensor in tensors.values())

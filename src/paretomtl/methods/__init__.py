@@ -8,8 +8,12 @@ from paretomtl.methods._mgda import MGDA
 from paretomtl.methods._pareto_mtl import ParetoMTL, Status
 from paretomtl.methods._torchjd import TorchJD
 from paretomtl.methods._uncertainty import Uncertainty
-from paretomtl.methods.base import Method, Reading, State, Step, Weigher, describe, slice_state
-from paretomtl.methods.registry import METHODS, resolve_method
+from paretomtl.methods.base import Method, Reading
+from paretomtl.methods.description import describe
+from paretomtl.methods.lookup import resolve_method
+from paretomtl.methods.registry import METHODS
+from paretomtl.methods.step import State, Step, slice_state
+from paretomtl.methods.weigher import Weigher
 
 __all__ = [
     "METHODS",

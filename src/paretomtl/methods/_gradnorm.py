@@ -1,3 +1,5 @@
+"""GradNorm (Chen et al. 2018): weights that give all tasks gradients of similar length."""
+
 from __future__ import annotations
 
 import math
@@ -9,8 +11,9 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_positive, is_number
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, SafeStep, State, uniform
+from paretomtl.methods.base import Reading, uniform
 from paretomtl.methods.loss_scaling import Scale
+from paretomtl.methods.step import SafeStep, State
 
 
 @dataclass(frozen=True, repr=False)

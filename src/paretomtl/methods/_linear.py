@@ -1,3 +1,5 @@
+"""Fixed weights: linear scalarization, random search and single tasks."""
+
 from __future__ import annotations
 
 import math
@@ -10,8 +12,9 @@ from torch import Tensor
 from paretomtl._support.checks import check_count, check_tasks
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, SafeStep, State
+from paretomtl.methods.base import Reading
 from paretomtl.methods.loss_scaling import Scale
+from paretomtl.methods.step import SafeStep, State
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from paretomtl.methods._gradnorm import GradNorm
 from paretomtl.methods._uncertainty import Uncertainty
-from paretomtl.methods.base import Method, SafeStep, State
+from paretomtl.methods.base import Method
 from paretomtl.methods.loss_scaling import first_factors
+from paretomtl.methods.step import SafeStep, State
 
 _BALANCERS: dict[str, Method] = {"gradnorm": GradNorm(), "uncertainty": Uncertainty()}
 _PREFIX = "balance."
@@ -22,8 +23,8 @@ def init_balance(kind: str, preferences: Tensor) -> State:
     unknown = torch.zeros(preferences.shape, dtype=torch.float64)
     if kind == "running":
         return {f"{_PREFIX}mean": unknown}
-    mine = {"unit": unknown, **_BALANCERS[kind].init(preferences)}
-    return {_PREFIX + name: tensor for name, tensor in mine.items()}
+    own = {"unit": unknown, **_BALANCERS[kind].init(preferences)}
+    return {_PREFIX + name: tensor for name, tensor in own.items()}
 
 
 def balance(kind: str, step: SafeStep, state: State) -> tuple[Tensor, State]:
@@ -35,14 +36,14 @@ def balance(kind: str, step: SafeStep, state: State) -> tuple[Tensor, State]:
     "running" divides each loss by its running mean. The others are methods that see losses in units of their first
     values, as their weights move too slowly to make up for units; the factors are their weights of these.
     """
-    mine = {name.removeprefix(_PREFIX): tensor for name, tensor in state.items() if name.startswith(_PREFIX)}
+    own = {name.removeprefix(_PREFIX): tensor for name, tensor in state.items() if name.startswith(_PREFIX)}
     if kind == "running":
-        before, now = mine["mean"], step.losses.abs()
+        before, now = own["mean"], step.losses.abs()
         mean = torch.where(before > 0, _DECAY * before + (1 - _DECAY) * now, now)
         mean = torch.where(step.present, mean, before)
         return torch.where(mean > 0, 1.0 / mean.clamp_min(1e-300), 0.0), {f"{_PREFIX}mean": mean}
-    unit = first_factors(mine.pop("unit"), step.losses, step.present)
+    unit = first_factors(own.pop("unit"), step.losses, step.present)
     c = torch.where(unit > 0, unit, 1.0)
     scaled = replace(step, losses=c * step.losses, gramian=c[..., :, None] * step.gramian * c[..., None, :])
-    weights, after = _BALANCERS[kind]._weigh(scaled, mine)
+    weights, after = _BALANCERS[kind]._weigh(scaled, own)
     return unit * weights, {_PREFIX + name: tensor for name, tensor in {"unit": unit, **after}.items()}

@@ -1,3 +1,5 @@
+"""MGDA, the multiple-gradient descent algorithm, as in MOO-MTL (Sener and Koltun 2018)."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,8 +11,9 @@ from torch import Tensor
 from paretomtl._support.checks import check_flag
 from paretomtl.core import Solve, released_direction
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, SafeStep, State, uniform
+from paretomtl.methods.base import Reading, uniform
 from paretomtl.methods.loss_scaling import Scale
+from paretomtl.methods.step import SafeStep, State
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,3 +1,5 @@
+"""Pareto MTL (Lin et al. 2019): a direction of the loss vector for each subproblem, kept by constraints."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -13,9 +15,17 @@ from paretomtl.core import preferences as vectors
 from paretomtl.methods._loss_balance import balance, init_balance
 from paretomtl.methods._pareto_mtl_cuda import weigh_by_kernel
 from paretomtl.methods._scaled_method import FIRST, TakesScale
-from paretomtl.methods.base import Reading, SafeStep, State, Step
-from paretomtl.methods.loss_scaling import BALANCING, Scale, above_ideal, first_factors, given_factors
-from paretomtl.methods.loss_units import factors_by_row, remembered
+from paretomtl.methods.base import Reading
+from paretomtl.methods.loss_scaling import (
+    BALANCING,
+    Scale,
+    above_ideal,
+    auto_factors_by_row,
+    first_factors,
+    given_factors,
+    update_first_losses,
+)
+from paretomtl.methods.step import SafeStep, State, Step
 
 _ROUNDING = 1e-12  # weights that sum to less than this are what is left of a sum of opposite rows
 
@@ -148,8 +158,8 @@ class ParetoMTL(TakesScale):
             scale = torch.where(together, factors, scale)
             state = {**state, **{name: torch.where(together, new, state[name]) for name, new in kept.items()}}
         if FIRST in state:
-            state = {**state, FIRST: remembered(state[FIRST], losses, step.present)}
-            scale = factors_by_row(state[FIRST])
+            state = {**state, FIRST: update_first_losses(state[FIRST], losses, step.present)}
+            scale = auto_factors_by_row(state[FIRST])
         if self.scale is not None:
             scale = first_factors(scale, losses, step.present)
             c = torch.where(scale > 0, scale, 1.0)

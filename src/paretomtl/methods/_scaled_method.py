@@ -10,13 +10,23 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from paretomtl.methods.base import Method, SafeStep, State
-from paretomtl.methods.loss_scaling import Scale, above_ideal, as_scale, first_factors, given_factors, is_range
-from paretomtl.methods.loss_units import factors_by_row, factors_of, remembered
+from paretomtl.methods.base import Method
+from paretomtl.methods.loss_scaling import (
+    Scale,
+    above_ideal,
+    as_scale,
+    auto_factors,
+    auto_factors_by_row,
+    first_factors,
+    given_factors,
+    is_range,
+    update_first_losses,
+)
+from paretomtl.methods.step import SafeStep, State
 
 _FACTORS, _IDEAL = "scale.factors", "scale.ideal"
 FIRST = "scale.first"
-"""What a state calls the first losses of ``scale="auto"`` as long as the method itself must find them out."""
+"""The name in a state of the first losses of ``scale="auto"``, while the method itself must find them out."""
 
 
 class TakesScale(Method):
@@ -37,7 +47,7 @@ class TakesScale(Method):
     def with_first_losses(self, rows: Sequence[Sequence[float]]) -> Self:
         if self.scale != "auto":
             return self
-        return dataclasses.replace(self, scale=factors_of(rows))  # type: ignore[type-var]
+        return dataclasses.replace(self, scale=auto_factors(rows))  # type: ignore[type-var]
 
     def _check_scale(self) -> None:
         """Put the option into its plain form, or say what is wrong with it."""
@@ -64,25 +74,25 @@ class ScaledMethod(TakesScale):
         unknown = torch.zeros(preferences.shape, dtype=torch.float64)
         if isinstance(scale, str):
             return {_FACTORS: unknown, **({FIRST: unknown.clone()} if scale == "auto" else {})}
-        found = {_FACTORS: unknown + given_factors(scale, preferences.shape[-1])}
+        known = {_FACTORS: unknown + given_factors(scale, preferences.shape[-1])}
         if self.ideal is not None:
-            found[_IDEAL] = unknown + torch.tensor(self.ideal, dtype=torch.float64)
-        return found
+            known[_IDEAL] = unknown + torch.tensor(self.ideal, dtype=torch.float64)
+        return known
 
     def _weigh_in_units(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         if _FACTORS not in state:
             return self._weigh(step, state)
-        mine = {name: state[name] for name in (_FACTORS, FIRST, _IDEAL) if name in state}
-        losses = torch.where(step.present, above_ideal(step.losses, mine.get(_IDEAL)), 0.0)
-        if FIRST in mine:
-            mine[FIRST] = remembered(mine[FIRST], losses, step.present)
-            mine[_FACTORS] = factors_by_row(mine[FIRST])
+        scaling = {name: state[name] for name in (_FACTORS, FIRST, _IDEAL) if name in state}
+        losses = torch.where(step.present, above_ideal(step.losses, scaling.get(_IDEAL)), 0.0)
+        if FIRST in scaling:
+            scaling[FIRST] = update_first_losses(scaling[FIRST], losses, step.present)
+            scaling[_FACTORS] = auto_factors_by_row(scaling[FIRST])
         else:
-            mine[_FACTORS] = first_factors(mine[_FACTORS], losses, step.present)
-        c = torch.where(mine[_FACTORS] > 0, mine[_FACTORS], 1.0)
+            scaling[_FACTORS] = first_factors(scaling[_FACTORS], losses, step.present)
+        c = torch.where(scaling[_FACTORS] > 0, scaling[_FACTORS], 1.0)
         scaled = dataclasses.replace(step, losses=c * losses, gramian=c[..., :, None] * step.gramian * c[..., None, :])
-        weights, after = self._weigh(scaled, {name: tensor for name, tensor in state.items() if name not in mine})
-        return c * weights, {**after, **mine}
+        weights, after = self._weigh(scaled, {name: tensor for name, tensor in state.items() if name not in scaling})
+        return c * weights, {**after, **scaling}
 
     def scale_of(self, state: State) -> Tensor | None:
         factors = state.get(_FACTORS)

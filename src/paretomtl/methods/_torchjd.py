@@ -1,3 +1,5 @@
+"""Weightings and scalarizers of TorchJD as methods."""
+
 from __future__ import annotations
 
 import inspect
@@ -9,13 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.checks import check_positive
-from paretomtl._support.import_path import nearest
 from paretomtl._support.optional import require
+from paretomtl._support.text import suggest_name
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._linear import Linear, importances
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, SafeStep, State, uniform
+from paretomtl.methods.base import Reading, uniform
 from paretomtl.methods.loss_scaling import Scale
+from paretomtl.methods.step import SafeStep, State
 
 _ROWS: dict[str, tuple[str, Reading, str | None]] = {
     "AlignedMTL": ("pref_vector", "importance", None),
@@ -132,7 +135,7 @@ class TorchJD(ScaledMethod):
             raise ModuleNotFoundError(f"'{self.name}' needs more than TorchJD itself. {error}") from None
 
     def _check_known(self, arguments: Mapping[str, inspect.Parameter]) -> None:
-        """Refuse what a newer TorchJD may bring: vectors whose meaning nobody has looked up."""
+        """Refuse what a newer TorchJD may bring: vectors whose meaning is not known."""
         if self.source in _ROWS or self.source in _STARTS:
             return
         tensors = [name for name, found in arguments.items() if "Tensor" in str(found.annotation)]
@@ -238,7 +241,7 @@ def torchjd_type(source: str) -> type[nn.Module]:
         found = getattr(require(f"torchjd.{package}", "torchjd"), name, None)
         if isinstance(found, type) and issubclass(found, nn.Module) and not inspect.isabstract(found):
             return found
-    near = nearest(source, [*_ROWS, *sorted(_STARTS), *_NEEDS_MORE])
+    near = suggest_name(source, [*_ROWS, *sorted(_STARTS), *_NEEDS_MORE])
     raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {source!r} instead.{near}")
 
 

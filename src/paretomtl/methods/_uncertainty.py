@@ -1,3 +1,5 @@
+"""Uncertainty weighting (Kendall et al. 2018): weights from learnt variances of the tasks."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -8,8 +10,9 @@ from torch import Tensor
 
 from paretomtl._support.checks import check_flag, check_positive
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading, SafeStep, State, uniform
+from paretomtl.methods.base import Reading, uniform
 from paretomtl.methods.loss_scaling import Scale
+from paretomtl.methods.step import SafeStep, State
 
 Kind = Literal["classification", "regression"]
 

@@ -1,4 +1,8 @@
-"""Factors that make losses of different units compare: given ones, or those of an ideal and a worst point."""
+"""Loss scaling: factors that make losses of different units compare, and whether losses need any.
+
+Factors are given, follow from an ideal and a worst point, or from the first losses. One threshold on the ratio of
+losses decides for warnings, for ``scale="auto"`` and for a diagnosis.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,10 @@ import torch
 from torch import Tensor
 
 BALANCING = ("running", "gradnorm", "uncertainty")
-"""What can decide the factors of the losses in the first steps, in which all tasks are trained together."""
+"""The ways to balance losses in the first steps, in which all tasks are trained together."""
+
+UNITS_DIFFER = 10.0
+"""Losses that differ by more than this factor need to be scaled."""
 
 Point: TypeAlias = tuple[float, ...]
 Scale: TypeAlias = Literal["auto", "first", "running", "gradnorm", "uncertainty"] | Point | tuple[Point, Point]
@@ -26,25 +33,25 @@ def as_scale(scale: Any, kinds: Sequence[str], owner: str) -> Any:
     """
     if scale is None or (isinstance(scale, str) and scale in kinds):
         return scale
-    found = scale.tolist() if isinstance(scale, Tensor) else scale
-    if isinstance(found, str) or not isinstance(found, (tuple, list)):
+    given = scale.tolist() if isinstance(scale, Tensor) else scale
+    if isinstance(given, str) or not isinstance(given, (tuple, list)):
         why = ""
-        if isinstance(found, str) and found in BALANCING:
-            why = f" {found!r} trains tasks together first and spreads them then, which 'pareto-mtl' alone does."
+        if isinstance(given, str) and given in BALANCING:
+            why = f" {given!r} trains tasks together first and spreads them then, which 'pareto-mtl' alone does."
         raise ValueError(
             f"'scale' of '{owner}' must be one of {list(kinds)}, one factor per task, an ideal and a worst point, or "
             f"None. Got {scale!r} instead.{why}"
         )
-    found = tuple(tuple(part) if isinstance(part, (tuple, list)) else part for part in found)
-    if is_range(found):
-        ideal, worst = found
+    plain = tuple(tuple(part) if isinstance(part, (tuple, list)) else part for part in given)
+    if is_range(plain):
+        ideal, worst = plain
         if len(ideal) != len(worst) or not all(-math.inf < a < b < math.inf for a, b in zip(ideal, worst, strict=True)):
             raise ValueError(
                 f"'scale' must be an ideal point and a worst one, which is larger in every task. Got {scale} instead."
             )
-    elif not all(isinstance(c, (int, float)) and 0 < c < math.inf for c in found):
+    elif not all(isinstance(c, (int, float)) and 0 < c < math.inf for c in plain):
         raise ValueError(f"'scale' must be positive and finite. Got {scale} instead.")
-    return found
+    return plain
 
 
 def is_range(scale: Any) -> TypeGuard[tuple[Point, Point]]:
@@ -74,3 +81,53 @@ def above_ideal(losses: Tensor, ideal: Tensor | None) -> Tensor:
         return losses
     above = (losses.double() - ideal).clamp_min(0.0)
     return torch.where(losses.isfinite(), above, losses.double())
+
+
+def largest_ratio(rows: Sequence[Sequence[float]]) -> tuple[int, int, float]:
+    """The pair of tasks of which one is larger in all rows, by the largest factor that holds in all.
+
+    Example:
+        >>> largest_ratio([[0.5, 2000.0], [0.5, 3000.0]])
+        (1, 0, 4000.0)
+    """
+    best = (0, 0, 1.0)
+    for i in range(len(rows[0])):
+        for j in range(len(rows[0])):
+            ratio = min(row[i] / row[j] if row[j] > 0 else math.nan for row in rows)
+            if all(row[j] > 0 for row in rows) and ratio > best[2]:
+                best = i, j, ratio
+    return best
+
+
+def auto_factors(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """The factors of ``scale="auto"`` for first losses of some models: one over their mean where units differ, else 1.
+
+    Example:
+        >>> auto_factors([[0.5, 2000.0]]), auto_factors([[0.5, 2.0]])
+        ((2.0, 0.0005), (1.0, 1.0))
+    """
+    if largest_ratio(rows)[2] <= UNITS_DIFFER:
+        return (1.0,) * len(rows[0])
+    means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    return tuple(1.0 / mean if 0.0 < mean < math.inf else 1.0 for mean in means)
+
+
+def auto_factors_by_row(first: Tensor) -> Tensor:
+    """The same for each model on its own, from first losses ``[K, m]`` of which zero is not known yet.
+
+    Losses that become known later only widen the range, so that factors change at most once from 1 to others.
+    """
+    known = first > 0
+    largest = torch.where(known, first, 0.0).amax(-1, keepdim=True)
+    least = torch.where(known, first, torch.inf).amin(-1, keepdim=True)
+    return torch.where((largest > UNITS_DIFFER * least) & known, 1.0 / first.clamp_min(1e-300), 1.0)
+
+
+def update_first_losses(first: Tensor, losses: Tensor, present: Tensor) -> Tensor:
+    """First losses that are known, and those that are seen for the first time; zero: not known yet."""
+    return torch.where((first > 0) | ~present, first, losses.abs())
+
+
+def format_ratio(ratio: float) -> str:
+    """A factor with two digits, and commas in thousands."""
+    return f"{ratio:.2g}" if ratio < 100 else f"{float(f'{ratio:.2g}'):,.0f}" if ratio < 1e6 else f"{ratio:.0e}"

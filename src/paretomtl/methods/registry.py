@@ -1,116 +1,91 @@
-"""Methods by name: the same names in Python, on the command line and in stored results."""
+"""The built-in methods by name: their classes, and how tables and figures show them.
+
+The names are the same in Python, on the command line and in stored results. This is the only list of methods: a new one
+is a file and an entry here. The module imports neither torch nor numpy; a class is imported when it is asked for.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from paretomtl._support.import_path import FORMS, check_own, find_object, nearest, short_name, split_name
-from paretomtl._support.signatures import check_takes
-from paretomtl.methods._gradnorm import GradNorm
-from paretomtl.methods._linear import Linear, RandomSearch, SingleTask
-from paretomtl.methods._mgda import MGDA
-from paretomtl.methods._pareto_mtl import ParetoMTL
-from paretomtl.methods._torchjd import TorchJD
-from paretomtl.methods._torchjd_options import set_torchjd_options, torchjd_option_names
-from paretomtl.methods._uncertainty import Uncertainty
-from paretomtl.methods.base import Method
+if TYPE_CHECKING:
+    from paretomtl.methods.base import Method
 
-METHODS: dict[str, type[Method]] = {
-    "pareto-mtl": ParetoMTL,
-    "mgda": MGDA,
-    "linear": Linear,
-    "random-search": RandomSearch,
-    "single-task": SingleTask,
-    "gradnorm": GradNorm,
-    "uncertainty": Uncertainty,
+TORCHJD = "torchjd:"
+"""Names that begin so are those of TorchJD's methods."""
+
+
+@dataclass(frozen=True)
+class RegisteredMethod:
+    """A built-in method.
+
+    Attributes:
+        place: its class, as ``module:attribute``, with the paper's settings as defaults.
+        label: what legends call it.
+        colour: of its points and lines in figures; all differ without colour vision, too, together with the markers.
+        marker: of its points, as matplotlib calls it.
+    """
+
+    place: str
+    label: str
+    colour: str
+    marker: str
+
+
+REGISTRY: Mapping[str, RegisteredMethod] = {
+    "pareto-mtl": RegisteredMethod("paretomtl.methods._pareto_mtl:ParetoMTL", "Pareto MTL", "#c1272d", "o"),
+    "mgda": RegisteredMethod("paretomtl.methods._mgda:MGDA", "MOO-MTL", "#0b5fa5", "s"),
+    "linear": RegisteredMethod("paretomtl.methods._linear:Linear", "Linear scalarization", "#1b8a8f", "v"),
+    "random-search": RegisteredMethod("paretomtl.methods._linear:RandomSearch", "Random search", "#3a7d44", "^"),
+    "single-task": RegisteredMethod("paretomtl.methods._linear:SingleTask", "Single task", "#333333", "*"),
+    "gradnorm": RegisteredMethod("paretomtl.methods._gradnorm:GradNorm", "GradNorm", "#8e5ea2", "D"),
+    "uncertainty": RegisteredMethod("paretomtl.methods._uncertainty:Uncertainty", "Uncertainty", "#c98a00", "P"),
 }
-"""The built-in methods, with the paper's settings as defaults."""
+"""The built-in methods, in the order of tables."""
 
-_TORCHJD = "torchjd:"
-
-
-def resolve_method(method: str | Method) -> Method:
-    """A configured method as it is, or the one with that name.
-
-    "torchjd:UPGrad" asks TorchJD for one of its own. "package.module:attribute" and "FILE.py:attribute" name one of
-    yours: a method, its class, or a function that makes it. That module is imported, so it runs as code.
-
-    Example:
-        >>> resolve_method("mgda")
-        MGDA(rescale=False)
-    """
-    return set_options(method, {})
+_OTHER_COLOUR, _OTHER_MARKER = "0.4", "X"
 
 
-def set_options(method: str | Method, values: Mapping[str, Any]) -> Method:
-    """A method, by name or as it is, with other options; :func:`option_names` has their names.
+class _Classes(Mapping[str, "type[Method]"]):
+    """The classes of the built-in methods by name, each imported when it is asked for."""
 
-    Example:
-        >>> set_options("mgda", {"rescale": True})
-        MGDA(rescale=True)
-    """
-    if isinstance(method, str) and method.startswith(_TORCHJD):
-        return set_torchjd_options(method.removeprefix(_TORCHJD), values)
-    source = _source(method)
-    if isinstance(source, TorchJD):
-        return set_torchjd_options(source, values) if values else source
-    if isinstance(source, Method):
-        return dataclasses.replace(source, **values) if values else source  # type: ignore[type-var]
-    if method not in METHODS:
-        check_own("method", str(method), source, "Method")
-        check_takes("method", source, "be a Method, or make one from what --set sets", **values)
-    made = source(**values)
-    if not isinstance(made, Method):
-        raise TypeError(f"'method' must be a Method or make one. '{method}' makes a {type(made).__name__}.")
-    return made
+    def __getitem__(self, name: str) -> type[Method]:
+        module, _, attribute = REGISTRY[name].place.partition(":")
+        kind: type[Method] = getattr(importlib.import_module(module), attribute)
+        return kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(REGISTRY)
+
+    def __len__(self) -> int:
+        return len(REGISTRY)
+
+    def __contains__(self, name: object) -> bool:
+        return name in REGISTRY
 
 
-def option_names(method: str | Method) -> list[str]:
-    """The names of the options of a method that can be set."""
-    if isinstance(method, str) and method.startswith(_TORCHJD):
-        return torchjd_option_names(method.removeprefix(_TORCHJD))
-    source = _source(method)
-    if isinstance(source, TorchJD):
-        return torchjd_option_names(source.source)
-    if isinstance(source, Method):
-        fields: tuple[Any, ...] = dataclasses.fields(source) if dataclasses.is_dataclass(source) else ()
-        return [field.name for field in fields if field.init]
-    return list(inspect.signature(source).parameters)
-
-
-def name_in_tables(name: str | Method, method: Method) -> str:
-    """What tables and folders call a method: its own name, unless a method of the user's took that of a built-in one.
-
-    Args:
-        name: what it was asked for by.
-        method: what that stands for.
-    """
-    own = isinstance(name, str) and not is_known(name)
-    return short_name(str(name)) if own and is_known(method.name) else method.name
+METHODS: Mapping[str, type[Method]] = _Classes()
+"""The classes of the built-in methods, with the paper's settings as defaults."""
 
 
 def is_known(name: str) -> bool:
-    """Whether a name is one of this library, so that it makes nobody else's code run."""
-    return name in METHODS or name.startswith(_TORCHJD)
+    """Whether a name is one of this library, so that no code of others runs for it."""
+    return name in REGISTRY or name.startswith(TORCHJD)
 
 
-def _source(method: str | Method) -> Method | Callable[..., Any]:
-    """A method, or what makes one."""
-    if isinstance(method, Method):
-        return method
-    if not isinstance(method, str):
-        raise TypeError(f"'method' must be a name or a configured method, such as ParetoMTL(). Got {method!r} instead.")
-    if method in METHODS:
-        return METHODS[method]
-    if split_name(method) is None:
-        raise ValueError(
-            f"'method' must be one of {', '.join(METHODS)}, torchjd:NAME, {FORMS}. "
-            f"Got {method!r} instead.{nearest(method, METHODS)}"
-        )
-    found = find_object("method", method, Method)
-    if not isinstance(found, Method) and not callable(found):
-        raise TypeError(f"'method' must be a Method or make one. '{method}' is a {type(found).__name__}.")
-    return found  # type: ignore[no-any-return]
+def label_of(method: str) -> str:
+    """What legends call a method; its name for one of a user's own."""
+    return REGISTRY[method].label if method in REGISTRY else method
+
+
+def colour_of(method: str) -> str:
+    """The colour of a method in figures; grey for one of a user's own."""
+    return REGISTRY[method].colour if method in REGISTRY else _OTHER_COLOUR
+
+
+def marker_of(method: str) -> str:
+    """The marker of a method in figures, as matplotlib calls it; a cross for one of a user's own."""
+    return REGISTRY[method].marker if method in REGISTRY else _OTHER_MARKER

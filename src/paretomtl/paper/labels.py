@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from paretomtl.methods.registry import REGISTRY
+
 LABELS = {
-    "pareto-mtl": "Pareto MTL",
+    **{name: entry.label for name, entry in REGISTRY.items()},
     "linear": "grid search",
-    "mgda": "MOO-MTL",
     "random-search": "random search",
-    "gradnorm": "GradNorm",
-    "uncertainty": "Uncertainty",
     "single-task": "single task",
 }
 

@@ -15,6 +15,7 @@ from paretomtl._support.optional import require
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.core import preferences
 from paretomtl.front import Front
+from paretomtl.front.indicators import igd_plus
 from paretomtl.methods import ParetoMTL, describe
 from paretomtl.paper.panels import caption, grid, legend
 from paretomtl.paper.rows import column
@@ -135,8 +136,7 @@ def _possible(vectors: Tensor, points: Tensor) -> tuple[int, float]:
     """How many regions the true front meets, and the IGD+ of the points of it that are nearest to the rays."""
     cosines = torch.nn.functional.normalize(points, dim=-1) @ vectors.T
     nearest = points[cosines.argmax(0)]
-    moocore = require("moocore", "indicators")
-    return len(set(cosines.argmax(-1).tolist())), float(moocore.igd_plus(nearest.numpy(), ref=points.numpy()))
+    return len(set(cosines.argmax(-1).tolist())), igd_plus(nearest, points)
 
 
 def cells(size: Size = "full") -> list[ManyCell]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.optional import require
 from paretomtl.compare import Row
+from paretomtl.methods.registry import colour_of, marker_of
 from paretomtl.paper.labels import label_of
 from paretomtl.paper.statistics import mean
 from paretomtl.paper.study import Draw
-from paretomtl.report.figures.planes import Layer
-from paretomtl.report.figures.style import COLOURS, MARKERS, SMALL, paper_style, save_figure
+from paretomtl.report.figures.layers import Layer
+from paretomtl.report.figures.style import SMALL, paper_style, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,8 +91,8 @@ def draw_strip(axis: Axes, height: int, method: str, values: Sequence[float], **
     """A number of every seed as a point, their mean as a bar, at one of the heights of :func:`name_lines`."""
     heights = [height + 0.1 * (k - (len(values) - 1) / 2) for k in range(len(values))]
     marks: dict[str, Any] = {
-        "color": COLOURS[method],
-        "marker": MARKERS[method],
+        "color": colour_of(method),
+        "marker": marker_of(method),
         "edgecolor": "white",
         "linewidth": 0.4,
     }
@@ -115,5 +116,5 @@ def legend(figure: Figure, note: str = "", *, columns: int = 7) -> None:
 
 def layer(method: str, rows: Sequence[Row], **options: Any) -> Layer:
     """The layer of a method, in its usual style."""
-    style = {"label": label_of(method), "colour": COLOURS.get(method, "0.4"), "marker": MARKERS.get(method, "X")}
+    style = {"label": label_of(method), "colour": colour_of(method), "marker": marker_of(method)}
     return Layer(rows, **{**style, **options})

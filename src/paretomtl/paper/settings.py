@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from paretomtl._support.signatures import make_scheduler
+from paretomtl._support.factories import make_scheduler
 from paretomtl.problems import Recipe
 
 _SHAPE = 200  # steps that show the shape of a schedule

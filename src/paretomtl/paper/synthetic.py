@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from paretomtl._support.optional import require
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.core import preferences
 from paretomtl.front import Front
+from paretomtl.front.indicators import hypervolume
 from paretomtl.methods import MGDA, Method, ParetoMTL, RandomSearch, describe
 from paretomtl.paper.claims import Claim, judge
 from paretomtl.paper.study import Size, Study
@@ -309,8 +309,7 @@ def _ten_points() -> tuple[float, float]:
     front = truth.front(1000)
     front = front[front[:, 0].argsort()]
     nearest = (torch.nn.functional.normalize(front, dim=-1) @ preferences.even(10, 2).T).argmax(0)
-    moocore = require("moocore", "indicators")
-    on_rays = float(moocore.hypervolume(front[nearest].numpy(), ref=[1.0, 1.0]))
+    on_rays = hypervolume(front[nearest], [1.0, 1.0])
     width = front[None, :, 0] - front[:, None, 0]
     added = torch.where(width > 0, width * (1.0 - front[:, None, 1]), -torch.inf)
     best = torch.zeros(len(front), dtype=torch.float64)
@@ -324,8 +323,7 @@ def _front_volume(tasks: int) -> float:
     """The hypervolume of the whole front of equal difficulties, from points on it, hence from below."""
     truth = synthetic(tasks=tasks).truth
     assert truth is not None
-    moocore = require("moocore", "indicators")
-    return float(moocore.hypervolume(truth.front(20_000).numpy(), ref=[1.0] * tasks))
+    return hypervolume(truth.front(20_000), [1.0] * tasks)
 
 
 def _pick(rows: Sequence[Row], part: str, method: str, **fields: float) -> list[Row]:

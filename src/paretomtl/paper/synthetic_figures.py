@@ -9,15 +9,14 @@ import torch
 
 from paretomtl._support.optional import require
 from paretomtl.compare import Row
+from paretomtl.methods.registry import colour_of, label_of, marker_of
 from paretomtl.paper.study import Draw
 from paretomtl.problems import synthetic
-from paretomtl.report.figures.style import COLOURS, LABELS, MARKERS, RAY, TRUTH
+from paretomtl.report.figures.style import RAY, TRUTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-_TITLES = {**LABELS, "random-search": "Linear scalarization"}  # random weights stand for it in the paper's figure 2
 
 
 def _draw_convergence(rows: Sequence[Row]) -> Figure:
@@ -25,7 +24,7 @@ def _draw_convergence(rows: Sequence[Row]) -> Figure:
     for axis, method in zip(axes, ("random-search", "mgda", "pareto-mtl"), strict=True):
         row = _first_seed(rows, part="convergence", method=method)
         _draw_solutions(axis, row)
-        _set_title(axis, axes, f"{_TITLES[method]}, {row['preferences']} runs")
+        _set_title(axis, axes, f"{_label(method)}, {row['preferences']} runs")
     axes[0].legend(loc="lower left", fontsize=8.5, handletextpad=0.4)
     return figure
 
@@ -50,7 +49,7 @@ def _draw_difficulty(rows: Sequence[Row]) -> Figure:
     for line, ratio in zip(axes.reshape(len(ratios), 3), ratios, strict=True):
         for axis, method in zip(line, methods, strict=True):
             _draw_solutions(axis, _first_seed(rows, part="difficulty", method=method, ratio=ratio))
-            _set_title(axis, axes.flat, f"{_TITLES[method]}, $a_1 = {ratio:.0f}$, $a_2 = 1$")
+            _set_title(axis, axes.flat, f"{_label(method)}, $a_1 = {ratio:.0f}$, $a_2 = 1$")
     return figure
 
 
@@ -80,7 +79,9 @@ def _draw_three_objectives(rows: Sequence[Row]) -> Figure:
         axis.scatter(*surface.T.numpy(), s=1.2, color="0.75", alpha=0.5, depthshade=False, rasterized=True)
         points = torch.tensor(row["losses"])
         stuck = torch.tensor([status == "infeasible" for status in row["status"]])
-        axis.scatter(*points[~stuck].T.numpy(), s=26, color=COLOURS["pareto-mtl"], edgecolor="white", depthshade=False)
+        axis.scatter(
+            *points[~stuck].T.numpy(), s=26, color=colour_of("pareto-mtl"), edgecolor="white", depthshade=False
+        )
         axis.scatter(*points[stuck].T.numpy(), s=26, marker="x", color="black", depthshade=False)
         axis.set(xlim=(0, 1), ylim=(0, 1), zlim=(0, 1), xlabel="$f_1$", ylabel="$f_2$", zlabel="$f_3$")
         axis.view_init(elev=24, azim=40)
@@ -116,7 +117,7 @@ def _draw_solutions(axis: Axes, row: Row) -> None:
         for u in row["vectors"]:
             axis.plot([0, far * u[0]], [0, far * u[1]], **RAY)
     x, y = torch.tensor(row["losses"]).T.numpy()
-    style: dict[str, Any] = {"color": COLOURS[row["method"]], "marker": MARKERS[row["method"]]}
+    style: dict[str, Any] = {"color": colour_of(row["method"]), "marker": marker_of(row["method"])}
     axis.scatter(x, y, s=34, edgecolor="white", linewidth=0.6, zorder=3, clip_on=False, label="solutions", **style)
     axis.set(xlim=(0, 1.08 * reference[0]), ylim=(0, 1.08 * reference[1]), xlabel="$f_1$", ylabel="$f_2$")
     axis.set_box_aspect(1)
@@ -126,6 +127,11 @@ def _set_title(axis: Axes, axes: Any, text: str) -> None:
     """A caption below the panel, lettered as in the paper."""
     letter = "abcdefghijkl"[list(axes).index(axis)]
     axis.set_title(f"({letter}) {text}", y=-0.3)
+
+
+def _label(method: str) -> str:
+    """The label of a method; random weights stand for linear scalarization in the paper's figure 2."""
+    return label_of("linear" if method == "random-search" else method)
 
 
 FIGURES: dict[str, Draw] = {

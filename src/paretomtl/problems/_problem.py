@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from paretomtl._support.checks import as_numbers, check_count, check_names, describe_value
-from paretomtl._support.signatures import check_factories, check_takes
+from paretomtl._support.factories import check_factories
+from paretomtl._support.signatures import check_takes
 from paretomtl.methods import Method
 from paretomtl.problems._description import describe_problem
 from paretomtl.problems._loss_vector import as_vector

@@ -20,7 +20,8 @@ from typing import Any
 
 from torch import Tensor
 
-from paretomtl._support.files import check_format, pack, parse_json, read_tensors, unpack, write_tensors
+from paretomtl._support.files import check_format, parse_json, read_tensors, write_tensors
+from paretomtl._support.pack import pack, unpack
 
 FORMAT = 3
 """The version of a run's configuration and of its checkpoints."""

@@ -3,7 +3,7 @@
 from paretomtl.engine.plan import Strategy
 from paretomtl.training._backward import backward
 from paretomtl.training._fit import fit, fit_seeds
-from paretomtl.training.progress.callbacks import Callback, Report, plain_numbers
+from paretomtl.training.progress.callbacks import Callback, Report
 from paretomtl.training.progress.tensorboard import TensorBoard
 from paretomtl.training.shards.executor import Capacity, Channel, Executor, JobBatch, SerialExecutor
 from paretomtl.training.shards.ray.executor import RayExecutor
@@ -22,5 +22,4 @@ __all__ = [
     "backward",
     "fit",
     "fit_seeds",
-    "plain_numbers",
 ]

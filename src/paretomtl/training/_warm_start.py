@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.files import load_tensors
+from paretomtl._support.module_tensors import load_tensors
 from paretomtl.front import Front
-from paretomtl.front.selection import angles
+from paretomtl.front.indicators import angles
 from paretomtl.methods import Method
 from paretomtl.problems import Problem
 

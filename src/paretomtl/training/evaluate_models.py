@@ -16,15 +16,16 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from paretomtl._support.checks import check_count
-from paretomtl._support.files import load_tensors
+from paretomtl._support.module_tensors import load_tensors
 from paretomtl._support.random_state import isolated_randomness
+from paretomtl._support.splits import SPLITS
 from paretomtl._support.version import made_by
 from paretomtl.engine.data.batches import Batches, first_part, make_batches
 from paretomtl.engine.device import find_device
 from paretomtl.engine.evaluate import Scores, evaluate
 from paretomtl.engine.models.models import Models, Single, copy_module, named_tensors
 from paretomtl.engine.processes import ProcessGroup, is_dtensor
-from paretomtl.front.fields import MOST, SPLITS
+from paretomtl.front.limits import MAX_SOLUTIONS
 from paretomtl.problems import Problem
 from paretomtl.training.torch_modes import library_modes
 
@@ -149,8 +150,10 @@ def _as_list(models: Any) -> list[Any]:
     listed = list(models)
     if not listed:
         raise ValueError(f"{rule}, not empty. Got none.")
-    if len(listed) > MOST:
-        raise ValueError(f"'models' must be at most {MOST:,}, as a front holds no more. Got {len(listed):,} instead.")
+    if len(listed) > MAX_SOLUTIONS:
+        raise ValueError(
+            f"'models' must be at most {MAX_SOLUTIONS:,}, as a front holds no more. Got {len(listed):,} instead."
+        )
     return listed
 
 

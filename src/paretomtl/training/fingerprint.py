@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from paretomtl._support.factories import make_scheduler
 from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
-from paretomtl._support.signatures import make_scheduler
 from paretomtl.engine.data.batches import Batches, Resident, make_batches
 from paretomtl.engine.data.task_batches import TaskBatches
 from paretomtl.engine.models.models import make_modules

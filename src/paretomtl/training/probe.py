@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from paretomtl.methods import Linear, State
-from paretomtl.methods.base import SafeStep, uniform
+from paretomtl.methods.base import uniform
+from paretomtl.methods.step import SafeStep
 
 NEGATIVE = -1e-3
 """A cosine under this counts as negative; what is nearer to zero may be rounding."""

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.checks import as_whole, check_count, check_not_negative, check_positive
+from paretomtl._support.factories import check_factories, make_scheduler
 from paretomtl._support.optional import version_of
-from paretomtl._support.signatures import check_factories, make_scheduler
 from paretomtl.core import preferences as vector_sets
 from paretomtl.engine.data.batches import Batches, BatchPartition
 from paretomtl.engine.device import find_device
@@ -23,7 +23,7 @@ from paretomtl.engine.plan import STRATEGIES
 from paretomtl.engine.processes import Distributed, check_processes, join_process_group
 from paretomtl.engine.step import Group
 from paretomtl.front import Front
-from paretomtl.front.fields import MOST
+from paretomtl.front.limits import MAX_SOLUTIONS
 from paretomtl.methods import Method, describe, resolve_method
 from paretomtl.problems import PROBLEMS, OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.runs.process import this_process
@@ -356,8 +356,10 @@ def _vectors(
 
 
 def _check_most(count: int) -> None:
-    if count > MOST:
-        raise ValueError(f"'preferences' must be at most {MOST:,}, as a front holds no more. Got {count:,} instead.")
+    if count > MAX_SOLUTIONS:
+        raise ValueError(
+            f"'preferences' must be at most {MAX_SOLUTIONS:,}, as a front holds no more. Got {count:,} instead."
+        )
 
 
 def _chosen(only: Sequence[int] | None, count: int) -> list[int]:

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from _helpers.networks import sgd
 from _helpers.streams import CPU, Net, adam, batches, planned, pretended, run, values  # noqa: F401
-from paretomtl._support.files import pack, read_tensors, unpack, write_tensors
+from paretomtl._support.files import read_tensors, write_tensors
+from paretomtl._support.pack import pack, unpack
 from paretomtl.engine import gradients as _gradients
 from paretomtl.engine.autotune import trials as _trials
 from paretomtl.engine.history import EpochHistory

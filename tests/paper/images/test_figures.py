@@ -19,7 +19,8 @@ from paretomtl.paper import STUDIES
 from paretomtl.paper.images.cells import LONG, STRONG
 from paretomtl.paper.panels import layer
 from paretomtl.paper.runner import run_study
-from paretomtl.report.figures.planes import TEST_ACCURACY, TEST_LOSS, draw_scatter2d, plane_limits
+from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS, panel_limits
+from paretomtl.report.figures.scatter2d import draw_scatter2d
 
 pyplot = pytest.importorskip(
     "matplotlib.pyplot", reason="matplotlib is not installed: pip install 'paretomtl[figures]'"
@@ -86,13 +87,13 @@ def test_panels_have_room_for_pareto_mtl_and_say_what_they_leave_out() -> None:
     front = [[0.6, 0.3], [0.4, 0.32], [0.28, 0.5]]
     mine = layer("pareto-mtl", [plane_row("pareto-mtl", front)], joined=True)
     theirs = layer("linear", [plane_row("linear", [[0.27, 9.0], [0.3, 0.35], [8.0, 0.3]])])
-    limits = plane_limits(TEST_LOSS, [mine, theirs])
+    limits = panel_limits(TEST_LOSS, [mine, theirs])
     assert limits[0] == pytest.approx((0.0, 1.08 * 0.6))
     assert limits[1] == pytest.approx((0.0, 1.08 * 0.5))
     figure, axis = pyplot.subplots()
     assert draw_scatter2d(axis, TEST_LOSS, [mine, theirs]) == "outside: 2 of Grid search"
     pyplot.close(figure)
-    (low, high), _ = plane_limits(TEST_ACCURACY, [mine, theirs])
+    (low, high), _ = panel_limits(TEST_ACCURACY, [mine, theirs])
     assert 0.3 < low < 0.4 < 0.73 < high < 0.8, "of accuracies from 0.4 to 0.72, 0.73 for grid search aside"
     single = plane_row("single-task", [[0.2, 9.0], [9.0, 0.9]])
-    assert plane_limits(TEST_LOSS, [mine, theirs], [single])[1][1] > 0.9, "with room for the lines of separate networks"
+    assert panel_limits(TEST_LOSS, [mine, theirs], [single])[1][1] > 0.9, "with room for the lines of separate networks"

@@ -18,6 +18,7 @@ from _helpers.pages import page_front
 from _support.test_splits import TEST, VAL
 from _support.test_splits import front as ranked
 from paretomtl.cli._app import app
+from paretomtl.front._data import scaled_losses
 
 mpl.use("Agg")
 TWO = [[0.1, 1.0], [0.2, 0.5], [0.6, 0.3], [1.0, 0.1], [0.9, 0.9]]
@@ -53,7 +54,7 @@ def test_a_solution_is_drawn_in_the_region_that_it_is_in() -> None:
         found = dataclasses.replace(front_of(TWO), **options)
         (axis,) = found.plot().axes
         grey = [patch.get_path() for patch in axis.patches]
-        scaled = found._scaled("train")
+        scaled = scaled_losses(found, "train")
         nearest = (scaled @ found.preferences.T).argmax(-1).tolist()
         for point, region in zip(TWO, nearest, strict=True):
             inside = [path.contains_point(point) for path in grey]

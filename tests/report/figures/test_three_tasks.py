@@ -8,8 +8,9 @@ from _helpers.study_rows import (
     task_row,
 )
 from paretomtl.paper.panels import layer
-from paretomtl.report.figures.planes import TEST_LOSS, plane_limits
-from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
+from paretomtl.report.figures.layers import TEST_LOSS, panel_limits
+from paretomtl.report.figures.parallel import Polyline, draw_parallel
+from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
 
 pyplot = pytest.importorskip(
     "matplotlib.pyplot", reason="matplotlib is not installed: pip install 'paretomtl[figures]'"
@@ -21,7 +22,7 @@ def test_points_in_space_show_how_near_they_are() -> None:
     mine = layer("pareto-mtl", [row])
     figure = pyplot.figure()
     axis = figure.add_subplot(**PROJECTION_3D)
-    limits = plane_limits(TEST_LOSS, [mine], origin=False)
+    limits = panel_limits(TEST_LOSS, [mine], origin=False)
     assert len(limits) == 3
     assert limits[2][1] < 1, "a solution beyond the reference does not widen the space"
     assert draw_scatter3d(axis, TEST_LOSS, [mine], limits) == "outside: 1 of Pareto MTL"

@@ -123,13 +123,6 @@ def test_curves_keep_their_epochs() -> None:
     assert history_of({}, 10) == {"epochs": [], "losses": [], "weights": [], "val": None}
 
 
-@given(value=st.floats(allow_nan=False, allow_infinity=False), digits=st.integers(1, 9))
-def test_rounding_keeps_significant_digits(value: float, digits: int) -> None:
-    found = rounded(value, digits)
-    assert found == pytest.approx(value, rel=10.0 ** (1 - digits), abs=0)
-    assert len(json.dumps(found)) <= max(digits, 17) + 7
-
-
 @given(text=st.text())
 def test_any_text_comes_back_out_of_the_page(text: str) -> None:
     inside = json_in_html({text: [text]})

@@ -16,7 +16,7 @@ from paretomtl.paper.panels import layer
 from paretomtl.paper.rows import column, pick, pick_by_seed
 from paretomtl.paper.statistics import difference, mean, plus_minus
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.planes import TEST_ACCURACY, TEST_LOSS
+from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

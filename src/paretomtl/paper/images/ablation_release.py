@@ -15,7 +15,7 @@ from paretomtl.paper.panels import layer
 from paretomtl.paper.rows import column, pick, pick_by_seed
 from paretomtl.paper.statistics import difference, mean, plus_minus, significant_sign, starred
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.planes import TEST_LOSS, TRAIN_LOSS, Quantity
+from paretomtl.report.figures.layers import TEST_LOSS, TRAIN_LOSS, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

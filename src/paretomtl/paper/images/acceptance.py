@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
+from paretomtl.methods.registry import colour_of
 from paretomtl.paper.images.cells import SET_TITLES, SETS, ImageCell, resize
 from paretomtl.paper.panels import grid, legend, name_lines
 from paretomtl.paper.rows import has, pick_by_seed
 from paretomtl.paper.statistics import mean, plus_minus
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.planes import TEST_ACCURACY
-from paretomtl.report.figures.style import COLOURS, SMALL
+from paretomtl.report.figures.layers import TEST_ACCURACY
+from paretomtl.report.figures.style import SMALL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,11 +62,11 @@ def _draw_acceptance(rows: Sequence[Row]) -> Figure | None:
         here = [value for row in mine if (value := TEST_ACCURACY.values(row)[task][task]) is not None]
         heights = [height + 0.14 * (k - (len(here) - 1) / 2) for k in range(len(here))]
         labels = ("here, each seed", "here, mean", "published, on the lost files") if i == 0 else (None,) * 3
-        axis.scatter(here, heights, s=22, color=COLOURS["pareto-mtl"], label=labels[0], zorder=3)
+        axis.scatter(here, heights, s=22, color=colour_of("pareto-mtl"), label=labels[0], zorder=3)
         axis.scatter(
             [mean(here)], [height], s=220, marker="|", color="black", linewidths=1.3, label=labels[1], zorder=2
         )
-        axis.scatter([there], [height], s=42, marker="D", color="white", edgecolor=COLOURS["mgda"], linewidths=1.3,
+        axis.scatter([there], [height], s=42, marker="D", color="white", edgecolor=colour_of("mgda"), linewidths=1.3,
                      label=labels[2], zorder=4)  # fmt: skip
         gap = f"{mean(here) - there:+.4f}".replace("-", "−") if here else ""
         axis.text(1.03, height, gap, transform=axis.get_yaxis_transform(), va="center")

@@ -27,7 +27,8 @@ from paretomtl.paper.statistics import (
     starred,
 )
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.planes import NUMBERS, TEST_ACCURACY, TEST_LOSS, Quantity
+from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS, Quantity
+from paretomtl.report.figures.scatter2d import NUMBERS
 from paretomtl.report.figures.style import SMALL
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from paretomtl.compare import Row
 from paretomtl.paper.images.cells import METHODS, SET_TITLES
 from paretomtl.paper.panels import caption, grid, layer, legend
 from paretomtl.paper.rows import has, pick_by_seed
-from paretomtl.report.figures.planes import NUMBERS, Layer, Quantity, draw_scatter2d, plane_limits
+from paretomtl.report.figures.layers import Layer, Quantity, panel_limits
+from paretomtl.report.figures.scatter2d import NUMBERS, draw_scatter2d
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ def draw_pair(
         return None
     figure, axes = grid(1, len(quantities), width=3.9, height=4.1, below=1.1)
     for i, (axis, quantity) in enumerate(zip(axes, quantities, strict=True)):
-        outside = draw_scatter2d(axis, quantity, layers, limits=plane_limits(quantity, layers, origin=origin))
+        outside = draw_scatter2d(axis, quantity, layers, limits=panel_limits(quantity, layers, origin=origin))
         caption(axis, i, f"{SET_TITLES[first['problem']]}, {quantity.words}", outside)
     legend(figure, note, columns=2)
     return figure

@@ -19,7 +19,8 @@ from paretomtl.paper.rows import column, pick, pick_by_seed
 from paretomtl.paper.settings import round_vectors
 from paretomtl.paper.statistics import difference, direction_rank_correlation, mean, plus_minus
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.planes import TEST_LOSS, draw_scatter2d, plane_limits
+from paretomtl.report.figures.layers import TEST_LOSS, panel_limits
+from paretomtl.report.figures.scatter2d import draw_scatter2d
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,7 +109,7 @@ def _draw_sets(rows: Sequence[Row]) -> Figure | None:
         return None
     columns = min(4, len(panels))
     figure, axes = grid(-(-len(panels) // columns), columns, len(panels), width=3.0, height=3.2)
-    limits = plane_limits(TEST_LOSS, [each for _, each in panels])
+    limits = panel_limits(TEST_LOSS, [each for _, each in panels])
     for i, (axis, (name, each)) in enumerate(zip(axes, panels, strict=True)):
         outside = draw_scatter2d(axis, TEST_LOSS, [each], limits=limits)
         caption(axis, i, name or f"{each.rows[0]['preferences']} even", outside)

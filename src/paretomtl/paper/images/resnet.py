@@ -26,7 +26,7 @@ from paretomtl.paper.statistics import (
     starred,
 )
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.planes import TEST_ACCURACY, TRAIN_ACCURACY, TRAIN_LOSS
+from paretomtl.report.figures.layers import TEST_ACCURACY, TRAIN_ACCURACY, TRAIN_LOSS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -24,7 +24,7 @@ from paretomtl.paper.real_data.three_task_figures import (
 from paretomtl.paper.rows import column, has, pick
 from paretomtl.paper.statistics import difference, mean, plus_minus, significant_sign, starred
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.planes import Layer
+from paretomtl.report.figures.layers import Layer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import torch
 
-from paretomtl.compare.indicators import finite_points, volume, within
+from paretomtl.compare.indicators import finite_points, points_hypervolume, within
 from paretomtl.compare.row_store import Row
 from paretomtl.paper.labels import LABELS
 from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED
@@ -64,5 +64,5 @@ def _added(rows: Sequence[Row], others: Sequence[Row]) -> float:
     results = []
     for seed in sorted(mine.keys() & theirs.keys()):
         both = [*finite_points(mine[seed]), *finite_points(theirs[seed])]
-        results.append(volume(both, theirs[seed]["reference"], ideal=False) - theirs[seed]["hypervolume"])
+        results.append(points_hypervolume(both, theirs[seed]["reference"], ideal=False) - theirs[seed]["hypervolume"])
     return mean(results)

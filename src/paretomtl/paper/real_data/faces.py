@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
+from paretomtl.methods.registry import colour_of
 from paretomtl.paper.claims import Claim
 from paretomtl.paper.labels import label_of
 from paretomtl.paper.panels import caption, grid, layer, legend
@@ -19,9 +20,10 @@ from paretomtl.paper.real_data.table_claims import table_claims, table_facts
 from paretomtl.paper.real_data.tables import TABLE_METRICS
 from paretomtl.paper.settings import round_vectors
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.planes import Layer, draw_scatter2d, plane_limits, projected
-from paretomtl.report.figures.style import COLOURS
-from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
+from paretomtl.report.figures.layers import Layer, panel_limits
+from paretomtl.report.figures.parallel import Polyline, draw_parallel
+from paretomtl.report.figures.scatter2d import draw_scatter2d, projected
+from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,7 +114,7 @@ def _draw_scatter(rows: Sequence[Row]) -> Figure | None:
     panels += [("losses as they are, and scaled", [*plain, *scaled])] if scaled else []
     if not panels:
         return None
-    limits = plane_limits(ERRORS, [*plain, *scaled, *others], origin=False)
+    limits = panel_limits(ERRORS, [*plain, *scaled, *others], origin=False)
     figure, axes = grid(1, len(panels), width=4.2, height=4.1, below=0.9, **PROJECTION_3D)
     for i, (axis, (words, layers)) in enumerate(zip(axes, panels, strict=True)):
         caption(axis, i, f"Faces: {words}", draw_scatter3d(axis, ERRORS, layers, limits), drop=22)
@@ -129,7 +131,7 @@ def _draw_projections(rows: Sequence[Row]) -> Figure | None:
     figure, axes = grid(1, 3)
     for i, (axis, pair) in enumerate(zip(axes, itertools.combinations(range(3), 2), strict=True)):
         seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
-        beyond = draw_scatter2d(axis, ERRORS, seen, (), plane_limits(ERRORS, seen, origin=False))
+        beyond = draw_scatter2d(axis, ERRORS, seen, (), panel_limits(ERRORS, seen, origin=False))
         names = [layers[0].rows[0]["tasks"][task] for task in pair]
         axis.set(xlabel=names[0], ylabel=names[1])
         caption(axis, i, f"Faces: {' and '.join(name.split()[0] for name in names)}", beyond)
@@ -157,7 +159,7 @@ def _label(method: str) -> str:
 
 
 def _thin(each: Summary, course: Sequence[float | None]) -> Polyline:
-    style = {"color": COLOURS[each.method], "linewidth": 0.8, "zorder": 2, "label": _label(each.method)}
+    style = {"color": colour_of(each.method), "linewidth": 0.8, "zorder": 2, "label": _label(each.method)}
     style |= _THIN[each.method]
     return Polyline(course, style)
 

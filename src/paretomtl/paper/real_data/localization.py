@@ -16,7 +16,8 @@ from paretomtl.paper.real_data.table_claims import RIVALS, is_complete, table_cl
 from paretomtl.paper.rows import column, has, pick
 from paretomtl.paper.settings import round_vectors
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.planes import Limits, draw_scatter2d, plane_limits
+from paretomtl.report.figures.layers import Limits, panel_limits
+from paretomtl.report.figures.scatter2d import draw_scatter2d
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +92,7 @@ def _draw_errors(rows: Sequence[Row]) -> Figure | None:
     ]
     separate = in_plane(alone[0])[:1] if alone else []
     ours = [layer("pareto-mtl", in_plane(mine) if mine else [], joined=True, others=True) for _, mine in panels]
-    limits: Limits = plane_limits(ERRORS, [*ours, *others], separate, origin=False)
+    limits: Limits = panel_limits(ERRORS, [*ours, *others], separate, origin=False)
     figure, axes = panels_of(len(panels), height=3.7)
     for i, (axis, (note, mine), pareto) in enumerate(zip(axes, panels, ours, strict=True)):
         beyond = draw_scatter2d(axis, ERRORS, [*others, pareto], separate, limits)

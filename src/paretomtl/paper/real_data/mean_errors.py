@@ -12,7 +12,7 @@ from paretomtl.paper.panels import grid
 from paretomtl.paper.real_data.tables import TABLE_METRICS
 from paretomtl.paper.rows import pick_by_seed
 from paretomtl.paper.statistics import mean
-from paretomtl.report.figures.planes import Quantity
+from paretomtl.report.figures.layers import Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,9 +12,11 @@ from paretomtl.paper.labels import LABELS, label_of
 from paretomtl.paper.panels import caption, draw_strip, grid, layer, legend, name_lines
 from paretomtl.paper.real_data.cells import EXPERTS, SHARED
 from paretomtl.paper.rows import has, pick_by_seed
-from paretomtl.report.figures.planes import TEST_LOSS, Layer, Limits, draw_scatter2d, outside, plane_limits, projected
+from paretomtl.report.figures.layers import TEST_LOSS, Layer, Limits, outside, panel_limits
+from paretomtl.report.figures.parallel import Polyline, draw_parallel
+from paretomtl.report.figures.scatter2d import draw_scatter2d, projected
+from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
 from paretomtl.report.figures.style import SMALL
-from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -182,4 +184,4 @@ def filled(layers: Sequence[Layer]) -> list[Layer]:
 def _limits(layers: Iterable[Layer], alone: Sequence[Row] = ()) -> Limits:
     """Limits with room for the solutions of Pareto MTL."""
     main = [replace(each, joined=each.rows[0]["method"] == "pareto-mtl") for each in layers]
-    return plane_limits(TEST_LOSS, main, alone, origin=False)
+    return panel_limits(TEST_LOSS, main, alone, origin=False)

@@ -10,9 +10,10 @@ import torch
 
 from paretomtl._support.optional import require
 from paretomtl.compare.rows import best_losses, finite_points, read_row, rows_split
-from paretomtl.report.figures.planes import Limits
-from paretomtl.report.figures.style import COLOURS, MARKERS, RAY, label_of, paper_style, save_figure
-from paretomtl.report.figures.three_tasks import Polyline, draw_parallel
+from paretomtl.methods.registry import colour_of, label_of, marker_of
+from paretomtl.report.figures.layers import Limits
+from paretomtl.report.figures.parallel import Polyline, draw_parallel
+from paretomtl.report.figures.style import RAY, paper_style, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +90,7 @@ def _limits(rows: Sequence[Row], splits: Sequence[str]) -> list[float]:
 
 
 def _separate(axis: Axes, best: Sequence[float], style: dict[str, Any]) -> None:
-    """What separate networks reach: no point, for each knows one task only."""
+    """The losses of separate networks as lines: they are no point, for each knows one task only."""
     if not best:
         return
     line = {"color": style["color"], "linewidth": 0.9, "linestyle": ":", "zorder": 1}
@@ -98,20 +99,20 @@ def _separate(axis: Axes, best: Sequence[float], style: dict[str, Any]) -> None:
 
 
 def _parallel(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -> None:
-    courses = [
+    lines = [
         Polyline(point, {"color": style["color"], "linewidth": 0.9, "alpha": 0.7, "label": "" if i else style["label"]})
         for row in rows
         for style in [_style(row["method"])]
         for i, point in enumerate(_points(row, split).tolist())
     ]
-    draw_parallel(axis, rows[0]["tasks"], _ranges(rows, splits), courses)
+    draw_parallel(axis, rows[0]["tasks"], _ranges(rows, splits), lines)
     beyond = sum(int((~_inside(row, _points(row, split))).sum()) for row in rows if row["method"] != "single-task")
     note = f"({beyond} {'solution lies' if beyond == 1 else 'solutions lie'} beyond the reference)" if beyond else ""
     axis.set(xlabel=note, ylabel=f"losses on {split}")
 
 
 def _ranges(rows: Sequence[Row], splits: Sequence[str]) -> Limits:
-    """What each task's losses span on all of the splits, of solutions that are not beyond the reference if possible."""
+    """The range of each task's losses on all of the splits, of solutions within the reference if possible."""
     pairs = [(row, _points(row, split)) for row in rows for split in splits]
     inside = torch.cat([points[_inside(row, points)] for row, points in pairs])
     points = inside if len(inside) else torch.cat([points for _, points in pairs])
@@ -141,7 +142,7 @@ def _along_front(points: torch.Tensor) -> list[int]:
 
 def _style(method: str) -> dict[str, Any]:
     return {
-        "color": COLOURS.get(method, "0.4"),
-        "marker": MARKERS.get(method, "X"),
+        "color": colour_of(method),
+        "marker": marker_of(method),
         "label": label_of(method),
     }

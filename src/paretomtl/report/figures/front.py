@@ -17,16 +17,18 @@ from paretomtl._support.paths import as_path
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.labels import short
-from paretomtl.report.figures.planes import Layer, Quantity
-from paretomtl.report.figures.style import COLOURS, MARKERS, RAY, label_of, paper_style, plain
-from paretomtl.report.figures.three_tasks import PROJECTION_3D, Polyline, draw_parallel, draw_scatter3d
+from paretomtl.methods.registry import colour_of, label_of, marker_of
+from paretomtl.report.figures.layers import Layer, Quantity
+from paretomtl.report.figures.parallel import Polyline, draw_parallel
+from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
+from paretomtl.report.figures.style import RAY, paper_style, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _FAINT = 0.35  # the opacity of solutions that another one dominates
-_NUMBERED = 12  # so many solutions have room for their numbers
+_NUMBERED = 12  # the most solutions that have room for their numbers
 _NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5, "color": "0.3"}
 _WEDGE: dict[str, Any] = {"color": "0.955", "linewidth": 0, "zorder": -1}
 
@@ -68,7 +70,7 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
             figure.suptitle(whose, x=0.01, ha="left")
         for number, panel in enumerate(panels):
             axis = figure.add_subplot(wide, across, number + 1, **(PROJECTION_3D if tasks == 3 else {}))
-            draw = {2: _draw_plane, 3: _draw_space}.get(tasks, _draw_parallel)
+            draw = {2: _draw_two, 3: _draw_three}.get(tasks, _draw_many)
             draw(axis, front, panel, points)
             title = f"losses on {panel.split}{panel.missing}"
             axis.set_title(title if panels[1:] else f"{whose}, {title}", loc="left", pad=22 if tasks > 3 else None)
@@ -135,7 +137,7 @@ def _save(figure: Figure, path: Path) -> None:
     figure.savefig(path, dpi=200, bbox_inches="tight", metadata=dict.fromkeys(without.get(kind, [])) or None)
 
 
-def _draw_plane(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
+def _draw_two(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
     origin = (0.0, 0.0) if front.ideal is None else front.ideal
     least = torch.minimum(points.amin(0), torch.tensor(origin, dtype=torch.float64)).tolist()
     most = points.amax(0).tolist()
@@ -147,7 +149,7 @@ def _draw_plane(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None
     if front.reading == "direction":
         far = 2 * max(high - start for high, start in zip(highs, origin, strict=True))
         _draw_rays(axis, front, origin, far)
-    colour, marker = COLOURS.get(front.method, "0.4"), MARKERS.get(front.method, "X")
+    colour, marker = colour_of(front.method), marker_of(front.method)
     if panel.ranks:  # elsewhere a line through them would go back and forth
         along = sorted(panel.kept, key=lambda row: tuple(panel.losses[row].tolist()))
         axis.plot(*panel.losses[along].T.tolist(), color=colour, linewidth=0.8, alpha=0.6, zorder=2)
@@ -189,20 +191,20 @@ def _end(angle: float, factor: Tensor, origin: Sequence[float], far: float) -> t
     return origin[0] + length * x, origin[1] + length * y
 
 
-def _draw_space(axis: Any, front: Front, panel: _Panel, points: Tensor) -> None:
+def _draw_three(axis: Any, front: Front, panel: _Panel, points: Tensor) -> None:
     layers = []
     names = [f"{task} on {panel.split}" for task in front.tasks]
     for hollow in (True, False):
         rows = [row for row in panel.finite if (row not in panel.kept) == hollow]
         row = {"tasks": names, "losses": panel.losses[rows].tolist(), "seed": front.seed}
-        style = COLOURS.get(front.method, "0.4"), MARKERS.get(front.method, "X")
+        style = colour_of(front.method), marker_of(front.method)
         layers.append(Layer([row], label_of(front.method), *style, hollow=hollow))
     draw_scatter3d(axis, Quantity("losses", "loss"), layers, _limits(points))
 
 
-def _draw_parallel(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
-    colour = COLOURS.get(front.method, "0.4")
-    courses = [
+def _draw_many(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
+    colour = colour_of(front.method)
+    lines = [
         Polyline(
             panel.losses[row].tolist(),
             {"color": colour, "linewidth": 1.0, "alpha": 0.85 if row in panel.kept else _FAINT},
@@ -210,7 +212,7 @@ def _draw_parallel(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> N
         for row in panel.finite
     ]
     limits = _limits(points)
-    draw_parallel(axis, front.tasks, limits, courses)
+    draw_parallel(axis, front.tasks, limits, lines)
     axis.set_ylabel(f"losses on {panel.split}")
     if len(panel.finite) <= _NUMBERED:
         low, high = limits[-1]
@@ -220,7 +222,7 @@ def _draw_parallel(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> N
 
 
 def _label(front: Front, row: int) -> str:
-    """What stands beside a solution: its name, or its number."""
+    """The label of a solution: its name, or its number."""
     return plain(short(front.names[row])) if front.names else str(front.subproblems[row])
 
 

@@ -1,4 +1,4 @@
-"""How the figures look: like those of a paper, readable in print and without colour vision."""
+"""The style of figures: like those of a paper, readable in print and without colour vision."""
 
 from __future__ import annotations
 
@@ -13,41 +13,9 @@ from paretomtl._support.terminal import escaped
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = {
-    "pareto-mtl": "#c1272d",
-    "mgda": "#0b5fa5",
-    "random-search": "#3a7d44",
-    "linear": "#1b8a8f",
-    "single-task": "#333333",
-    "gradnorm": "#8e5ea2",
-    "uncertainty": "#c98a00",
-}
-MARKERS = {
-    "pareto-mtl": "o",
-    "mgda": "s",
-    "random-search": "^",
-    "linear": "v",
-    "single-task": "*",
-    "gradnorm": "D",
-    "uncertainty": "P",
-}
-LABELS = {
-    "pareto-mtl": "Pareto MTL",
-    "mgda": "MOO-MTL",
-    "random-search": "Random search",
-    "linear": "Linear scalarization",
-    "single-task": "Single task",
-    "gradnorm": "GradNorm",
-    "uncertainty": "Uncertainty",
-}
-SMALL = 8.5  # points: text in legends and beside data
+SMALL = 8.5  # points: text in legends and next to data
 TRUTH: dict[str, Any] = {"color": "0.62", "linewidth": 1.4, "zorder": 1}
 RAY: dict[str, Any] = {"color": "0.8", "linewidth": 0.6, "linestyle": (0, (5, 3)), "zorder": 0}
-
-
-def label_of(method: str) -> str:
-    """What a legend calls a method: its name for methods of users' own."""
-    return LABELS.get(method, method)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A run's folder as a view at any time: before there is a run in it, while it trains, after it ended or broke.
 
-While a run trains, all comes from its configuration and its log, which are small; the front is read once it is there.
+While a run trains, all comes from its configuration and its log, which are small: checkpoints are large, and a reader
+must not get in the way of the writer. The front is read once it is there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from paretomtl._support.files import read_json
 from paretomtl.front import Front
-from paretomtl.front.fields import check_count
+from paretomtl.front.limits import check_solution_count
 from paretomtl.report.page.view import View, history_of, view_of
 from paretomtl.runs import is_running
 from paretomtl.runs.curves import POINTS, Curves
@@ -31,7 +32,7 @@ _OF_A_RUN = ("config.json", "log.jsonl", "front", "checkpoint")  # beginnings of
 
 @dataclass(frozen=True)
 class News:
-    """Where a run stands, besides what its view says.
+    """The state of a run, in addition to its view.
 
     Attributes:
         state: "waiting" where there is no run yet, or one of a view's.
@@ -90,7 +91,7 @@ class LiveRun:
         return True
 
     def view(self, *, reference: Sequence[float] | None = None, points: int = POINTS) -> View:
-        """What there is to show, with the arguments of :func:`view_of`; there must be a front."""
+        """The front to show, with the arguments of :func:`view_of`; there must be a front."""
         assert self.front is not None
         found = view_of(self.front, self.name, str(self.folder), reference=reference, points=points)
         if self.front is self._final():
@@ -190,7 +191,7 @@ class LiveRun:
         return front_of_log(self._config, self._legend, events[-1] if events else {})
 
     def _epochs(self) -> int | None:
-        """How many were planned."""
+        """The number of epochs that were planned."""
         planned = self._legend.get("epochs", self._config.get("epochs"))  # of a run that goes on for longer
         return planned if type(planned) is int else None
 
@@ -256,7 +257,7 @@ def check_folder(folder: Path) -> None:
 
 def _check_config(config: Mapping[str, Any]) -> None:
     """Refuse a configuration that is of no run; whatever else it leads to is caught where it is read."""
-    check_count(config["preferences"])
+    check_solution_count(config["preferences"])
     rows, chosen, tasks = torch.tensor(config["preferences"]), config["subproblems"], config["tasks"]
     filled = chosen and tasks and isinstance(chosen, list) and isinstance(tasks, list)
     if not filled or rows.shape[1:] != (len(tasks),) or not all(type(k) is int and 0 <= k < len(rows) for k in chosen):

@@ -1,4 +1,9 @@
-"""Views as one HTML file that needs nothing else: no network, no other file, no server."""
+"""The page: views as one HTML file that needs no network, no other file and no server.
+
+plotly's script, the page's own scripts and the numbers are inside, and a policy forbids every request. Numbers travel
+as JSON in which ``<`` is escaped. Names go into the page as text only, and plotly, which reads markup in labels, gets
+them escaped. Text and tables are made before plotly is read, which takes longest.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +22,24 @@ from paretomtl.report.page.view import View, view_of
 from paretomtl.runs.curves import POINTS
 
 Payload: TypeAlias = dict[str, Any]
-"""What a page shows; see :mod:`paretomtl.report.page`."""
+"""The content of a page; see :mod:`paretomtl.report.page`."""
 
 NUMBERS = 60_000
-"""So many numbers have all curves of a page together, about; half a megabyte."""
+"""The most numbers in all curves of a page, about half a megabyte: a page stays under 6 MB."""
 
-_SCRIPTS = ("text", "choice", "style", "sight", "plane", "space", "parallel", "curves", "tables", "choose", "page")
+_SCRIPTS = (
+    "text",
+    "selection_rules",
+    "style",
+    "lazy_charts",
+    "scatter2d",
+    "scatter3d",
+    "parallel",
+    "curves",
+    "tables",
+    "selection_panel",
+    "page",
+)
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; connect-src "
 
 
@@ -89,7 +106,7 @@ def check_tasks(names: Sequence[str], tasks: Sequence[Sequence[str]]) -> None:
 
 
 def payload_of(views: Sequence[View], title: str | None = None, *, live: dict[str, Any] | None = None) -> Payload:
-    """What a page shows: views, and a word about itself."""
+    """The content of a page: views, and its title and origin."""
     problems = list(dict.fromkeys(view["problem"] for view in views))
     return {
         "title": title or ", ".join(problems) or "paretomtl",
@@ -104,7 +121,7 @@ def page_text(payload: Payload, *, more: Sequence[str] = ()) -> str:
     """The HTML of a page.
 
     Args:
-        payload: what it shows. Where it is live, the page may ask its own server for news, and nobody else anything.
+        payload: what it shows. Where it is live, the page may ask its own server for news, and no other server.
         more: names of scripts that come after the others.
     """
     plotly: str = require("plotly.offline", "report").get_plotlyjs()
@@ -158,7 +175,7 @@ def _asset(name: str) -> str:
 
 
 def room_for(fronts: Sequence[Front]) -> int:
-    """How many points each curve of a page with all of these may have."""
+    """The largest number of points of each curve of a page with all of these."""
     return max(20, min(POINTS, NUMBERS // (3 * len(fronts[0].tasks) * sum(map(len, fronts)))))
 
 

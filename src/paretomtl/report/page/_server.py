@@ -1,4 +1,9 @@
-"""The page of runs that train, served to this machine alone: two addresses, read-only."""
+"""The server of the live page: two addresses, read-only, for this machine alone.
+
+It listens on loopback, answers GET for two addresses that are no files, and checks the Host header, as any web site may
+point a name of its own at 127.0.0.1. There is no password: a page shows no more than the log, and users of one machine
+can mostly read each other's files anyway.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ LONGEST_HEAD = 32 << 10
 
 
 class Watched:
-    """Several runs, looked at when somebody asks.
+    """Several runs, read when a client asks.
 
     Args:
         folders: of runs, or where they are going to be.
@@ -70,7 +75,7 @@ class Watched:
 
 
 def live_payload(runs: Sequence[LiveRun]) -> Payload:
-    """What a live page shows: views of the runs that have a front, and the news of all.
+    """The content of a live page: views of the runs that have a front, and the news of all.
 
     Runs of other tasks than the first one are in the news alone.
     """
@@ -95,7 +100,7 @@ def live_page(payload: Payload) -> str:
 
 
 class _Head(io.RawIOBase):
-    """What a client sends, up to a moment and a number of bytes; a timeout of the socket would begin anew at each."""
+    """The request of a client, up to a moment and a number of bytes; a timeout of the socket would restart at each."""
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
         self._connection = connection

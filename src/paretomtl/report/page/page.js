@@ -94,7 +94,7 @@ function refresh(all = true) {
   if (!all && before.view === mark.view && before.i === mark.i) {
     drawSliders();
     chartPlane();
-    drawInSight();
+    drawVisible();
     return;
   }
   waiting.clear();
@@ -110,7 +110,7 @@ function refresh(all = true) {
     drawSolutions();
     drawRuns();
   });
-  drawInSight();
+  drawVisible();
 }
 
 function chartPlane() {
@@ -286,7 +286,7 @@ function wire() {
   byId("plane").addEventListener("keydown", stepByKey);
   wireHandle();
   wireSpace();
-  wireSight();
+  wireLazyCharts();
   wireCopy();
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => change({}));
   window.matchMedia("print").addEventListener("change", fitPaper);

@@ -1,4 +1,5 @@
-// How charts look: a palette that people with any colour vision can tell apart, and a shape for each run besides.
+// The style of charts: a palette that people with any colour vision can tell apart, and a shape for each run. Colours are
+// those of runs, not of methods: a page compares runs, often of one method.
 
 const PALETTES = {
   light: ["#0072b2", "#d55e00", "#008a64", "#b8598c", "#b87a00", "#3d9bd1", "#882255", "#555555"],

@@ -1,4 +1,4 @@
-// Words and elements. What users named goes into the page as text, never as markup.
+// Text and elements. Names that users gave go into the page as text, never as markup.
 
 const LONG = 48;
 

@@ -1,4 +1,4 @@
-r"""What the page shows of a run: a *view*, made of plain numbers and words, ready for JSON.
+r"""The view of a run on the page, made of plain numbers and words, ready for JSON.
 
 A page shows a *payload*::
 
@@ -37,21 +37,21 @@ A view may have no values yet (``values`` is empty): the page then says that not
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
+from paretomtl._support.tensor_json import to_significant
 from paretomtl.core import nondominated
 from paretomtl.front import Front
+from paretomtl.front.candidates import build_table
 from paretomtl.front.indicators import quick_hypervolume
-from paretomtl.front.selection import build_table
 from paretomtl.runs.curves import POINTS
 
 View: TypeAlias = dict[str, Any]
-"""What the page shows of a run."""
+"""The view of a run."""
 
 DIGITS = 6
 """So many significant digits have numbers on a page; those of curves have two less."""
@@ -116,7 +116,7 @@ def view_of(
 
 
 def history_of(history: Mapping[str, Tensor], points: int = POINTS, epochs: Sequence[int] | None = None) -> View:
-    """Curves of at most so many points, first and last among them, with the numbers of their epochs from 1 on.
+    """Curves of at most ``points`` points, first and last among them, with the numbers of their epochs from 1 on.
 
     Args:
         history: "losses" and "weights", and "val" where there is such a split, ``[T, K, m]``.
@@ -135,7 +135,7 @@ def history_of(history: Mapping[str, Tensor], points: int = POINTS, epochs: Sequ
 
 
 def thinned(total: int, points: int) -> list[int]:
-    """At most so many of 0 to total - 1, evenly, first and last among them.
+    """At most ``points`` of 0 to total - 1, evenly, first and last among them.
 
     Example:
         >>> thinned(10, 4)
@@ -147,26 +147,12 @@ def thinned(total: int, points: int) -> list[int]:
 
 
 def rounded(numbers: Any, digits: int = DIGITS) -> Any:
-    """Numbers, a tensor, or nested lists of them, to so many significant digits; None for what is not finite.
-
-    Example:
-        >>> rounded([0.123456789, float("nan"), 2.0])
-        [0.123457, None, 2]
-    """
-    if isinstance(numbers, Tensor):
-        numbers = numbers.tolist()
-    if isinstance(numbers, (list, tuple)):
-        return [rounded(part, digits) for part in numbers]
-    if numbers is None or not math.isfinite(numbers):
-        return None
-    short = float(f"{numbers:.{digits}g}")
-    if math.isinf(short):  # the largest numbers round up to infinity
-        return numbers
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    """Numbers as pages have them: to significant digits, with None for what is not finite."""
+    return to_significant(numbers, digits)
 
 
 def best_of(losses: Tensor) -> list[bool]:
-    """Which rows of losses ``[K, m]`` are finite, and dominated by no other such row."""
+    """The rows of losses ``[K, m]`` that are finite, and dominated by no other such row."""
     finite = losses.isfinite().all(-1)
     kept = nondominated(torch.where(finite[:, None], losses.double(), torch.inf)) & finite
     found: list[bool] = kept.tolist()
@@ -193,6 +179,6 @@ def _better(front: Front, name: str) -> str:
 
 
 def _within(front: Front, split: str) -> list[bool]:
-    """Of which solutions the balanced one is chosen."""
+    """The solutions of which the balanced one is chosen."""
     rows = set(build_table(front, split).within_reference())
     return [row in rows for row in range(len(front))]

@@ -18,7 +18,7 @@ from paretomtl.engine.data.batches import MicroBatches
 from paretomtl.engine.measure import count_samples_of
 from paretomtl.engine.models.models import Single, make_modules, named_tensors
 from paretomtl.methods import Method, State, slice_state
-from paretomtl.methods.loss_units import DIFFER, factors_of, largest_ratio, ratio_in_words
+from paretomtl.methods.loss_scaling import UNITS_DIFFER, auto_factors, format_ratio, largest_ratio
 from paretomtl.training.settings import Settings
 
 FirstLosses: TypeAlias = list[list[list[float]]]
@@ -76,11 +76,11 @@ def warn_of_units(settings: Settings, first: Sequence[Sequence[Sequence[float]]]
     if not settings.method.minds_units or not first or not settings.shares.ranks.is_main:
         return
     large, small, ratio = largest_ratio(first[0])
-    if ratio <= DIFFER:
+    if ratio <= UNITS_DIFFER:
         return
     values = ", ".join(f"{settings.problem.tasks[i]} {first[0][0][i]:.3g}" for i in (large, small))
     warnings.warn(
-        f"{UNITS_WARNING}{ratio_in_words(ratio)} ({values}): the larger one decides directions and weights. "
+        f"{UNITS_WARNING}{format_ratio(ratio)} ({values}): the larger one decides directions and weights. "
         f"{_remedy(settings.method)}",
         stacklevel=5,
     )
@@ -89,8 +89,8 @@ def warn_of_units(settings: Settings, first: Sequence[Sequence[Sequence[float]]]
 def scale_in_words(first: Sequence[Sequence[float]]) -> str:
     """The effect of ``scale="auto"`` on the losses of a seed, in words."""
     means = [sum(column) / len(first) for column in zip(*first, strict=True)]
-    values, ratio = ", ".join(f"{mean:.3g}" for mean in means), ratio_in_words(largest_ratio(first)[2])
-    if factors_of(first) == (1.0,) * len(means):
+    values, ratio = ", ".join(f"{mean:.3g}" for mean in means), format_ratio(largest_ratio(first)[2])
+    if auto_factors(first) == (1.0,) * len(means):
         return f"losses were left as they are: first values ({values}) differed by a factor of {ratio} at most"
     return f"losses were divided by their first values ({values}): they differed by a factor of {ratio}"
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from paretomtl._support.files import load_tensors
+from paretomtl._support.module_tensors import load_tensors
 from paretomtl.engine.models.attributes import attributes_of, changes
 from paretomtl.engine.models.models import copy_module
 from paretomtl.problems import Problem

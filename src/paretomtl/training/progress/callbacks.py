@@ -10,6 +10,7 @@ from torch import Tensor
 
 from paretomtl._support.signatures import check_takes
 from paretomtl._support.splits import ranking_split
+from paretomtl._support.tensor_json import to_numbers
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Report:
             "epochs": self.epochs,
             "step": self.step,
             "seconds": round(self.seconds, 3),
-            "losses": plain_numbers(self.losses),
-            "weights": plain_numbers(self.weights),
+            "losses": to_numbers(self.losses),
+            "weights": to_numbers(self.weights),
             "split": self.split,
             "hypervolume": self.hypervolume,
             "reference": None if self.reference is None else list(self.reference),
@@ -78,10 +79,10 @@ class Report:
             **({"seeds": list(self.seeds)} if self.seeds else {}),
         }
         if self.scale is not None:
-            numbers["scale"] = plain_numbers(self.scale)
+            numbers["scale"] = to_numbers(self.scale)
         if self.val_losses is not None:
-            numbers["val_losses"] = plain_numbers(self.val_losses)
-            numbers["val_metrics"] = {name: plain_numbers(values) for name, values in self.val_metrics.items()}
+            numbers["val_losses"] = to_numbers(self.val_losses)
+            numbers["val_metrics"] = {name: to_numbers(values) for name, values in self.val_metrics.items()}
         return numbers
 
     @property
@@ -156,11 +157,3 @@ def _name(listener: Callback) -> str:
     """The name of a callback for users: its own, or that of its class."""
     name = getattr(listener, "__qualname__", None)
     return f"'{name}'" if isinstance(name, str) else f"A callback of the class '{type(listener).__qualname__}'"
-
-
-def plain_numbers(tensor: Tensor) -> Any:
-    """A tensor as nested lists, with None for what is not finite, which JSON does not know."""
-    if tensor.ndim:
-        return [plain_numbers(part) for part in tensor]
-    value = float(tensor)
-    return value if value - value == 0.0 else None

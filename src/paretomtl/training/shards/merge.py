@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from paretomtl.front import Front
+from paretomtl.front.indicators import hypervolume_or_none
 from paretomtl.training.progress.callbacks import Report
-from paretomtl.training.results.hypervolume import hypervolume_or_none
 from paretomtl.training.settings import Settings
 
 

@@ -1,4 +1,4 @@
-"""What factories of optimizers and schedulers are called with."""
+"""Arguments of the factories of optimizers and schedulers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import lr_scheduler
 
 import paretomtl as pm
-from paretomtl._support.signatures import takes_total
+from paretomtl._support.factories import takes_total
 
 X = torch.linspace(-1, 1, 36).reshape(12, 3)
 Y = torch.stack([X.sum(1), X[:, 0]], 1)

@@ -1,4 +1,4 @@
-"""Methods and options of a comparison, as they are told apart in stored rows."""
+"""The configuration of a comparison: methods and options, as stored rows tell them apart."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paretomtl.methods import Method, resolve_method
-from paretomtl.methods.base import without_addresses
-from paretomtl.methods.definition import describe_definition
-from paretomtl.methods.registry import name_in_tables, option_names, set_options
+from paretomtl.methods.description import describe_definition, without_addresses
+from paretomtl.methods.lookup import name_in_tables, option_names, set_options
 from paretomtl.problems import Problem
 from paretomtl.training import fit
 

@@ -1,5 +1,5 @@
-// When charts are drawn: at once where they are in sight, soon after where they are near, and else not before somebody
-// comes near them, or prints.
+// Lazy charts: drawn at once where they are visible, soon after where they are near, and else when the user scrolls near
+// them, or prints.
 
 const waiting = new Map(); // for the id of a place, what draws its chart as it should be now
 let turn = false;
@@ -31,7 +31,7 @@ function drawChart(id) {
   make();
 }
 
-function drawInSight() {
+function drawVisible() {
   if (!canDraw()) return;
   [...waiting.keys()].filter((id) => distance(id) === 0 && !isSlow(id)).forEach(drawChart);
   drawNear();
@@ -60,7 +60,7 @@ function drawWaiting() {
   if (canDraw()) [...waiting.keys()].filter((id) => distance(id) < Infinity).forEach(drawChart);
 }
 
-function wireSight() {
+function wireLazyCharts() {
   const watcher = new IntersectionObserver(drawNear, { rootMargin: "100%" });
   for (const place of document.querySelectorAll(".plot")) watcher.observe(place);
   window.addEventListener("beforeprint", drawWaiting);

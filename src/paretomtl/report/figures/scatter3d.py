@@ -1,36 +1,31 @@
-"""Three tasks at once: points in space, and parallel coordinates."""
+"""Scatter plots of three tasks: points in quantity."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from paretomtl._support.optional import require
-from paretomtl.report.figures.planes import Layer, Limits, Point, Quantity, outside
+from paretomtl.report.figures.layers import Layer, Limits, Point, Quantity, outside, to_unit
 from paretomtl.report.figures.style import SMALL, plain
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 PROJECTION_3D: dict[str, Any] = {"projection": "3d", "computed_zorder": False}
-"""What the panels of :func:`draw_space` are made with."""
+"""Arguments of the panels of :func:`draw_scatter3d`."""
 
 _ELEVATION, _AZIMUTH = 22, 38  # degrees
 _ZOOM = 1.08  # the usual size leaves much of a panel empty
 _CORNER = 0.08  # of an axis: the end near the eye, where the numbers of two axes would meet
-_NAME = 20  # letters of a name below an axis, which has neighbours
 _FLOOR: dict[str, Any] = {"color": "0.72", "zorder": 1}
 
 
-def draw_scatter3d(axis: Any, space: Quantity, layers: Sequence[Layer], limits: Limits) -> str:
+def draw_scatter3d(axis: Any, quantity: Quantity, layers: Sequence[Layer], limits: Limits) -> str:
     """Draw the first row of each layer; returns words on what lies outside of the panel, empty if nothing does.
 
     A point is the larger the nearer it is, hides those behind it, and has a line down to its place on the floor.
     """
     filled = [each for each in layers if each.rows]
-    found = [(each, point, _scaled(point, limits)) for each in filled for point in space.points(each.rows[0])]
+    found = [(each, point, to_unit(point, limits)) for each in filled for point in quantity.points(each.rows[0])]
     inside = [(_nearness(at), each, point) for each, point, at in found if min(at) >= 0 and max(at) <= 1]
     far, near = (end((depth for depth, _, _ in inside), default=0.0) for end in (min, max))
     for depth, each, point in inside:
@@ -52,7 +47,7 @@ def draw_scatter3d(axis: Any, space: Quantity, layers: Sequence[Layer], limits: 
         way.set_pane_color((0.97, 0.97, 0.97))
         way._axinfo["grid"].update(color="0.86", linewidth=0.6)
     axis.tick_params(labelsize=SMALL, pad=0)
-    return outside(space, filled, limits)
+    return outside(quantity, filled, limits)
 
 
 def _draw_point(axis: Any, each: Layer, point: Point, near: float, floor: float) -> None:
@@ -73,54 +68,3 @@ def _nearness(scaled: Sequence[float]) -> float:
     up, turn = math.radians(_ELEVATION), math.radians(_AZIMUTH)
     toward = (math.cos(up) * math.cos(turn), math.cos(up) * math.sin(turn), math.sin(up))
     return sum(a * b for a, b in zip(toward, scaled, strict=True)) / sum(toward)
-
-
-@dataclass(frozen=True)
-class Polyline:
-    """A line through parallel coordinates.
-
-    Attributes:
-        values: one for each axis; None for what is not finite.
-        style: of the line.
-    """
-
-    values: Sequence[float | None]
-    style: Mapping[str, Any] = field(default_factory=dict)
-
-
-def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, courses: Sequence[Polyline]) -> None:
-    """Draw courses through one upright axis for each name, with the numbers of its two ends.
-
-    Args:
-        axis: where to draw.
-        names: of the axes, from the left to the right.
-        limits: what each axis has at its lower and its upper end; the first may be the larger one.
-        courses: what to draw.
-    """
-    places = range(len(names))
-    for place, (low, high) in zip(places, limits, strict=True):
-        axis.plot([place, place], [0, 1], color="0.45", linewidth=0.8, zorder=1)
-        digits = _digits(low, high)
-        for value, height in ((low, 0), (high, 1)):
-            style: dict[str, Any] = {"ha": "center", "va": "bottom" if height else "top", "fontsize": SMALL}
-            offset = (0, 5 if height else -5)
-            axis.annotate(f"{value:.{digits}f}", (place, height), offset, textcoords="offset points", **style)
-    for each in courses:
-        axis.plot(places, _scaled(each.values, limits), **each.style)
-    axis.set(xlim=(-0.22, len(names) - 0.78), ylim=(-0.025, 1.025), yticks=[])
-    axis.set_xticks(places, [plain(name.replace("-", " "), _NAME) for name in names])
-    axis.tick_params(axis="x", length=0, pad=16)
-    axis.spines[:].set_visible(False)
-
-
-def _scaled(values: Sequence[float | None], limits: Limits) -> list[float]:
-    """From 0 at the first of the limits to 1 at the second; NaN for None."""
-    return [
-        math.nan if value is None else (value - low) / (high - low)
-        for value, (low, high) in zip(values, limits, strict=True)
-    ]
-
-
-def _digits(low: float, high: float) -> int:
-    """After the point: so many that the two ends are told apart to about a hundredth of the way."""
-    return max(0, 2 - round(math.log10(abs(high - low))))

@@ -1,4 +1,4 @@
-// Three losses: a space that can be turned, and its three projections.
+// The scatter plot of three losses: a space that can be turned, and its three projections.
 
 let webgl = null;
 

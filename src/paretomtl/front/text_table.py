@@ -1,15 +1,14 @@
-"""A front as tables: losses and metrics of the splits that are shown, in as many tables as the room asks for."""
+"""Text tables of a front: losses and metrics of the splits that are shown, in as many tables as fit the width."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from paretomtl.core import nondominated
+from paretomtl.front._data import FrontData
 from paretomtl.front.labels import leading_columns, short
-
-if TYPE_CHECKING:
-    from paretomtl.front import Front
 
 _WIDE = 80  # letters of a line
 _COLUMN = 10  # letters of a number, with a space before it
@@ -39,7 +38,7 @@ class Group:
         return max(_COLUMN, min(len(name) + 1, self.most))
 
 
-def groups_of(front: Front, splits: Sequence[str]) -> list[list[Group]]:
+def groups_of(front: FrontData, splits: Sequence[str]) -> list[list[Group]]:
     """The losses by split, and the metrics by split where there are any."""
     tasks = [
         Group(split, {task: front.losses[split][:, i].tolist() for i, task in enumerate(front.tasks)})
@@ -59,7 +58,7 @@ def pack(kinds: Sequence[Sequence[T]], width: Callable[[T], int], first: int, ot
     Args:
         kinds: groups of several kinds.
         width: of a group.
-        first: the room in the first table, which has more besides; it has no group if there is no room for any.
+        first: the room in the first table, which has other columns, too; it has no group if there is no room for any.
         others: the room in all others.
     """
     every = [group for kind in kinds for group in kind]
@@ -77,26 +76,26 @@ def pack(kinds: Sequence[Sequence[T]], width: Callable[[T], int], first: int, ot
     return tables
 
 
-def early_end(front: Front) -> str:
+def early_end(front: FrontData) -> str:
     """Words for a heading on why training ended before its last epoch; none where it did not."""
     if not front.complete:
         return f", stopped early{f' ({front.ended})' if front.ended else ''}"
     return f", ended by {front.ended}" if front.ended.startswith("patience") else ""
 
 
-def front_text(front: Front) -> str:
-    """What a front prints: its solutions on the split that ranks, and on test beside it."""
+def front_text(front: FrontData) -> str:
+    """The text of a front: its solutions on the split that ranks, and on test."""
     splits = front.shown_splits
     head, *leading = leading_columns(front)
-    besides = 6 + len(head)  # number, name and preference
+    taken = 6 + len(head)  # number, name and preference
     losses, *metrics = groups_of(front, splits)
-    kinds = [_spread(losses, _WIDE - besides - _STATUS), *(_spread(kind, _WIDE - 4) for kind in metrics)]
+    kinds = [_spread(losses, _WIDE - taken - _STATUS), *(_spread(kind, _WIDE - 4) for kind in metrics)]
     seed = "" if front.seed is None else f", seed {front.seed}"
     what = "losses and metrics" if len(kinds) > 1 else "losses"
     on = f"{what} on {splits[0]}" if len(splits) == 1 else f"ranked on {splits[0]}, test beside it"
     lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}{seed}{early_end(front)}; {on}"]
     own = _width(kinds[0][0])  # the first table has the losses that rank, however wide it is
-    tables = pack(kinds, _width, max(own, _WIDE - besides - _STATUS), _WIDE - 4)
+    tables = pack(kinds, _width, max(own, _WIDE - taken - _STATUS), _WIDE - 4)
     status = status_words(front, front.ranking_split)
     first = [f"{k:3d}  {line}" for k, line in zip(front.subproblems, leading, strict=True)]
     for number, groups in enumerate(tables):
@@ -123,7 +122,7 @@ def front_text(front: Front) -> str:
     return "\n".join([*lines, *(f"  remark: {remark}" for remark in front.remarks)])
 
 
-def scaling_text(front: Front) -> str:
+def scaling_text(front: FrontData) -> str:
     """A sentence on the factors of the losses in training; empty where there were none."""
     if front.scale is None:
         return ""
@@ -147,15 +146,15 @@ def _spread(groups: Sequence[Group], room: int) -> list[Group]:
 
 
 INFEASIBLE = "infeasible: the losses on train lie outside of the region of its preference."
-"""What the word means beside a solution."""
+"""The meaning of the status."""
 
 
-def status_words(front: Front, split: str) -> list[str]:
+def status_words(front: FrontData, split: str) -> list[str]:
     """The status of each solution, and whether another one dominates it; of losses that are not finite, none does."""
-    beaten = ~front.nondominated(split) & front.losses[split].isfinite().all(-1)
+    beaten = ~nondominated(front.losses[split]) & front.losses[split].isfinite().all(-1)
     return [f"{word}{_DOMINATED}" if bad else word for word, bad in zip(front.status, beaten.tolist(), strict=True)]
 
 
 def dominated_note(split: str) -> str:
-    """What "dominated" means beside a solution."""
+    """The meaning of "dominated" in a table."""
     return f"dominated: another solution is no worse in any task on {split}, and better in one."

@@ -1,8 +1,7 @@
-"""Fronts of models that were trained elsewhere: from their losses, or from the models themselves."""
+"""Constructors of fronts from models that were trained elsewhere: from losses, a table, or the models themselves."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,7 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.paths import as_path
-from paretomtl.front._given_fields import (
+from paretomtl._support.splits import SPLITS
+from paretomtl.front import _upward
+from paretomtl.front._constructor_checks import (
     better_by_name,
     check_finite,
     check_splits,
@@ -22,15 +23,15 @@ from paretomtl.front._given_fields import (
     reference_point,
     task_names,
 )
+from paretomtl.front._data import FrontData
 from paretomtl.front.csv_table import read_table
-from paretomtl.front.fields import SPLITS
 
 if TYPE_CHECKING:
     from paretomtl.problems import Problem
 
 
-class GivenFronts:
-    """Ways to make a :class:`paretomtl.Front` of models that were trained elsewhere."""
+class FrontConstructors(FrontData):
+    """Constructors of a :class:`paretomtl.Front` from models that were trained elsewhere."""
 
     @classmethod
     def from_losses(
@@ -83,7 +84,7 @@ class GivenFronts:
                 raise ValueError(f"'losses' must have a row for each model on every split. Got {found}.")
             check_finite(split, table, tasks, names)
         measured = metrics_by_split(metrics, list(tables), tasks, count)
-        return cls._given(
+        return cls._build(
             tables,
             tasks=tasks,
             metrics=measured,
@@ -154,11 +155,8 @@ class GivenFronts:
             >>> front.names
             ('first', 'second')
         """
-        # Training stands above fronts, so that nothing of it is imported until somebody asks for it.
-        evaluated = importlib.import_module("paretomtl.training.evaluate_models").evaluate_models(
-            models, problem, batch_size=batch_size, device=device
-        )
-        return cls._given(
+        evaluated = _upward.evaluate_models(models, problem, batch_size=batch_size, device=device)
+        return cls._build(
             preferences=preferences,
             reading=reading,
             names=names,
@@ -170,7 +168,7 @@ class GivenFronts:
         )
 
     @classmethod
-    def _given(
+    def _build(
         cls,
         losses: Mapping[str, Tensor],
         *,
@@ -205,4 +203,4 @@ class GivenFronts:
             reference=reference_point(reference, len(tasks)),
             names=distinct_names(names, count),
             **given,
-        )  # type: ignore[call-arg]
+        )

@@ -1,4 +1,4 @@
-// The choice: sliders that pick a trade-off, and what is said of the solution that they mark.
+// The selection panel: sliders that pick a trade-off, and sentences on the solution that they mark.
 
 const STEPS = 1000;
 

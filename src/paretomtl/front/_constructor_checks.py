@@ -1,4 +1,4 @@
-"""Checks of what users give a front from elsewhere: losses, metrics, preferences and names."""
+"""Checks of the arguments of a front's constructors: losses, metrics, preferences and names."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import as_numbers, as_rows, check_names
+from paretomtl._support.splits import SPLITS
 from paretomtl.core import preferences as vectors
-from paretomtl.front.fields import MOST, SPLITS
+from paretomtl.front.limits import MAX_SOLUTIONS
 
 
 def task_names(tasks: Any) -> tuple[str, ...]:
     """The names of the tasks: at least two, all different."""
     if isinstance(tasks, (str, set, frozenset)) or not isinstance(tasks, Iterable):
         raise TypeError(f"'tasks' must be a list of names. Got {tasks!r} instead.")
-    found = tuple(tasks)
-    for task in found:
+    names = tuple(tasks)
+    for task in names:
         if not isinstance(task, str):
             raise TypeError(f"'tasks' must be names. Got {task!r} instead.")
-    check_names(found)
-    if len(set(found)) < len(found):
-        raise ValueError(f"'tasks' must be distinct names. Got {list(found)} instead.")
-    return found
+    check_names(names)
+    if len(set(names)) < len(names):
+        raise ValueError(f"'tasks' must be distinct names. Got {list(names)} instead.")
+    return names
 
 
 def check_splits(given: Mapping[Any, Any]) -> None:
@@ -56,8 +57,10 @@ def loss_table(given: Any, split: str, tasks: Sequence[str]) -> Tensor:
         rows.append(values)
     if not rows:
         raise ValueError(f"{rule}, not empty. Got none on {split}.")
-    if len(rows) > MOST:
-        raise ValueError(f"'losses' must be of at most {MOST:,} models, as a front holds no more. Got {len(rows):,}.")
+    if len(rows) > MAX_SOLUTIONS:
+        raise ValueError(
+            f"'losses' must be of at most {MAX_SOLUTIONS:,} models, as a front holds no more. Got {len(rows):,}."
+        )
     return torch.tensor(rows, dtype=torch.float64)
 
 
@@ -121,7 +124,10 @@ def _metric(name: Any, values: Any, split: str, tasks: Sequence[str], count: int
 
 
 def better_by_name(given: Any, metrics: Mapping[str, Mapping[str, Tensor]]) -> dict[str, str]:
-    """Whether higher or lower is better, for each metric: nobody can tell by its name."""
+    """Whether higher or lower is better, for each metric.
+
+    There is no default: a wrong guess would choose the worst model, and call it the best.
+    """
     names = list(dict.fromkeys(name for part in metrics.values() for name in part))
     words = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
     strangers = [name for name in words if name not in names]
@@ -135,7 +141,10 @@ def better_by_name(given: Any, metrics: Mapping[str, Mapping[str, Tensor]]) -> d
 
 
 def preference_rows(given: Any, reading: str | None, count: int, tasks: int) -> tuple[Tensor, str]:
-    """The rows ``[K, m]`` and what they mean; ``[K, 0]`` and "none" where there are none."""
+    """The rows ``[K, m]`` and what they mean; ``[K, 0]`` and "none" where there are none.
+
+    Rows of NaN or of zeros would be taken for preferences somewhere.
+    """
     if given is None:
         if reading is not None:
             raise ValueError(f"'reading' must come with 'preferences'. Got {reading!r} without any.")

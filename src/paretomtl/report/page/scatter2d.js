@@ -1,4 +1,4 @@
-// The plane of two losses or metrics: rays, regions, the solutions of each run, the marked one, and a ray to drag.
+// The scatter plot of two losses or metrics: rays, regions, the solutions of each run, the marked one, and a ray to drag.
 
 const CROWD = 40; // more regions than this are a blur
 

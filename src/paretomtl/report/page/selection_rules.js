@@ -1,4 +1,5 @@
-// Which solution a wish picks, and what is said of it: functions of a view, a split and the place i of a solution.
+// Selection rules: which solution a preference picks, and how it compares with others. Functions of a view, a split and
+// the place i of a solution.
 
 function lossesAt(view, split, i) {
   const values = view.values[split];

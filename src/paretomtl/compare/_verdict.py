@@ -1,0 +1,131 @@
+"""The verdict of a comparison: rows of each method summed up, and which methods differ by more than seeds explain."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from paretomtl._support.statistics import half_width_of
+from paretomtl.compare.indicators import points_hypervolume
+from paretomtl.compare.row_store import Row
+from paretomtl.compare.rows import best_losses, finite_points, read_row, rows_split
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One method over all seeds, on one split.
+
+    Attributes:
+        method: its name.
+        seeds: how many.
+        models: how many it trains for each seed.
+        hypervolume: mean and standard deviation over seeds, against the common reference.
+        ideal: whether the hypervolume is that of one point, made of the best losses of separate networks.
+        spread: mean over seeds.
+        best: for each task the best loss of a front, mean over seeds; on test, the loss there of the solution that is
+            best on the split that ranks.
+        nondominated: mean over seeds.
+        seconds: mean over seeds.
+        split: whose losses these are.
+        test: the same on test; None where there is no such split.
+    """
+
+    method: str
+    seeds: int
+    models: int
+    hypervolume: tuple[float, float]
+    ideal: bool
+    spread: float
+    best: list[float]
+    nondominated: float
+    seconds: float
+    split: str = "train"
+    test: Summary | None = None
+
+
+def common_reference(rows: Sequence[Row]) -> list[float]:
+    """The reference for all: for each task the largest of the fronts' own.
+
+    Without any, the largest loss of all on the split that ranks.
+    """
+    rows = [read_row(row) for row in rows]
+    known = [row["reference"] for row in rows if row["reference"] is not None]
+    known = known or [point for row in rows for point in finite_points(row, rows_split(rows))]
+    if not known:
+        raise ValueError("'rows' must have a reference point, or finite losses. Got neither.")
+    return [max(column) for column in zip(*known, strict=True)]
+
+
+def summaries(rows: Sequence[Row]) -> list[Summary]:
+    """The methods, best hypervolume on the split that ranks first, with what they have on test."""
+    rows = [read_row(row) for row in rows]
+    ranking, reference = rows_split(rows), common_reference(rows)
+    tested = all("test" in row["losses"] for row in rows)
+    by_method = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        own = [row for row in rows if row["method"] == method]
+        test = _summary(own, "test", reference) if tested else None
+        by_method.append(replace(_summary(own, ranking, reference), test=test))
+    return sorted(by_method, key=lambda summary: -summary.hypervolume[0])
+
+
+def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Summary:
+    """One method on a split; what is best is decided on the split that ranks."""
+    ideal = rows[0]["method"] == "single-task"
+    best = [best_losses(row, split) for row in rows]
+    fronts = [[point] if point else [] for point in best] if ideal else [finite_points(row, split) for row in rows]
+    volumes = [points_hypervolume(points, reference, ideal=False) for points in fronts]
+    return Summary(
+        method=rows[0]["method"],
+        seeds=len(rows),
+        models=rows[0]["preferences"],
+        hypervolume=(statistics.fmean(volumes), statistics.stdev(volumes) if len(volumes) > 1 else math.nan),
+        ideal=ideal,
+        spread=statistics.fmean(row["spread"][split] for row in rows),
+        best=[statistics.fmean(column) for column in zip(*filter(None, best), strict=True)]
+        or [math.nan] * len(reference),
+        nondominated=statistics.fmean(row["nondominated"][split] for row in rows),
+        seconds=statistics.fmean(row["seconds"] for row in rows),
+        split=split,
+    )
+
+
+def verdict(summaries: Sequence[Summary]) -> str:
+    """In plain words, which method does best here, and whether that can be told from these seeds.
+
+    Two methods differ if seeds alone would move their mean hypervolumes that far apart only once in twenty, by Welch's
+    t-test. Methods that cannot be told apart need not be equal: more seeds may tell. Separate networks for each task
+    are no front, and are left out.
+    """
+    fronts = [summary for summary in summaries if not summary.ideal]
+    if len(fronts) < 2:
+        return "There is nothing to compare."
+    first, others = fronts[0], fronts[1:]
+    if first.seeds < 2:
+        second = others[0].hypervolume[0]
+        gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
+        return (
+            f"{first.method} has the largest hypervolume on {first.split}{gap}. One seed cannot tell whether that is "
+            "luck: compare with more of them."
+        )
+    alike = [other.method for other in others if not _differ(first, other)]
+    worse = [other.method for other in others if _differ(first, other)]
+    text = f"{first.method} has the largest mean hypervolume on {first.split}."
+    if alike:
+        text += f" {_listed(alike)} cannot be told apart from it with {first.seeds} seeds."
+    if worse:
+        verb = "is" if len(worse) == 1 else "are"
+        text += f" {_listed(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
+    return text
+
+
+def _differ(one: Summary, other: Summary) -> bool:
+    both = (one, other)
+    width = half_width_of([summary.hypervolume[1] ** 2 for summary in both], [summary.seeds for summary in both])
+    return abs(one.hypervolume[0] - other.hypervolume[0]) > width
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,78 @@
+"""Measurements of a diagnosis: losses, gradients and cosines of joint and of separate training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Measurements:
+    """Measurements for m tasks and S seeds, from which the rules of a diagnosis draw a verdict.
+
+    :class:`paretomtl.Diagnosis` describes each of them.
+    """
+
+    problem: str
+    tasks: tuple[str, ...]
+    epochs: int
+    seeds: tuple[int, ...]
+    split: str
+    cosines: Tensor
+    cosines_by_seed: Tensor
+    negative: Tensor
+    norms: Tensor
+    first: Tensor
+    last: Tensor
+    learnt: Tensor
+    joint: Tensor
+    alone: Tensor
+    models: int
+    broken: int
+    seconds: float
+    without_data: bool = False
+    planned: int | None = None
+    ends: Tensor | None = None
+    factors: tuple[float, ...] | None = None
+
+    @property
+    def units(self) -> Tensor:
+        """The factors of the losses ``[m]``; ones for losses as they come."""
+        factors = (1.0,) * len(self.tasks) if self.factors is None else self.factors
+        return torch.tensor(factors, dtype=torch.float64)
+
+    @property
+    def whole(self) -> bool:
+        """Whether models were trained as long as the problem's recipe says."""
+        return self.planned is not None and self.epochs >= self.planned
+
+    @property
+    def late_cosines(self) -> Tensor:
+        """The cosines of the last third that has any, ``[m, m]``."""
+        return _late(self.cosines)
+
+    @property
+    def late_cosines_by_seed(self) -> Tensor:
+        """The same for each seed, ``[S, m, m]``."""
+        return _late(self.cosines_by_seed)
+
+    @property
+    def ratios(self) -> Tensor:
+        """Joint loss over that of a separate network, means over seeds, ``[m]``; NaN where that says nothing."""
+        joint, alone = self.joint.mean(0), self.alone.mean(0)
+        return torch.where((alone > 0) & (joint >= 0), joint / alone, torch.nan)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """All pairs of tasks, those whose gradients agree least first."""
+        m, late = len(self.tasks), self.late_cosines.nan_to_num(2.0)
+        return sorted(((i, j) for i in range(m) for j in range(i + 1, m)), key=lambda pair: float(late[pair]))
+
+
+def _late(cosines: Tensor) -> Tensor:
+    first, *others = cosines.unbind(-3)
+    for third in others:
+        first = torch.where(third.isnan(), first, third)
+    return first

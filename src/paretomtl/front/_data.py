@@ -1,0 +1,84 @@
+"""The data of a front: the numbers of K solutions, below everything that reads, prints, stores or chooses them.
+
+:class:`paretomtl.Front` adds the methods. Helpers take a :class:`FrontData`, so that none of them imports the class
+that calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor, nn
+
+from paretomtl._support.splits import ranking_split, shown_splits
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FrontData:
+    """The fields of a front. :class:`paretomtl.Front` describes each of them."""
+
+    problem: str
+    method: str
+    tasks: tuple[str, ...]
+    reading: str
+    preferences: Tensor
+    subproblems: tuple[int, ...]
+    losses: Mapping[str, Tensor]
+    scale: Tensor | None
+    status: Sequence[str]
+    since: Sequence[int] | None
+    parameters: Mapping[str, Tensor]
+    history: Mapping[str, Tensor]
+    seed: int | None
+    seconds: float
+    model_factory: Callable[[], nn.Module] | None = None
+    snapshot: FrontData | None = None
+    metrics: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
+    better: Mapping[str, str] = field(default_factory=dict)
+    epochs: Sequence[int] = ()
+    complete: bool = True
+    strategy: str = ""
+    reference: tuple[float, ...] | None = None
+    ideal: tuple[float, ...] | None = None
+    measured: Mapping[str, Tensor] = field(default_factory=dict)
+    made_by: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    names: Sequence[str] = ()
+    modules: Sequence[nn.Module] = ()
+    ended: str = ""
+
+    def __len__(self) -> int:
+        return len(self.subproblems)
+
+    @property
+    def ranking_split(self) -> str:
+        """The split that choices and rankings go by, validation if there is one, else training, and never test."""
+        return ranking_split(self.losses)
+
+    @property
+    def shown_splits(self) -> tuple[str, ...]:
+        """The splits that tables and figures show, the one that ranks, and test if there is one."""
+        return shown_splits(self.losses)
+
+
+def losses_on(front: FrontData, split: str | None) -> Tensor:
+    """Losses ``[K, m]`` on a split, by default on the one that ranks."""
+    split = front.ranking_split if split is None else split
+    if not isinstance(split, str) or split not in front.losses:
+        raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
+    return front.losses[split]
+
+
+def finite_losses(front: FrontData, split: str | None) -> Tensor:
+    """Losses in float64 of the solutions where all are finite."""
+    losses = losses_on(front, split).double()
+    return losses[losses.isfinite().all(-1)]
+
+
+def scaled_losses(front: FrontData, split: str | None) -> Tensor:
+    """Losses ``[K, m]`` in float64, counted from the ideal point and multiplied by the factors of training."""
+    losses = losses_on(front, split).double()
+    if front.ideal is not None:
+        losses = (losses - losses.new_tensor(front.ideal)).clamp_min(0.0)
+    return losses * (1.0 if front.scale is None else front.scale)

@@ -1,0 +1,165 @@
+"""The candidates for a choice: losses and metrics of one split in a table, and the choice of one of its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl._support.text import suggest_name
+from paretomtl.core import nondominated
+from paretomtl.front._data import FrontData, losses_on
+from paretomtl.front.labels import label, noun_of
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A chosen solution, and the reason.
+
+    Attributes:
+        k: the subproblem; None where no solution fits.
+        reason: a sentence.
+        losses: of the chosen solution, by task, on ``split``.
+        metrics: of the chosen solution, by name, on ``split``.
+        nearest: where no solution keeps the bounds, the subproblem that comes nearest; see :meth:`Front.select`.
+        misses: by name, how far that one is beyond each bound that it does not keep, on ``split``.
+        split: by whose losses and metrics it was chosen.
+    """
+
+    k: int | None
+    reason: str
+    losses: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    nearest: int | None = None
+    misses: Mapping[str, float] = field(default_factory=dict)
+    split: str = ""
+
+
+@dataclass(frozen=True)
+class CandidateTable:
+    """Candidates of one split: their losses ``[K, m]`` and metrics ``[K]``."""
+
+    split: str
+    tasks: Sequence[str]
+    subproblems: Sequence[int]
+    losses: Tensor
+    metrics: Mapping[str, Tensor]
+    better: Mapping[str, str]
+    reference: Sequence[float] | None = None
+    names: Sequence[str] = ()
+    noun: str = "subproblem"
+
+    def label(self, row: int) -> str:
+        """A row in a sentence: its number, and its name if it has one."""
+        return label(self.noun, self.subproblems[row], self.names, row)
+
+    def candidates(self) -> list[int]:
+        """The rows with finite losses that no other row dominates."""
+        finite = self.losses.isfinite().all(-1)
+        kept = nondominated(torch.where(finite[:, None], self.losses, torch.inf)) & finite
+        return [row for row, wanted in enumerate(kept.tolist()) if wanted]
+
+    def beyond(self) -> Tensor:
+        """The rows with a loss above the reference point, ``[K]`` bool, which no user would take.
+
+        A model that diverged, or was never asked for a task, would stretch every range. Where no candidate keeps the
+        reference point, or there is none, no row is beyond it.
+        """
+        nothing = torch.zeros(len(self.losses), dtype=torch.bool)
+        if self.reference is None or not all(math.isfinite(value) for value in self.reference):
+            return nothing
+        above = (self.losses > self.losses.new_tensor(self.reference)).any(-1)
+        return nothing if bool(above[self.candidates()].all()) else above
+
+    def within_reference(self) -> list[int]:
+        """The candidates that are not :meth:`beyond` the reference point: the ends of ranges are among them."""
+        above = self.beyond().tolist()
+        return [row for row in self.candidates() if not above[row]]
+
+    def left_out(self) -> str:
+        """In words, the candidates that are beyond the reference point; empty without any."""
+        numbers = [
+            label("", self.subproblems[row], self.names, row).strip()
+            for row in self.candidates()
+            if bool(self.beyond()[row])
+        ]
+        if not numbers:
+            return ""
+        assert self.reference is not None
+        point = ", ".join(f"{value:.4g}" for value in self.reference)
+        which = f"{self.noun}{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+        return f" Beyond the reference point ({point}), and left out: {which}."
+
+    def choose(self, row: int, reason: str) -> Choice:
+        """The choice of a row."""
+        return Choice(
+            self.subproblems[row],
+            f"{capitalized(self.label(row))}: {reason}",
+            dict(zip(self.tasks, self.losses[row].tolist(), strict=True)),
+            {name: float(values[row]) for name, values in self.metrics.items()},
+            split=self.split,
+        )
+
+    def choose_none(self, reason: str, **misses: Any) -> Choice:
+        """The answer where no solution fits."""
+        return Choice(None, reason, split=self.split, **misses)
+
+    def find(self, name: str) -> str:
+        """The task or metric that a name stands for.
+
+        That of a task, for its loss, or of a metric, as it is; else ``loss:TASK`` is the loss of that task, and
+        ``WHAT:TASK`` the metric that is called ``TASK WHAT``.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"bounds and 'best' must have names of tasks or metrics. Got {name!r} instead.")
+        if name in self.tasks or name in self.metrics:
+            return name
+        what, _, task = name.partition(":")
+        if what == "loss" and task in self.tasks:
+            return task
+        if task in self.tasks and f"{task} {what}" in self.metrics:
+            return f"{task} {what}"
+        known = [*self.tasks, *self.metrics]
+        raise ValueError(
+            f"bounds and 'best' must name one of {known}, measured on '{self.split}', or loss:TASK, or WHAT:TASK for "
+            f"the metric 'TASK WHAT'. Got {name!r} instead.{suggest_name(name, known)}"
+        )
+
+    def column(self, name: str) -> tuple[Tensor, bool]:
+        """The values of a task's loss or a metric, and whether higher ones are better."""
+        found = self.find(name)
+        if found in self.tasks:
+            return self.losses[:, list(self.tasks).index(found)], False
+        return self.metrics[found], self.better.get(found) != "lower"
+
+    def known(self) -> str:
+        """The losses of all rows in words."""
+        rows = zip(self.names or self.subproblems, self.losses.tolist(), strict=True)
+        shown = [f"{k} ({', '.join(f'{value:.4g}' for value in row)})" for k, row in rows]
+        return ", ".join(shown[:5]) + (", ..." if shown[5:] else "")
+
+
+def build_table(front: FrontData, split: str | None) -> CandidateTable:
+    """The candidates and their values, by default on the split that ranks."""
+    losses = losses_on(front, split).double()
+    split = front.ranking_split if split is None else split
+    return CandidateTable(
+        split=split,
+        tasks=front.tasks,
+        subproblems=front.subproblems,
+        losses=losses,
+        metrics=front.metrics.get(split, {}),
+        better=front.better,
+        reference=front.reference,
+        names=front.names,
+        noun=noun_of(front),
+    )
+
+
+def capitalized(text: str) -> str:
+    """A sentence: its first letter is a capital, and all others stay as they are."""
+    return text[:1].upper() + text[1:]

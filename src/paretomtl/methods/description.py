@@ -1,0 +1,67 @@
+"""The description of a method as text, by which stored states, runs and rows are told apart."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import hashlib
+import inspect
+import re
+import textwrap
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def describe(method: object) -> str:
+    """A configured method with the options that are on, so that an option that is new, and off, changes nothing.
+
+    Example:
+        >>> from paretomtl.methods import ParetoMTL
+        >>> describe(ParetoMTL(initial_steps=0))
+        'ParetoMTL(initial_steps=0, epsilon=0.1, release_steps=0)'
+    """
+    if not dataclasses.is_dataclass(method):
+        return without_addresses(repr(method))
+    fields = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}
+    options = [f"{name}={value!r}" for name, value in fields.items() if value is not None and value is not False]
+    return without_addresses(f"{type(method).__name__}({', '.join(options)})")
+
+
+def without_addresses(text: str) -> str:
+    """A text that does not change from one process to the next: Python shows many objects with their addresses."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def describe_definition(method: object) -> str:
+    """A configured method; for one of the user's own, with a checksum of its classes.
+
+    Comments, docstrings and layout do not count. Functions outside of the class are not seen.
+
+    Example:
+        >>> from paretomtl.methods import MGDA
+        >>> describe_definition(MGDA(rescale=True))
+        'MGDA(rescale=True)'
+    """
+    kinds = type(method).__mro__
+    base = [kind for kind in kinds if _is_built_in(kind)][-1]  # Method, which imports this module
+    own = [kind for kind in kinds if issubclass(kind, base) and not _is_built_in(kind)]
+    sources = [source for kind in own if (source := _source(kind)) is not None]
+    if not sources:
+        return describe(method)
+    return f"{describe(method)}, defined by {hashlib.sha256(' '.join(sources).encode()).hexdigest()[:12]}"
+
+
+def _is_built_in(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == _PACKAGE
+
+
+def _source(kind: type) -> str | None:
+    """The code of a class without comments and docstrings; None where no file has it."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)

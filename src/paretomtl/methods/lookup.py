@@ -1,0 +1,95 @@
+"""Lookup of a method by its name, built in or the user's own, and its options."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from paretomtl._support.import_path import FORMS, check_own, find_object, short_name, split_name
+from paretomtl._support.signatures import check_takes
+from paretomtl._support.text import suggest_name
+from paretomtl.methods._torchjd import TorchJD
+from paretomtl.methods._torchjd_options import set_torchjd_options, torchjd_option_names
+from paretomtl.methods.base import Method
+from paretomtl.methods.registry import METHODS, TORCHJD, is_known
+
+
+def resolve_method(method: str | Method) -> Method:
+    """A configured method as it is, or the one with that name.
+
+    "torchjd:UPGrad" asks TorchJD for one of its own. "package.module:attribute" and "FILE.py:attribute" name one of
+    yours: a method, its class, or a function that makes it. That module is imported, so it runs as code.
+
+    Example:
+        >>> resolve_method("mgda")
+        MGDA(rescale=False)
+    """
+    return set_options(method, {})
+
+
+def set_options(method: str | Method, values: Mapping[str, Any]) -> Method:
+    """A method, by name or as it is, with other options; :func:`option_names` has their names.
+
+    Example:
+        >>> set_options("mgda", {"rescale": True})
+        MGDA(rescale=True)
+    """
+    if isinstance(method, str) and method.startswith(TORCHJD):
+        return set_torchjd_options(method.removeprefix(TORCHJD), values)
+    source = _source(method)
+    if isinstance(source, TorchJD):
+        return set_torchjd_options(source, values) if values else source
+    if isinstance(source, Method):
+        return dataclasses.replace(source, **values) if values else source  # type: ignore[type-var]
+    if method not in METHODS:
+        check_own("method", str(method), source, "Method")
+        check_takes("method", source, "be a Method, or make one from what --set sets", **values)
+    made = source(**values)
+    if not isinstance(made, Method):
+        raise TypeError(f"'method' must be a Method or make one. '{method}' makes a {type(made).__name__}.")
+    return made
+
+
+def option_names(method: str | Method) -> list[str]:
+    """The names of the options of a method that can be set."""
+    if isinstance(method, str) and method.startswith(TORCHJD):
+        return torchjd_option_names(method.removeprefix(TORCHJD))
+    source = _source(method)
+    if isinstance(source, TorchJD):
+        return torchjd_option_names(source.source)
+    if isinstance(source, Method):
+        fields: tuple[Any, ...] = dataclasses.fields(source) if dataclasses.is_dataclass(source) else ()
+        return [field.name for field in fields if field.init]
+    return list(inspect.signature(source).parameters)
+
+
+def name_in_tables(name: str | Method, method: Method) -> str:
+    """The name of a method in tables and folders: its own, unless a method of the user's took that of a built-in one.
+
+    Args:
+        name: what it was asked for by.
+        method: what that stands for.
+    """
+    own = isinstance(name, str) and not is_known(name)
+    return short_name(str(name)) if own and is_known(method.name) else method.name
+
+
+def _source(method: str | Method) -> Method | Callable[..., Any]:
+    """A method, or what makes one."""
+    if isinstance(method, Method):
+        return method
+    if not isinstance(method, str):
+        raise TypeError(f"'method' must be a name or a configured method, such as ParetoMTL(). Got {method!r} instead.")
+    if method in METHODS:
+        return METHODS[method]
+    if split_name(method) is None:
+        raise ValueError(
+            f"'method' must be one of {', '.join(METHODS)}, torchjd:NAME, {FORMS}. "
+            f"Got {method!r} instead.{suggest_name(method, METHODS)}"
+        )
+    source = find_object("method", method, Method)
+    if not isinstance(source, Method) and not callable(source):
+        raise TypeError(f"'method' must be a Method or make one. '{method}' is a {type(source).__name__}.")
+    return source  # type: ignore[no-any-return]

@@ -1,0 +1,151 @@
+"""Layers of a panel: which quantity of stored rows is drawn, how, and from where to where."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paretomtl.compare import Row
+from paretomtl.compare.rows import accuracies
+
+Point = tuple[float, ...]
+Limits = tuple[tuple[float, float], ...]
+_USELESS = 0.5  # an accuracy below which a solution does not widen a panel
+_FURTHER = 1.5  # times as bad as Pareto MTL: as far as other methods widen a panel
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity of stored rows that a panel shows: their field, and its name in words."""
+
+    field: str
+    words: str
+
+    @property
+    def rising(self) -> bool:
+        """Whether more is better."""
+        return self.field.endswith("metrics")
+
+    def points(self, row: Row) -> list[Point]:
+        """The solutions of a row, in the order of its preference vectors, without those that are not finite."""
+        return [tuple(point) for point in self.values(row) if None not in point]
+
+    def values(self, row: Row) -> list[list[Any]]:
+        """The solutions with None for what is not finite."""
+        if not self.rising:
+            return list(row[self.field])
+        return [[value if value == value else None for value in point] for point in accuracies(row, self.field)]
+
+    def badness(self, value: float) -> float:
+        """The distance of a value from the best possible one."""
+        return 1 - value if self.rising else value
+
+
+TEST_LOSS, TRAIN_LOSS = Quantity("losses", "test loss"), Quantity("train_losses", "training loss")
+TEST_ACCURACY, TRAIN_ACCURACY = Quantity("metrics", "test accuracy"), Quantity("train_metrics", "training accuracy")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Rows that are drawn alike: the first seed, and the others faintly.
+
+    Attributes:
+        rows: one for each seed, the first one first.
+        label: for the legend.
+        colour: of the points.
+        marker: of the points.
+        joined: a line through the solutions of the first seed, which are numbered.
+        hollow: points that are white inside, and a dashed line.
+        others: whether to show the other seeds.
+        numbered: whether joined solutions have numbers, where there is room for them.
+    """
+
+    rows: Sequence[Row]
+    label: str
+    colour: str
+    marker: str
+    joined: bool = False
+    hollow: bool = False
+    others: bool = False
+    numbered: bool = True
+
+    def shown(self, quantity: Quantity) -> list[Point]:
+        """All points that are drawn, if the panel is large enough."""
+        return [point for row in self.rows[: None if self.others else 1] for point in quantity.points(row)]
+
+
+def panel_limits(
+    quantity: Quantity, layers: Sequence[Layer], alone: Sequence[Row] = (), *, origin: bool = True
+) -> Limits:
+    """From where to where each task is shown, of two or more.
+
+    A panel is as large as the solutions of the joined layers ask for, which are those of Pareto MTL: a method that
+    leaves a task untrained would squeeze all the others.
+
+    Args:
+        quantity: what is shown.
+        layers: the solutions.
+        alone: rows of separate networks.
+        origin: whether losses begin at zero.
+    """
+    filled = [each for each in layers if each.rows]
+    count = len(next((row["tasks"] for row in [*(each.rows[0] for each in filled), *alone]), (0, 0)))
+    lines = best_alone(quantity, alone, count)
+    every = [point for each in filled for point in each.shown(quantity)]
+    good = _useful(quantity, every, filled) or every
+    joined = [point for each in filled if each.joined for point in quantity.points(each.rows[0])]
+    useful = _useful(quantity, joined, filled)
+    main = useful if 2 * len(useful) > len(joined) else joined or good
+    found = []
+    for task in range(count):
+        far = _FURTHER * max((quantity.badness(point[task]) for point in main), default=0.0)
+        values = [*(point[task] for point in main), *lines[task]]
+        values += [point[task] for point in good if quantity.badness(point[task]) <= far]
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        if origin and not quantity.rising:
+            found.append((0.0, 1.08 * high))
+        else:
+            margin = 0.08 * (high - low) or 0.05
+            found.append((low - margin, high + margin))
+    return tuple(found)
+
+
+def _useful(quantity: Quantity, points: Sequence[Point], layers: Sequence[Layer]) -> list[Point]:
+    """The points that are good enough in every task to widen a panel: losses below the reference."""
+    reference = layers[0].rows[0]["reference"] if layers else []
+    poor = [_USELESS] * len(reference) if quantity.rising else reference
+    return [point for point in points if all(quantity.badness(v) < p for v, p in zip(point, poor, strict=True))]
+
+
+def best_alone(quantity: Quantity, rows: Sequence[Row], count: int) -> list[list[float]]:
+    """For each task what the first row of separate networks reaches in it, if there is one."""
+    found: list[list[float]] = [[] for _ in range(count)]
+    for row in rows[:1]:
+        for task in range(count):
+            finite = [point[task] for point in quantity.values(row) if point[task] is not None]
+            found[task] = [min(finite, key=quantity.badness)] if finite else []
+    return found
+
+
+def outside(quantity: Quantity, layers: Sequence[Layer], limits: Limits) -> str:
+    """Words on the solutions that lie outside of the limits, empty if there are none."""
+    said = []
+    for each in layers:
+        inside = [
+            all(low <= value <= high for value, (low, high) in zip(point, limits, strict=True))
+            for point in each.shown(quantity)
+        ]
+        if not all(inside):
+            said.append(f"{inside.count(False)} of {each.label}")
+    return "\n".join(textwrap.wrap(f"outside: {'; '.join(said)}", 44)) if said else ""
+
+
+def to_unit(values: Sequence[float | None], limits: Limits) -> list[float]:
+    """Values from 0 at the first of the limits to 1 at the second; NaN for None."""
+    return [
+        math.nan if value is None else (value - low) / (high - low)
+        for value, (low, high) in zip(values, limits, strict=True)
+    ]

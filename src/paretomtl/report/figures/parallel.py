@@ -1,0 +1,59 @@
+"""Parallel coordinates: an upright axis for each task, and a line for each solution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from paretomtl.report.figures.layers import Limits, to_unit
+from paretomtl.report.figures.style import SMALL, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_NAME = 20  # letters of a name below an axis, which has neighbours
+
+
+@dataclass(frozen=True)
+class Polyline:
+    """A line through parallel coordinates.
+
+    Attributes:
+        values: one for each axis; None for what is not finite.
+        style: of the line.
+    """
+
+    values: Sequence[float | None]
+    style: Mapping[str, Any] = field(default_factory=dict)
+
+
+def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, lines: Sequence[Polyline]) -> None:
+    """Draw lines through one upright axis for each name, with the numbers of its two ends.
+
+    Args:
+        axis: where to draw.
+        names: of the axes, from the left to the right.
+        limits: what each axis has at its lower and its upper end; the first may be the larger one.
+        lines: what to draw.
+    """
+    places = range(len(names))
+    for place, (low, high) in zip(places, limits, strict=True):
+        axis.plot([place, place], [0, 1], color="0.45", linewidth=0.8, zorder=1)
+        digits = _digits(low, high)
+        for value, height in ((low, 0), (high, 1)):
+            style: dict[str, Any] = {"ha": "center", "va": "bottom" if height else "top", "fontsize": SMALL}
+            offset = (0, 5 if height else -5)
+            axis.annotate(f"{value:.{digits}f}", (place, height), offset, textcoords="offset points", **style)
+    for each in lines:
+        axis.plot(places, to_unit(each.values, limits), **each.style)
+    axis.set(xlim=(-0.22, len(names) - 0.78), ylim=(-0.025, 1.025), yticks=[])
+    axis.set_xticks(places, [plain(name.replace("-", " "), _NAME) for name in names])
+    axis.tick_params(axis="x", length=0, pad=16)
+    axis.spines[:].set_visible(False)
+
+
+def _digits(low: float, high: float) -> int:
+    """Digits after the point that tell the two ends apart to about a hundredth of the way."""
+    return max(0, 2 - round(math.log10(abs(high - low))))

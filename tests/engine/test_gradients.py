@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from paretomtl.engine.gradients import combine, gramian, task_gradients
-from paretomtl.engine.models.models import Stack, make_modules
+from paretomtl.engine.models.modules import make_modules
+from paretomtl.engine.models.stack import Stack
 
 
 class Net(nn.Module):

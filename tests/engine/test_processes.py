@@ -23,7 +23,7 @@ from _helpers.networks import MLP, fit, problem
 from _helpers.places import HELPERS, TESTS
 from _helpers.two_processes import CHECKS
 from paretomtl.cli._app import app
-from paretomtl.engine.data.batches import BatchPartition
+from paretomtl.engine.batches.partition import BatchPartition
 from paretomtl.engine.processes import ProcessGroup, _decoded, _encoded
 
 CLOSE = 1e-12

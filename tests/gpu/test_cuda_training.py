@@ -12,14 +12,16 @@ import torch
 
 import paretomtl as pm
 from paretomtl._support import cuda as _cuda
-from paretomtl.engine.autotune import trials as _trials
-from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.autotune import memory
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.gradients import task_gradients
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.models.models import Stack, make_modules
+from paretomtl.engine.models.modules import make_modules
+from paretomtl.engine.models.stack import Stack
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.runners.runners import GraphRunner
-from paretomtl.engine.step import Group
+from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.training.torch_modes import library_modes
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -119,9 +121,9 @@ def test_auto_captures_on_the_gpu() -> None:
     assert train(images(), strategy="auto").strategy == "graphed: the step can be captured"
 
 
-def batches_of(problem: pm.Problem, size: int = 32) -> Resident:
+def batches_of(problem: pm.Problem, size: int = 32) -> ResidentBatches:
     made = make_batches("train", problem.train, batch_size=size, device=torch.device("cuda"), dtype=torch.float32)
-    assert isinstance(made, Resident)
+    assert isinstance(made, ResidentBatches)
     return made
 
 
@@ -231,14 +233,14 @@ def test_a_dataset_is_not_graphed_and_says_why() -> None:
 
 
 def test_a_stack_that_does_not_fit_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = _trials.train_step
+    original = memory.train_step
 
     def small(group: Group, *args: object, **options: object) -> object:
         if group.models.count > 2:
             raise torch.OutOfMemoryError("no room")
         return original(group, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(_trials, "train_step", small)
+    monkeypatch.setattr(memory, "train_step", small)
     with pytest.warns(UserWarning, match="a stack of 5 models would need about .* GiB"):
         cut = train(images(), strategy="graphed", count=5, precision="float64")
     assert "stacks of 2 one after another" in cut.strategy

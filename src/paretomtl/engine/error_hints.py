@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from paretomtl._support.random_state import isolated_randomness
-from paretomtl.engine.data.batches import map_tensors
+from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.problems import Problem
 from paretomtl.problems.task_losses import TaskLosses
 

@@ -13,17 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.files import load_tensors
-from paretomtl.engine.data.batches import (
-    Batches,
-    ChangedBatchError,
-    count_samples,
-    map_tensors,
-    samples_by_task,
-    unchanged,
-)
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.structure import ChangedBatchError, count_samples, map_tensors, samples_by_task, unchanged
 from paretomtl.engine.error_hints import came_from
-from paretomtl.engine.models.models import Models, Single
-from paretomtl.engine.models.module_checks import copy_template
+from paretomtl.engine.models.base import Models
+from paretomtl.engine.models.modules import copy_template
+from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
 from paretomtl.problems.metrics import measure

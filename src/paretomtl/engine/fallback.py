@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from paretomtl.engine.autotune.trials import first_line
+from paretomtl.engine.autotune.trial import first_line
 from paretomtl.engine.evaluate import model_of
+from paretomtl.engine.group import Group
 from paretomtl.engine.plan import ExecutionPlan, Plan
-from paretomtl.engine.step import Group
 from paretomtl.methods import slice_state
 
 T = TypeVar("T")

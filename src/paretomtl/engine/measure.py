@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from paretomtl._support.checks import known_finite
 from paretomtl.engine.accumulate import Sums, sum_rows
-from paretomtl.engine.data.batches import MicroBatches, samples_by_task
+from paretomtl.engine.batches.partition import MicroBatches
+from paretomtl.engine.batches.structure import samples_by_task
 from paretomtl.engine.gradients import (
     Gathered,
     TaskGradients,
@@ -21,12 +22,11 @@ from paretomtl.engine.gradients import (
     weigh_rows,
     zero,
 )
-from paretomtl.engine.models.models import Models, Stack
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.base import Models
+from paretomtl.engine.models.stack import Stack
 from paretomtl.methods import State, Step
 from paretomtl.problems.per_task import TaskBatch
-
-if TYPE_CHECKING:
-    from paretomtl.engine.step import Group
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from paretomtl._support.random_state import host_random_state, random_state, set_random_state
-from paretomtl.engine.models.models import Stack
-
-if TYPE_CHECKING:
-    from paretomtl.engine.step import Group
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.stack import Stack
 
 
 @contextlib.contextmanager

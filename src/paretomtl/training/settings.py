@@ -16,12 +16,13 @@ from paretomtl._support.checks import as_whole, check_count, check_not_negative,
 from paretomtl._support.optional import version_of
 from paretomtl._support.signatures import check_factories, make_scheduler
 from paretomtl.core import preferences as vector_sets
-from paretomtl.engine.data.batches import Batches, BatchPartition
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.partition import BatchPartition
 from paretomtl.engine.device import find_device
-from paretomtl.engine.models.models import named_tensors
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.modules import named_tensors
 from paretomtl.engine.plan import STRATEGIES
 from paretomtl.engine.processes import Distributed, check_processes, join_process_group
-from paretomtl.engine.step import Group
 from paretomtl.front import Front
 from paretomtl.front.fields import MOST
 from paretomtl.methods import Method, describe, resolve_method

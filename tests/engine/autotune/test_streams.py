@@ -28,15 +28,16 @@ from _helpers.streams import (  # noqa: F401
 )
 from paretomtl._support.files import read_json
 from paretomtl.engine import gradients as _gradients
-from paretomtl.engine import plan as _strategies
-from paretomtl.engine.autotune import streams as _apart
+from paretomtl.engine.autotune import choose, streams
+from paretomtl.engine.autotune.capture import CaptureTrial
 from paretomtl.engine.autotune.streams import StreamTrial, has_wide_convolutions
-from paretomtl.engine.autotune.trials import CaptureTrial
-from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.models.models import Single
+from paretomtl.engine.models.single import Single
 from paretomtl.engine.plan import ExecutionPlan, Plan
-from paretomtl.engine.runners.runners import EagerRunner, GraphRunner
+from paretomtl.engine.runners.cuda_graph import GraphRunner
+from paretomtl.engine.runners.eager import EagerRunner
 
 
 @pytest.mark.usefixtures("pretended")
@@ -94,7 +95,7 @@ def test_channels_come_last_where_the_model_allows_it(model: Any, suits: bool) -
     plan, (module,), state = planned(1, model)
     layouts = [p.stride() for p in module.parameters()]
     batch = next(batches().epoch(0, 0))
-    assert _apart._channels_last(plan, module, state, batch, 10) == suits
+    assert streams._channels_last(plan, module, state, batch, 10) == suits
     assert [p.stride() for p in module.parameters()] == layouts, "tried on copies"
 
 
@@ -136,11 +137,11 @@ def test_the_faster_way_to_capture_is_taken(
     reason: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_strategies, "try_capture", lambda *_, **__: stack)
-    monkeypatch.setattr(_strategies, "try_streams", lambda *_: apart)
-    monkeypatch.setattr(_strategies, "has_wide_convolutions", lambda module: wide)
+    monkeypatch.setattr(choose, "try_capture", lambda *_, **__: stack)
+    monkeypatch.setattr(choose, "try_streams", lambda *_: apart)
+    monkeypatch.setattr(choose, "has_wide_convolutions", lambda module: wide)
     plan, modules, state = planned()
-    choice, whys = _strategies._captured(plan, modules, state, batches(), None, 10, given, unstackable)
+    choice, whys = choose._captured(plan, modules, state, batches(), None, 10, given, unstackable)
     assert choice is not None
     assert (choice.reason, whys) == (reason, [])
     assert choice.apart == ("as ordinary modules" in reason.split(", ")[0] or "not as a stack" in reason)
@@ -152,8 +153,8 @@ def test_the_faster_way_to_capture_is_taken(
 def test_what_cannot_be_captured_either_way_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, modules, state = planned()
     for apart, expected in (("b", ["a", "as ordinary modules, b"]), ("a", ["a"])):
-        monkeypatch.setattr(_strategies, "try_streams", lambda *_, why=apart: StreamTrial(why))
-        assert _strategies._captured(plan, modules, state, batches(), None, 10, STACK, "a") == (None, expected)
+        monkeypatch.setattr(choose, "try_streams", lambda *_, why=apart: StreamTrial(why))
+        assert choose._captured(plan, modules, state, batches(), None, 10, STACK, "a") == (None, expected)
 
 
 @pytest.mark.usefixtures("pretended")
@@ -164,19 +165,19 @@ def test_fewer_streams_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) ->
         tried.append((len(groups()), workers))
         return CaptureTrial("OutOfMemoryError: CUDA out of memory") if workers > room else CaptureTrial(None, 0.008)
 
-    monkeypatch.setattr(_apart, "try_capture", trial)
+    monkeypatch.setattr(streams, "try_capture", trial)
     plan, modules, state = planned(10)
     batch = next(batches().epoch(0, 0))
     room = 2
-    found = _apart.try_streams(plan, modules, state, batches(), batch, 10)
+    found = streams.try_streams(plan, modules, state, batches(), batch, 10)
     assert tried == [(8, 8), (8, 4), (8, 2)]
     assert (found.why, found.workers, found.channels_last) == (None, 2, True)
     assert found.seconds == pytest.approx(0.01), "of all ten"
     room = 0
-    assert str(_apart.try_streams(plan, modules, state, batches(), batch, 10).why).startswith("OutOfMemoryError")
+    assert str(streams.try_streams(plan, modules, state, batches(), batch, 10).why).startswith("OutOfMemoryError")
     room = 8
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1000, 1 << 40))
-    assert "all models would need about" in str(_apart.try_streams(plan, modules, state, batches(), batch, 10).why)
+    assert "all models would need about" in str(streams.try_streams(plan, modules, state, batches(), batch, 10).why)
 
 
 class Recurrent(nn.Module):
@@ -214,13 +215,13 @@ def test_a_run_that_is_taken_up_again_does_not_try_anew(tmp_path: Path, monkeypa
             raise InterruptedError
 
     options: dict[str, Any] = {"strategy": "graphed", "optimizer": adam, "batch_size": 16}
-    monkeypatch.setattr(_strategies, "_stackable", lambda *_, **__: (3, "", "so it is said"))
+    monkeypatch.setattr(choose, "_stackable", lambda *_, **__: (3, "", "so it is said"))
     with pytest.raises(InterruptedError):
         fit(images(), out=tmp_path, callbacks=[stop], **options)
     taken = read_json(tmp_path / "config.json")["taken"]
     assert (taken["apart"], taken["channels_last"], taken["workers"]) == (True, True, 3)
     whole = fit(images(), **options)
-    monkeypatch.setattr(_strategies, "try_streams", None)
+    monkeypatch.setattr(choose, "try_streams", None)
     resumed = fit(images(), out=tmp_path, resume=True, **options)
     assert resumed.strategy == whole.strategy
     for name, tensor in whole.parameters.items():
@@ -270,7 +271,7 @@ def test_a_model_that_broke_is_taken_out_of_a_captured_step() -> None:
     groups = plan.on_streams(modules, method.init(torch.full((2, 2), 0.5, dtype=torch.float64)))
     assert all(isinstance(group.models, Single) for group in groups)
     train = make_batches("train", made.train, batch_size=8, device=CPU, dtype=torch.float32)
-    assert isinstance(train, Resident)
+    assert isinstance(train, ResidentBatches)
     runner = GraphRunner(groups, train, EpochHistory(2, 2, CPU), 10, 1, 2)
     path = []
     for number in range(8):

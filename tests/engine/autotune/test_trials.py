@@ -12,12 +12,13 @@ from torch import Tensor
 
 import paretomtl as pm
 from paretomtl._support.files import read_record, write_record
-from paretomtl.engine.autotune.trials import _changes_more_than_rates, _numbers, try_capture
-from paretomtl.engine.data.batches import make_batches
+from paretomtl.engine.autotune.capture import _changes_more_than_rates, _numbers, try_capture
+from paretomtl.engine.batches.make import make_batches
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.plan import Plan, equal_parts
-from paretomtl.engine.runners.runners import EagerRunner
-from paretomtl.engine.step import Group, train_step
+from paretomtl.engine.runners.eager import EagerRunner
+from paretomtl.engine.step import train_step
 
 CPU = torch.device("cpu")
 X = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))

@@ -14,10 +14,10 @@ from _helpers.networks import sgd
 from _helpers.streams import CPU, Net, adam, batches, planned, pretended, run, values  # noqa: F401
 from paretomtl._support.files import pack, read_tensors, unpack, write_tensors
 from paretomtl.engine import gradients as _gradients
-from paretomtl.engine.autotune import trials as _trials
+from paretomtl.engine.autotune import capture
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.runners.runners import GraphRunner
-from paretomtl.engine.step import Group
+from paretomtl.engine.runners.cuda_graph import GraphRunner
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
@@ -60,9 +60,9 @@ def test_a_buffer_that_is_replaced_is_not_overlooked() -> None:
 
     plan, modules, state = planned(1, Replaces)
     (group,) = plan.on_streams(modules, state)
-    held, kept = _trials._held([group]), group.models.copy()
+    held, kept = capture._held([group]), group.models.copy()
     group.models.losses(next(batches().epoch(0, 0)))
-    now = _trials._held([group])
+    now = capture._held([group])
     assert [mine is theirs for mine, theirs in zip(held, now, strict=True)].count(False) == 1
     assert float(group.models.copy()["calls"]) == 1
     group.models.remember(kept)

@@ -12,12 +12,15 @@ import torch
 
 import paretomtl as pm
 from paretomtl.engine import gradients as _gradients
-from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.gradients import Gathered, combine, gramian
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory, GrowingTensor
-from paretomtl.engine.models import models as _models
-from paretomtl.engine.models.models import Stack, make_modules
-from paretomtl.engine.step import Group, StepRecord
+from paretomtl.engine.models import stack as stack_module
+from paretomtl.engine.models.modules import make_modules
+from paretomtl.engine.models.stack import Stack
+from paretomtl.engine.step import StepRecord
 from paretomtl.methods import Method, Step
 from paretomtl.training.torch_modes import library_modes
 
@@ -175,9 +178,9 @@ def test_epochs_take_the_memory_of_their_numbers_whatever_they_began_with() -> N
         assert table.rows().untyped_storage().nbytes() <= 2 * rows.nbytes + 8 * 32
 
 
-def resident(data: Any, size: int = 4) -> Resident:
+def resident(data: Any, size: int = 4) -> ResidentBatches:
     made = make_batches("train", data, batch_size=size, device=CPU, dtype=torch.float32)
-    assert isinstance(made, Resident)
+    assert isinstance(made, ResidentBatches)
     return made
 
 
@@ -257,7 +260,7 @@ def test_gradients_are_gathered_on_a_gpu_alone() -> None:
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (_models, _gradients):
+    for module in (stack_module, _gradients):
         monkeypatch.setattr(module, "launches_cost", lambda tensor: True)
 
 

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 import paretomtl as pm
 from _helpers.networks import MLP, Dropped, Normed, fit, lenet_problem, problem
 from paretomtl._support.files import read_json
-from paretomtl.engine import plan as _strategies
-from paretomtl.engine.runners.threads import ThreadPool, ThreadTrial, share_of
+from paretomtl.engine.autotune import choose
+from paretomtl.engine.autotune.threads import ThreadTrial
+from paretomtl.engine.runners.threads import ThreadPool, share_of
 from paretomtl.problems import cross_entropies
 
 
@@ -146,8 +147,8 @@ def test_ctrl_c_ends_after_the_step_and_the_run_goes_on_to_the_same_bits(tmp_pat
 def test_auto_takes_the_fastest(
     side: ThreadTrial, stack: float, taken: str, count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(_strategies, "try_threads", lambda *_, **__: side)
-    monkeypatch.setattr(_strategies, "_seconds", lambda *_: (1.0, stack))
+    monkeypatch.setattr(choose, "try_threads", lambda *_, **__: side)
+    monkeypatch.setattr(choose, "_seconds", lambda *_: (1.0, stack))
     front = fit(out=tmp_path)
     together = "2,000 ms" if stack == 2.0 else f"{1e3 * stack:.0f} ms"
     assert front.strategy.startswith(f"{taken}: {together} a step as a stack, 1,000 ms one after another")
@@ -157,7 +158,7 @@ def test_auto_takes_the_fastest(
 
 def test_auto_measures_long_steps_and_leaves_short_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "side by side" not in fit().strategy
-    monkeypatch.setattr("paretomtl.engine.runners.threads._SHORT", 0.0)
+    monkeypatch.setattr("paretomtl.engine.autotune.threads._SHORT", 0.0)
     with threads(2):
         assert "ms with 2 models side by side" in fit().strategy
         assert "side by side" not in fit(workers=1).strategy

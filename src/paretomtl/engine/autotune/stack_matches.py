@@ -1,37 +1,41 @@
-"""Whether a stack can stand in for the models alone: one step of both is compared."""
+"""Comparison of a stack with the models alone, by one step of both."""
 
 from __future__ import annotations
 
-import copy
 import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import seed_everything
-from paretomtl.engine.autotune.trials import first_line
-from paretomtl.engine.data.batches import map_tensors
+from paretomtl.engine.autotune.no_dropout import NoDropout
+from paretomtl.engine.autotune.trial import first_line
+from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.gradients import task_gradients
+from paretomtl.engine.group import Group
 from paretomtl.engine.models.attributes import others_than_first
-from paretomtl.engine.models.models import NoDropout, Stack
-from paretomtl.engine.step import Group
+from paretomtl.engine.models.modules import copy_modules
+from paretomtl.engine.models.stack import Stack
+from paretomtl.engine.plan import Plan
 from paretomtl.methods import State, slice_state
-
-if TYPE_CHECKING:
-    from paretomtl.engine.plan import Plan
 
 COMPARED = 4
 """How many models of a stack are compared with models trained alone."""
 
 _TOLERANCE = {(torch.float64, "cpu"): 1e-9, (torch.float64, "cuda"): 1e-9, (torch.float32, "cpu"): 2e-3}
+
 _COARSE = 5e-2  # float32 on a GPU may mean ten bits of mantissa
+
 _ARBITER = 1e-5  # in float64: far above its rounding, far below that of float32
+
 _ELSEWHERE = 4  # other parameters at which a difference must show again where float64 cannot tell
+
 _JITTER = 1e-2
+
 _NOTHING = 1e-12  # what counts as zero, whatever the norm
 
 
@@ -76,7 +80,7 @@ def _is_systematic(plan: Plan, modules: Sequence[nn.Module], state: State, batch
     """Whether a small difference of gradients is more than rounding."""
     if all(parameter.dtype == torch.float64 for parameter in modules[0].parameters()):
         return True
-    wide = [module.double() for module in copies(modules)]
+    wide = [module.double() for module in copy_modules(modules)]
     try:
         return _compare(plan, wide, state, map_tensors(_widened, batch), _ARBITER) is not None
     except Exception:  # such as a layer that casts its inputs to float32
@@ -90,7 +94,7 @@ def _widened(tensor: Tensor) -> Tensor:
 
 def _jittered(modules: Sequence[nn.Module], draw: int) -> list[nn.Module]:
     """Copies of the models, each parameter a little larger or smaller."""
-    found = copies(modules)
+    found = copy_modules(modules)
     seed_everything(draw)
     with torch.no_grad():
         for parameter in (p for module in found for p in module.parameters() if p.requires_grad):
@@ -104,7 +108,7 @@ def _compare(
     """The first difference between a step of the stack and those of some of its models alone; None without one."""
     evenly = {round(i * (len(modules) - 1) / (COMPARED - 1)) for i in range(COMPARED)}
     rows = sorted(evenly | set(others_than_first(modules)[:COMPARED]))
-    (stacked,) = plan.batched(copies(modules), state)
+    (stacked,) = plan.batched(copy_modules(modules), state)
     stack = stacked.models
     assert isinstance(stack, Stack)
     stack.randomness = "same"
@@ -115,7 +119,7 @@ def _compare(
         stack.losses(batch)  # some random functions know only one of the two
     found: _Difference | None = None
     for k in rows:
-        (alone,) = plan.sequential(copies([modules[k]]), slice_state(state, slice(k, k + 1)))
+        (alone,) = plan.sequential(copy_modules([modules[k]]), slice_state(state, slice(k, k + 1)))
         if _groups_of(alone) != _groups_of(stacked):
             return "the optimizer's factory treats stacked parameters differently: it must not go by their shapes"
         expected = _one_step(alone, batch, follow=(together, k))
@@ -174,11 +178,6 @@ def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | 
         kind = "parameters" if name in before else "buffers"
         found[f"{kind} {name}"] = (tensor if stacked else tensor[0]).to(torch.float64, copy=True)
     return found
-
-
-def copies(modules: Sequence[nn.Module]) -> list[nn.Module]:
-    """The same models elsewhere, for trials."""
-    return [copy.deepcopy(module) for module in modules]
 
 
 def _groups_of(group: Group) -> dict[str, Any]:

@@ -6,22 +6,20 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
-from paretomtl.engine.autotune.stack_matches import copies
-from paretomtl.engine.autotune.trials import obstacle, quiet, try_capture
-from paretomtl.engine.data.batches import Batches
+from paretomtl.engine.autotune.capture import obstacle, try_capture
+from paretomtl.engine.autotune.trial import quiet
+from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.kernels.stacked_layers import CHANNELS
-from paretomtl.engine.models.models import named_tensors
 from paretomtl.engine.models.module_checks import has_hooks
+from paretomtl.engine.models.modules import copy_modules, named_tensors
+from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
 from paretomtl.methods import State, slice_state
-
-if TYPE_CHECKING:
-    from paretomtl.engine.plan import Plan
 
 _MOST = 8  # streams; with more, activations take memory and hardly any time is saved
 _COPIES = 5  # of a model's values: themselves, of one and two steps ago, and two that an optimizer may keep
@@ -74,7 +72,7 @@ def try_streams(
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
         found = try_capture(
-            lambda: plan.on_streams(copies(modules[:count]), some, channels_last=last),
+            lambda: plan.on_streams(copy_modules(modules[:count]), some, channels_last=last),
             train,
             total,
             schedule=plan.schedule,

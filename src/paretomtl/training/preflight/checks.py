@@ -17,14 +17,16 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed
-from paretomtl.engine.data.batches import Batches, count_samples, map_tensors, unchanged
-from paretomtl.engine.data.passes import check_starts_again
-from paretomtl.engine.data.task_batches import TaskBatches
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.rereading import check_starts_again
+from paretomtl.engine.batches.structure import count_samples, map_tensors, unchanged
+from paretomtl.engine.batches.task_batches import TaskBatches
 from paretomtl.engine.error_hints import came_from, find_pairs, hints, how_called
 from paretomtl.engine.gradients import before_stack, task_gradients
 from paretomtl.engine.models.attributes import others_than_first
-from paretomtl.engine.models.models import Single, make_modules
 from paretomtl.engine.models.module_checks import warn_of_modes
+from paretomtl.engine.models.modules import make_modules
+from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
 from paretomtl.training.fingerprint import digest

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl.engine.accumulate import Sums
-from paretomtl.engine.data.batches import MicroBatches
+from paretomtl.engine.batches.partition import MicroBatches
 from paretomtl.engine.measure import count_samples_of
-from paretomtl.engine.models.models import Single, make_modules, named_tensors
+from paretomtl.engine.models.modules import make_modules, named_tensors
+from paretomtl.engine.models.single import Single
 from paretomtl.methods import Method, State, slice_state
 from paretomtl.methods.loss_units import DIFFER, factors_of, largest_ratio, ratio_in_words
 from paretomtl.training.settings import Settings

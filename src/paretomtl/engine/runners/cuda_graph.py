@@ -1,119 +1,22 @@
-"""What takes the steps of a run: launched one by one, or captured once in a CUDA graph and replayed."""
+"""Steps that are captured once in a CUDA graph, and replayed."""
 
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from paretomtl.engine.data.batches import Batches, Resident
+from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.global_state import numbers_outside
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.measure import matches_majority
-from paretomtl.engine.runners.threads import ThreadPool
-from paretomtl.engine.step import Group, StepRecord, split_by_group
+from paretomtl.engine.optimizers import reads_rate_on_device
+from paretomtl.engine.runners.base import Runner
+from paretomtl.engine.step import StepRecord
 
 _WARM_UP = 3  # steps of a kind that are launched one by one before one is captured
-
-CAPTURABLE = {
-    torch.optim.SGD: {"fused": True, "foreach": False},
-    torch.optim.Adam: {"fused": True, "foreach": False, "capturable": True},
-    torch.optim.AdamW: {"fused": True, "foreach": False, "capturable": True},
-    torch.optim.Adamax: {"capturable": True},
-    torch.optim.NAdam: {"capturable": True},
-    torch.optim.RAdam: {"capturable": True},
-    torch.optim.RMSprop: {"capturable": True},
-    torch.optim.Adadelta: {"capturable": True},
-    torch.optim.Rprop: {"capturable": True},
-}
-"""Optimizers that can be captured, and the options that let them."""
-
-RATE_ON_DEVICE = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
-"""Optimizers whose fused steps read a learning rate in float32 from the device."""
-
-
-class Runner(ABC):
-    """Takes the steps of all groups, and adds what they saw to the trace.
-
-    Args:
-        groups: the models.
-        train: the batches.
-        trace: adds up losses and weights.
-        total: how many steps are planned; 0 when that is not known.
-        every: how often weights are made anew, in steps.
-        workers: how many groups step side by side.
-    """
-
-    def __init__(
-        self, groups: Sequence[Group], train: Batches, trace: EpochHistory, total: int, every: int, workers: int = 1
-    ) -> None:
-        self.groups = groups
-        self.train = train
-        self.trace = trace
-        self.total = total
-        self.every = every
-        self._workers = ThreadPool(workers)
-
-    @abstractmethod
-    def epoch(self, seed: int, epoch: int, start: int, number: int) -> Iterator[Any]:
-        """What to hand to :meth:`step`, from step ``start`` of an epoch on, when ``number`` steps are done in all."""
-
-    @abstractmethod
-    def step(self, item: Any, number: int) -> None:
-        """Advance all groups by one step."""
-
-    def finish(self, batch: Any, number: int, done: Sequence[StepRecord]) -> None:
-        """Launch a step that the first models have taken already, with the groups of the others."""
-        self.take(batch, number, weigh=number % self.every == 0, done=done)
-
-    def take(
-        self,
-        batch: Any,
-        number: int | Tensor,
-        *,
-        weigh: bool,
-        labelled: bool | None = None,
-        done: Sequence[StepRecord] = (),
-    ) -> None:
-        """One step of all groups on a batch, launched here and now; ``done`` is that of the first models, if any."""
-        options = {"number": number, "total": self.total, "weigh": weigh, "labelled": labelled}
-        taken = [*done, *self._step_all(self.groups[_count(done) :], batch, options)]
-        self.trace.add(taken)
-        if batch is not None and len(self.groups) > 1:
-            self._take_out_unlike(torch.cat([part.counts for part in taken]))
-
-    def close(self) -> None:
-        """End the threads that step groups side by side."""
-        self._workers.close()
-
-    @property
-    def done(self) -> list[StepRecord]:
-        """What groups did in a step that failed at another one."""
-        return self._workers.taken
-
-    def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[StepRecord]:
-        """What these groups saw and did in one step, in their order."""
-        return self._workers.step(groups, batch, **options)
-
-    def _take_out_unlike(self, counts: Tensor) -> None:
-        """A task that is NaN for some living models and not for others was not without labels: those models broke."""
-        sound = matches_majority(counts, torch.cat([group.active for group in self.groups]))
-        for group, mine in zip(self.groups, split_by_group(sound, self.groups), strict=True):
-            group.freeze(mine, last_step=True)
-
-
-class EagerRunner(Runner):
-    """Every operation of every step is launched by the host."""
-
-    def epoch(self, seed: int, epoch: int, start: int, number: int) -> Iterator[Any]:
-        return self.train.epoch(seed, epoch, start)
-
-    def step(self, item: Any, number: int) -> None:
-        self.take(item, number, weigh=number % self.every == 0)
 
 
 class GraphRunner(Runner):
@@ -134,7 +37,7 @@ class GraphRunner(Runner):
     def __init__(
         self,
         groups: Sequence[Group],
-        train: Resident,
+        train: ResidentBatches,
         trace: EpochHistory,
         total: int,
         every: int = 1,
@@ -240,7 +143,7 @@ class GraphRunner(Runner):
         parts = [
             (part, rate)
             for group, rates in zip(self.groups, self._rates, strict=True)
-            if _reads_rate(group.optimizer)
+            if reads_rate_on_device(group.optimizer)
             for part, rate in zip(group.optimizer.param_groups, rates, strict=True)
         ]
         before = [part["lr"] for part, _ in parts]
@@ -268,7 +171,7 @@ class GraphRunner(Runner):
         """The options that a capture holds fast, and the learning rate where it does not."""
         found = []
         for group in self.groups:
-            on_device = _reads_rate(group.optimizer)
+            on_device = reads_rate_on_device(group.optimizer)
             for part in group.optimizer.param_groups:
                 left_out = ("params", "param_names", "initial_lr", *(["lr"] if on_device else []))
                 fixed = {name: value for name, value in part.items() if name not in left_out}
@@ -276,22 +179,6 @@ class GraphRunner(Runner):
         return found
 
 
-def _count(taken: Sequence[StepRecord]) -> int:
-    """How many models took a step."""
-    return sum(len(part.losses) for part in taken)
-
-
 def _new_stream(device: torch.device) -> torch.cuda.Stream:
     stream: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     return stream
-
-
-def _reads_rate(optimizer: torch.optim.Optimizer) -> bool:
-    tensors = [tensor for part in optimizer.param_groups for tensor in part["params"]]
-    return isinstance(optimizer, RATE_ON_DEVICE) and all(tensor.dtype == torch.float32 for tensor in tensors)
-
-
-def make_capturable(optimizer: torch.optim.Optimizer) -> None:
-    """Give an optimizer the options that let its step be captured."""
-    for part in optimizer.param_groups:
-        part.update(CAPTURABLE[type(optimizer)])

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 import paretomtl as pm
 from _helpers.networks import MLP, accuracy, classes, fit, problem
-from paretomtl.engine.data.batches import make_batches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.methods import METHODS
 from paretomtl.problems import cross_entropies
 

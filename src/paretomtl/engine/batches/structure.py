@@ -1,102 +1,16 @@
-"""A split in batches, and what is done to a batch whatever it consists of."""
+"""Operations on a batch, whatever it is made of: tuples, lists, dictionaries, batches by task."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems.per_task import TaskBatch
-
-
-@dataclass(frozen=True)
-class MicroBatches:
-    """What one process sees of the batch of a step: micro-batches, and how many samples each counts for.
-
-    One that counts for none stands in where a batch has too few samples for all processes.
-    """
-
-    parts: tuple[Any, ...]
-    samples: tuple[int, ...]
-
-
-def first_part(batch: Any) -> Any:
-    """A batch, or the first micro-batch of one that is cut."""
-    return batch.parts[0] if isinstance(batch, MicroBatches) else batch
-
-
-@dataclass(frozen=True)
-class BatchPartition:
-    """How the batch of a step is cut: among processes, and into micro-batches of each."""
-
-    ranks: ProcessGroup = field(default_factory=ProcessGroup)
-    accumulate: int = 1
-
-    @property
-    def whole(self) -> bool:
-        """Whether it is not cut at all."""
-        return not self.ranks.is_distributed and self.accumulate == 1
-
-    def of(self, numbers: Tensor, batch_size: int) -> tuple[list[Tensor], bool]:
-        """The micro-batches of this process as numbers of samples, and whether they count.
-
-        A share has two samples at least, which batch normalisation wants, unless batches are smaller than that.
-        """
-        least = max(1, min(2, batch_size // self.ranks.size))
-        sharing = max(1, min(self.ranks.size, len(numbers) // least))
-        counts = self.ranks.rank < sharing
-        share = numbers.tensor_split(sharing)[self.ranks.rank if counts else 0]
-        return list(share.tensor_split(max(1, min(self.accumulate, len(share) // least)))), counts
-
-
-class Batches(ABC):
-    """One split, cut into batches.
-
-    Attributes:
-        steps: how many batches an epoch has; None when that is not known before the end.
-        samples: how many samples there are; None when that is not known.
-        resumes_inside: whether an epoch can be taken up in its middle.
-        cut: whether the batches of an epoch are cut into parts.
-    """
-
-    steps: int | None
-    samples: int | None = None
-    resumes_inside: bool = True
-    cut: bool = False
-
-    @abstractmethod
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
-        """The batches of a training epoch, from number ``start`` on."""
-
-    @abstractmethod
-    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
-        """All samples once, for the evaluation of so many models at once; ``shared`` by all processes."""
-
-    @abstractmethod
-    def probe(self) -> Any:
-        """A batch of few samples, by which the data are recognised; None where there are none, or only some here."""
-
-
-class NoData(Batches):
-    """A problem without data: an epoch is one step without a batch."""
-
-    steps = 1
-
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
-        yield from [None][start:]
-
-    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
-        yield None
-
-    def probe(self) -> Any:
-        return None
 
 
 def map_tensors(function: Callable[[Tensor], Tensor], batch: Any) -> Any:

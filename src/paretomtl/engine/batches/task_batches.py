@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paretomtl.engine.data.batch import Batches, MicroBatches, count_samples
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.partition import MicroBatches
+from paretomtl.engine.batches.structure import count_samples
 from paretomtl.problems.per_task import TaskBatch
 
 _PASSES = 2**14  # epochs apart, whose orders are those of further passes of a short data set within one epoch

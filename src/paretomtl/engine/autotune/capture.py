@@ -1,9 +1,7 @@
-"""Trials on copies before a run: how many models fit into the memory, and whether their step can be captured."""
+"""Capture: whether a step can be captured in a CUDA graph, and how long a replay takes."""
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import itertools
 import math
 import operator
@@ -16,54 +14,25 @@ from typing import Any
 import torch
 from torch import nn
 
-from paretomtl._support.random_state import host_random_state, isolated_randomness, seed_everything
-from paretomtl.engine.data.batches import Batches, NoData, Resident
+from paretomtl._support.random_state import host_random_state, seed_everything
+from paretomtl.engine.autotune.trial import first_line, quiet, release_memory
+from paretomtl.engine.batches.base import Batches, NoData
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.models.models import NoDropout, Single
-from paretomtl.engine.runners.runners import CAPTURABLE, RATE_ON_DEVICE, EagerRunner, GraphRunner, Runner
-from paretomtl.engine.step import Group, train_step
+from paretomtl.engine.models.single import Single
+from paretomtl.engine.optimizers import CAPTURABLE, RATE_ON_DEVICE
+from paretomtl.engine.runners.base import Runner
+from paretomtl.engine.runners.cuda_graph import GraphRunner
+from paretomtl.engine.runners.eager import EagerRunner
 
 _STEPS = 5  # of a trial: some launched, one captured, some replayed
+
 _TIMED = 3  # how many replays are timed
+
 _TOLERANCE = {torch.float64: 1e-7}
+
 _COARSE = 2e-2  # sums in another order, over some steps
-_BRANCHES = ("data-dependent control flow", "calling .item() on a Tensor")  # what vmap says, asking for an issue there
-
-
-def count_fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) -> tuple[int, str]:
-    """How many models, of ``count``, fit into the memory as one stack; and what all would need, if not all fit.
-
-    Args:
-        make: a group of so many models, on copies.
-        count: how many there are.
-        batch: to try a step on.
-        total: how many steps are planned.
-    """
-    many = count
-    while True:
-        try:
-            with quiet():
-                group = make(many)
-                device = group.active.device
-                if device.type == "cuda":
-                    torch.cuda.reset_peak_memory_stats(device)
-                    before = torch.cuda.memory_allocated(device)
-                train_step(group, batch, number=0, total=total)
-            break
-        except torch.OutOfMemoryError:
-            if many == 1:
-                raise
-        group = None  # type: ignore[assignment]
-        _forget()
-        many = -(-many // 2)
-    if many == count:
-        return many, ""
-    each = (torch.cuda.max_memory_allocated(device) - before) / many
-    room = torch.cuda.get_device_properties(device).total_memory
-    return many, (
-        f"a stack of {count} models would need about {each * count / 2**30:.1f} GiB beside what is there, of "
-        f"{room / 2**30:.1f} GiB in all: stacks of {many} one after another"
-    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +52,7 @@ def obstacle(train: Batches) -> str | None:
     """Why no step on these batches can be captured, as far as that is known without a step."""
     if isinstance(train, NoData):
         return "the problem has no data"
-    if not isinstance(train, Resident):
+    if not isinstance(train, ResidentBatches):
         return "the training data are not tensors that lie on the device as a whole"
     if train.cut:
         return "batches are cut into parts"
@@ -105,7 +74,7 @@ def try_capture(
     why = obstacle(train)
     if why is not None:
         return CaptureTrial(why)
-    assert isinstance(train, Resident)
+    assert isinstance(train, ResidentBatches)
     device = train.order.device
     try:
         with quiet():
@@ -153,7 +122,7 @@ def _losses(runner: Runner) -> torch.Tensor:
 
     Losses rather than parameters: a bias before a normalisation has no effect, and follows rounding alone.
     """
-    assert isinstance(runner.train, Resident)
+    assert isinstance(runner.train, ResidentBatches)
     seed_everything(0)
     sizes = runner.train.sizes()
     epoch = number = usual = 0
@@ -230,17 +199,9 @@ def _held(groups: Sequence[Group]) -> list[torch.Tensor]:
     ]
 
 
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Warnings of a trial are not the user's; random layers let everything pass, so that two trials can be compared."""
-    with warnings.catch_warnings(), NoDropout(), isolated_randomness():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def _check_waiting(runner: Runner) -> None:
     """Raise where a step waits for the device, so that a capture would break and leave more behind, or draws here."""
-    assert isinstance(runner.train, Resident)
+    assert isinstance(runner.train, ResidentBatches)
     batch, labelled = next(runner.epoch(0, 0, 0, 0)), runner.train.labelled()
     before = host_random_state()
     runner.take(batch, 0, weigh=True, labelled=labelled)
@@ -254,26 +215,10 @@ def _check_waiting(runner: Runner) -> None:
         torch.cuda.set_sync_debug_mode(mode)
 
 
-def first_line(error: Exception) -> str:
-    """What went wrong, as a reason to give."""
-    if any(said in str(error) for said in _BRANCHES):
-        return (
-            "the model or the losses ask a tensor for its value (a branch on data, .item()), which a stack cannot give"
-        )
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return f"{type(error).__name__}: {lines[0].rstrip('.')}"
-
-
 def _mend() -> None:
     """After a capture that failed, an empty one: torch leaves its random generator as if the first were going on."""
-    _forget()
+    release_memory()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
         with torch.cuda.graph(torch.cuda.CUDAGraph()):
             torch.zeros((), device="cuda")
-
-
-def _forget() -> None:
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()

@@ -1,0 +1,92 @@
+"""Runner: takes the steps of all groups of a run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.group import Group, split_by_group
+from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.measure import matches_majority
+from paretomtl.engine.runners.threads import ThreadPool
+from paretomtl.engine.step import StepRecord
+
+
+class Runner(ABC):
+    """Takes the steps of all groups, and adds what they saw to the trace.
+
+    Args:
+        groups: the models.
+        train: the batches.
+        trace: adds up losses and weights.
+        total: how many steps are planned; 0 when that is not known.
+        every: how often weights are made anew, in steps.
+        workers: how many groups step side by side.
+    """
+
+    def __init__(
+        self, groups: Sequence[Group], train: Batches, trace: EpochHistory, total: int, every: int, workers: int = 1
+    ) -> None:
+        self.groups = groups
+        self.train = train
+        self.trace = trace
+        self.total = total
+        self.every = every
+        self._workers = ThreadPool(workers)
+
+    @abstractmethod
+    def epoch(self, seed: int, epoch: int, start: int, number: int) -> Iterator[Any]:
+        """What to hand to :meth:`step`, from step ``start`` of an epoch on, when ``number`` steps are done in all."""
+
+    @abstractmethod
+    def step(self, item: Any, number: int) -> None:
+        """Advance all groups by one step."""
+
+    def finish(self, batch: Any, number: int, done: Sequence[StepRecord]) -> None:
+        """Launch a step that the first models have taken already, with the groups of the others."""
+        self.take(batch, number, weigh=number % self.every == 0, done=done)
+
+    def take(
+        self,
+        batch: Any,
+        number: int | Tensor,
+        *,
+        weigh: bool,
+        labelled: bool | None = None,
+        done: Sequence[StepRecord] = (),
+    ) -> None:
+        """One step of all groups on a batch, launched here and now; ``done`` is that of the first models, if any."""
+        options = {"number": number, "total": self.total, "weigh": weigh, "labelled": labelled}
+        taken = [*done, *self._step_all(self.groups[_count(done) :], batch, options)]
+        self.trace.add(taken)
+        if batch is not None and len(self.groups) > 1:
+            self._take_out_unlike(torch.cat([part.counts for part in taken]))
+
+    def close(self) -> None:
+        """End the threads that step groups side by side."""
+        self._workers.close()
+
+    @property
+    def done(self) -> list[StepRecord]:
+        """What groups did in a step that failed at another one."""
+        return self._workers.taken
+
+    def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[StepRecord]:
+        """What these groups saw and did in one step, in their order."""
+        return self._workers.step(groups, batch, **options)
+
+    def _take_out_unlike(self, counts: Tensor) -> None:
+        """A task that is NaN for some living models and not for others was not without labels: those models broke."""
+        sound = matches_majority(counts, torch.cat([group.active for group in self.groups]))
+        for group, mine in zip(self.groups, split_by_group(sound, self.groups), strict=True):
+            group.freeze(mine, last_step=True)
+
+
+def _count(taken: Sequence[StepRecord]) -> int:
+    """How many models took a step."""
+    return sum(len(part.losses) for part in taken)

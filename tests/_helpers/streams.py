@@ -52,7 +52,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     Stream.current, Stream.log = Stream(), []
     monkeypatch.setattr(cuda_graph, "_WARM_UP", 10**6)
     for module in (capture, streams):
-        monkeypatch.setattr(module, "obstacle", lambda train: None)
+        monkeypatch.setattr(module, "find_obstacle", lambda train: None)
     fakes: dict[str, Any] = {
         "Stream": Stream,
         "stream": on,

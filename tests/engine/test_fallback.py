@@ -15,6 +15,7 @@ from torch import Tensor, nn
 import paretomtl as pm
 from _helpers.networks import MLP, classes, fit, problem
 from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl.engine.autotune.trial import Trial
 from paretomtl.engine.fallback import Fallback, take_apart
 from paretomtl.engine.group import Group
 from paretomtl.engine.models.stack import Stack
@@ -112,7 +113,9 @@ def test_a_stack_that_fails_goes_on_as_the_models_alone(
     strategy: str, method: str, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the middle of a run; in float64 the front is that of one after another."""
-    monkeypatch.setattr("paretomtl.engine.autotune.choose._seconds", lambda *_: (2.0, 1.0))  # a stack is faster
+    monkeypatch.setattr(
+        "paretomtl.engine.autotune.choose.time_stack", lambda *_: Trial(seconds=1.0, baseline=2.0)
+    )  # a stack is faster
     front, said = fallen(model, strategy=strategy, method=method, asks=2)
     assert_close(front, run(model, strategy="sequential", method=method, asks=2))
     assert front.strategy.startswith("batched until step 6, then sequential: the model or the losses ask ")
@@ -218,7 +221,7 @@ def test_models_are_taken_apart_exactly(most: int | None, scope: dict[str, Any])
 
 def test_stacks_that_stepped_before_another_failed_do_not_step_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two stacks the second fails."""
-    monkeypatch.setattr("paretomtl.engine.autotune.choose._stackable", lambda *_, **__: (2, "", None))
+    monkeypatch.setattr("paretomtl.engine.autotune.choose.try_stack", lambda *_, **__: Trial(most=2))
     forward, calls = Stack.forward, []
 
     def fail_in_the_second(self: Stack, batch: Any) -> Any:

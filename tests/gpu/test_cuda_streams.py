@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import paretomtl as pm
 from paretomtl._support import cuda as _cuda
 from paretomtl.engine.autotune import choose
+from paretomtl.engine.autotune.trial import Trial
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
@@ -56,7 +57,7 @@ def train(problem: pm.Problem, method: Any = "pareto-mtl", count: int = 3, **opt
 
 @pytest.fixture
 def unstackable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "_stackable", lambda plan, modules, *_, **__: (len(modules), "", "not this time"))
+    monkeypatch.setattr(choose, "try_stack", lambda *_, **__: Trial("not this time"))
 
 
 def missing() -> Any:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from paretomtl.engine.autotune.trial import first_line
+from paretomtl.engine.autotune.trial import describe_error
 from paretomtl.engine.evaluate import model_of
 from paretomtl.engine.group import Group
 from paretomtl.engine.plan import ExecutionPlan, Plan
@@ -48,7 +48,7 @@ class Fallback:
     @classmethod
     def after(cls, step: int, choice: ExecutionPlan, error: Exception) -> Fallback:
         """Of stacks that failed with an error when so many steps were done."""
-        return cls(step, choice.strategy, first_line(error))
+        return cls(step, choice.strategy, describe_error(error))
 
     @property
     def choice(self) -> ExecutionPlan:

@@ -25,6 +25,8 @@ Strategy: TypeAlias = Literal["auto", "sequential", "batched", "graphed"]
 
 STRATEGIES = ("auto", "sequential", "batched", "graphed")
 
+_STORED_STREAMS = "apart"  # the key of ``ExecutionPlan.on_streams`` in the files of a run
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -127,14 +129,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class ExecutionPlan:
-    """What was taken.
+    """The strategy of a run, and its settings.
 
     Attributes:
         strategy: its name.
-        reason: why.
+        reason: why it was chosen, for the user.
         most: how many models a stack has at most; None for all.
         workers: how many models step side by side: in threads, or on streams where they are captured.
-        apart: whether the models that are captured are ordinary modules, rather than a stack.
+        on_streams: whether the models that are captured are ordinary modules, rather than a stack.
         channels_last: how their convolutions lie in memory.
     """
 
@@ -142,23 +144,27 @@ class ExecutionPlan:
     reason: str
     most: int | None = None
     workers: int = 1
-    apart: bool = False
+    on_streams: bool = False
     channels_last: bool = False
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> ExecutionPlan:
-        """What a run's configuration says; an error for what is no choice."""
-        choice = cls(**stored)
-        counts = [choice.workers, 1 if choice.most is None else choice.most]
-        if choice.strategy not in get_args(Strategy) or not all(isinstance(n, int) and n > 0 for n in counts):
+        """The plan that a run's configuration holds; a ValueError if it holds none."""
+        plan = cls(**{"on_streams" if name == _STORED_STREAMS else name: value for name, value in stored.items()})
+        counts = [plan.workers, 1 if plan.most is None else plan.most]
+        if plan.strategy not in get_args(Strategy) or not all(isinstance(n, int) and n > 0 for n in counts):
             raise ValueError(f"{dict(stored)} is no choice of a strategy")
-        return choice
+        return plan
+
+    def stored(self) -> dict[str, Any]:
+        """The plan as a run's configuration and its log hold it."""
+        return {_STORED_STREAMS if name == "on_streams" else name: value for name, value in vars(self).items()}
 
     def groups(self, plan: Plan, modules: Sequence[nn.Module], state: State) -> list[Group]:
         """The models, in groups that step together."""
         if self.strategy == "sequential":
             return plan.sequential(modules, state)
-        if self.apart:
+        if self.on_streams:
             return plan.on_streams(modules, state, channels_last=self.channels_last)
         return (plan.graphed if self.strategy == "graphed" else plan.batched)(modules, state, self.most)
 

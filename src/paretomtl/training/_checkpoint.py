@@ -65,7 +65,7 @@ class Checkpoints:
 
     def begin(self, folder: RunFolder, config: Mapping[str, Any], scaling: Mapping[str, str]) -> None:
         """Start the folder of a new run; ``scaling`` is for its log."""
-        stored, choice = self._state.stored(), vars(self._state.models.choice)
+        stored, choice = self._state.stored(), self._state.models.choice.stored()
 
         def write() -> None:
             try:

@@ -51,7 +51,7 @@ def measure_untrained(
         with isolated_randomness(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # training will say the same
             seed_everything(0)
-            if choice.strategy == "sequential" or choice.apart:
+            if choice.strategy == "sequential" or choice.on_streams:
                 groups = bare.sequential(copy_modules(modules), state)
             else:
                 groups = bare.batched(copy_modules(modules), state, choice.most)

@@ -188,7 +188,7 @@ def test_reasons_against_a_capture() -> None:
 
     def why(data: Any) -> str | None:
         batches = make_batches("train", data, batch_size=4, device=CPU, dtype=torch.float32)
-        return try_capture(never, batches, 10, schedule="epoch").why
+        return try_capture(never, batches, 10, schedule="epoch").why_not
 
     assert why(None) == "the problem has no data"
     assert why((X, X)) == "there is no CUDA device"

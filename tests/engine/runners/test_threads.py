@@ -16,7 +16,7 @@ import paretomtl as pm
 from _helpers.networks import MLP, Dropped, Normed, fit, lenet_problem, problem
 from paretomtl._support.files import read_json
 from paretomtl.engine.autotune import choose
-from paretomtl.engine.autotune.threads import ThreadTrial
+from paretomtl.engine.autotune.trial import Trial
 from paretomtl.engine.runners.threads import ThreadPool, share_of
 from paretomtl.problems import cross_entropies
 
@@ -136,23 +136,23 @@ def test_ctrl_c_ends_after_the_step_and_the_run_goes_on_to_the_same_bits(tmp_pat
 @pytest.mark.parametrize(
     ("side", "stack", "taken", "count"),
     [
-        (ThreadTrial(2, "", 1.0, 0.8), 2.0, "sequential", 2),  # faster than both
-        (ThreadTrial(2, "", 1.0, 0.97), 2.0, "sequential", 1),  # by too little
-        (ThreadTrial(2, "", 1.0, 0.8), 0.5, "batched", 1),
-        (ThreadTrial(2, "", 0.9, 0.7), 0.8, "sequential", 2),  # the stack beats one after another alone
-        (ThreadTrial(), 2.0, "sequential", 1),
-        (ThreadTrial(why="so"), 0.5, "batched", 1),
+        (Trial(seconds=0.8, baseline=1.0, workers=2), 2.0, "sequential", 2),  # faster than both
+        (Trial(seconds=0.97, baseline=1.0, workers=2), 2.0, "sequential", 1),  # by too little
+        (Trial(seconds=0.8, baseline=1.0, workers=2), 0.5, "batched", 1),
+        (Trial(seconds=0.7, baseline=0.9, workers=2), 0.8, "sequential", 2),  # the stack beats one after another alone
+        (Trial(), 2.0, "sequential", 1),
+        (Trial("so"), 0.5, "batched", 1),
     ],
 )
 def test_auto_takes_the_fastest(
-    side: ThreadTrial, stack: float, taken: str, count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    side: Trial, stack: float, taken: str, count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(choose, "try_threads", lambda *_, **__: side)
-    monkeypatch.setattr(choose, "_seconds", lambda *_: (1.0, stack))
+    monkeypatch.setattr(choose, "time_stack", lambda *_: Trial(seconds=stack, baseline=1.0))
     front = fit(out=tmp_path)
     together = "2,000 ms" if stack == 2.0 else f"{1e3 * stack:.0f} ms"
     assert front.strategy.startswith(f"{taken}: {together} a step as a stack, 1,000 ms one after another")
-    assert ("side by side" in front.strategy) == (side.count > 1 or bool(side.why))
+    assert ("side by side" in front.strategy) == (side.workers > 1 or bool(side.why_not))
     assert read_json(tmp_path / "config.json")["taken"]["workers"] == count
 
 

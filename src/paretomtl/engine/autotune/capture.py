@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import math
 import operator
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
 from paretomtl._support.random_state import host_random_state, seed_everything
-from paretomtl.engine.autotune.trial import first_line, quiet, release_memory
+from paretomtl.engine.autotune.trial import Trial, describe_error, quiet, release_memory
 from paretomtl.engine.batches.base import Batches, NoData
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.group import Group
@@ -35,20 +33,7 @@ _TOLERANCE = {torch.float64: 1e-7}
 _COARSE = 2e-2  # sums in another order, over some steps
 
 
-@dataclass(frozen=True)
-class CaptureTrial:
-    """What a trial of a captured step found.
-
-    Attributes:
-        why: why it cannot be captured; None if replays of it agree with steps that are launched.
-        seconds: of a replay, where there is one.
-    """
-
-    why: str | None = None
-    seconds: float = math.inf
-
-
-def obstacle(train: Batches) -> str | None:
+def find_obstacle(train: Batches) -> str | None:
     """Why no step on these batches can be captured, as far as that is known without a step."""
     if isinstance(train, NoData):
         return "the problem has no data"
@@ -61,7 +46,7 @@ def obstacle(train: Batches) -> str | None:
 
 def try_capture(
     groups: Callable[[], list[Group]], train: Batches, total: int, *, schedule: str, workers: int = 1
-) -> CaptureTrial:
+) -> Trial:
     """Whether the step can be captured, on copies; and how long replays of it take.
 
     Args:
@@ -71,9 +56,9 @@ def try_capture(
         schedule: whether learning rates change each "epoch" or each "step".
         workers: how many groups step side by side.
     """
-    why = obstacle(train)
+    why = find_obstacle(train)
     if why is not None:
-        return CaptureTrial(why)
+        return Trial(why)
     assert isinstance(train, ResidentBatches)
     device = train.order.device
     try:
@@ -81,27 +66,27 @@ def try_capture(
             made = groups()
             why = _unfit(made[0], groups, schedule)
             if why is not None:
-                return CaptureTrial(why)
+                return Trial(why)
             shape = (sum(group.models.count for group in made), len(made[0].models.problem.tasks))
             _check_waiting(EagerRunner(groups(), train, EpochHistory(*shape, device), total, 1))
             launched_groups = groups()
             numbers, held = _numbers(launched_groups), _held(launched_groups)
             launched = _losses(EagerRunner(launched_groups, train, EpochHistory(*shape, device), total, 1)).double()
             if _numbers(launched_groups) != numbers:
-                return CaptureTrial("the model keeps numbers in Python that change from step to step")
+                return Trial("the model keeps numbers in Python that change from step to step")
             now = _held(launched_groups)
             if len(now) != len(held) or not all(map(operator.is_, now, held)):
-                return CaptureTrial("the model replaces tensors that it keeps from step to step")
+                return Trial("the model replaces tensors that it keeps from step to step")
             runner = GraphRunner(made, train, EpochHistory(*shape, device), total, 1, workers)
             replayed = _losses(runner).double()
             seconds = _seconds(runner)
     except Exception as error:
         _mend()
-        return CaptureTrial(first_line(error))
+        return Trial(describe_error(error))
     precision = next(iter(made[0].models.trained.values())).dtype
     if not torch.allclose(launched, replayed, rtol=_TOLERANCE.get(precision, _COARSE), atol=1e-12, equal_nan=True):
-        return CaptureTrial("replays of the captured step give other losses than steps that are launched")
-    return CaptureTrial(None, seconds)
+        return Trial("replays of the captured step give other losses than steps that are launched")
+    return Trial(seconds=seconds)
 
 
 def _unfit(group: Group, groups: Callable[[], list[Group]], schedule: str) -> str | None:

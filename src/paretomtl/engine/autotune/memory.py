@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from paretomtl.engine.autotune.trial import quiet, release_memory
+from paretomtl.engine.autotune.trial import Trial, quiet, release_memory
 from paretomtl.engine.group import Group
 from paretomtl.engine.step import train_step
 
 
-def count_fitting(make: Callable[[int], Group], count: int, batch: Any, total: int) -> tuple[int, str]:
-    """How many models, of ``count``, fit into the memory as one stack; and what all would need, if not all fit.
+def try_memory(make: Callable[[int], Group], count: int, batch: Any, total: int) -> Trial:
+    """How many models, of ``count``, fit as one stack; a note says what all would need, if not all fit.
 
     Args:
         make: a group of so many models, on copies.
@@ -39,10 +39,11 @@ def count_fitting(make: Callable[[int], Group], count: int, batch: Any, total: i
         release_memory()
         many = -(-many // 2)
     if many == count:
-        return many, ""
+        return Trial()
     each = (torch.cuda.max_memory_allocated(device) - before) / many
     room = torch.cuda.get_device_properties(device).total_memory
-    return many, (
+    note = (
         f"a stack of {count} models would need about {each * count / 2**30:.1f} GiB beside what is there, of "
         f"{room / 2**30:.1f} GiB in all: stacks of {many} one after another"
     )
+    return Trial(most=many, note=note)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.random_state import seed_everything
 from paretomtl.engine.autotune.no_dropout import NoDropout
-from paretomtl.engine.autotune.trial import first_line
+from paretomtl.engine.autotune.trial import describe_error
 from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.gradients import task_gradients
 from paretomtl.engine.group import Group
@@ -72,7 +72,7 @@ def find_difference(plan: Plan, modules: Sequence[nn.Module], state: State, batc
         if isinstance(found, _Difference) and found.may_be_rounding and not _is_systematic(plan, modules, state, batch):
             return None
     except Exception as error:
-        return first_line(error)
+        return describe_error(error)
     return None if found is None else str(found)
 
 

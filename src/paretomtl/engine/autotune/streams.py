@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from paretomtl.engine.autotune.capture import obstacle, try_capture
-from paretomtl.engine.autotune.trial import quiet
+from paretomtl.engine.autotune.capture import find_obstacle, try_capture
+from paretomtl.engine.autotune.trial import Trial, quiet
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.kernels.stacked_layers import CHANNELS
 from paretomtl.engine.models.module_checks import has_hooks
@@ -26,44 +24,18 @@ _COPIES = 5  # of a model's values: themselves, of one and two steps ago, and tw
 _TOLERANCE = 2e-2  # of losses; another layout is another order of sums
 
 
-@dataclass(frozen=True)
-class StreamTrial:
-    """What a trial of ordinary modules in one captured step found.
-
-    Attributes:
-        why: why they cannot be captured; None if they can.
-        seconds: of a step of all models.
-        workers: how many of them step side by side.
-        channels_last: how their convolutions lie in memory.
-        several: whether there are more models than one.
-    """
-
-    why: str | None = None
-    seconds: float = math.inf
-    workers: int = 1
-    channels_last: bool = False
-    several: bool = True
-
-    @property
-    def words(self) -> str:
-        """What is done, for a reason."""
-        if not self.several:
-            return "as an ordinary module"
-        return f"as ordinary modules {'side by side' if self.workers > 1 else 'one after another'}"
-
-
 def try_streams(
     plan: Plan, modules: Sequence[nn.Module], state: State, train: Batches, batch: Any, total: int
-) -> StreamTrial:
+) -> Trial:
     """Whether ordinary modules can be captured, on copies of some of them; and how long a step of all would take.
 
     Each stream has activations of its own: where they do not fit into the memory, there are fewer streams.
     """
-    why = obstacle(train)
+    why = find_obstacle(train)
     if why is None and any(has_hooks(module) for module in modules):
         why = "gradients go through hooks, which may do something else at each step"
     if why is not None:
-        return StreamTrial(why)
+        return Trial(why)
     workers = count = min(_MOST, len(modules))
     last = _channels_last(plan, modules[0], state, batch, total)
     some = slice_state(state, slice(0, count))
@@ -71,21 +43,21 @@ def try_streams(
     while True:
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
-        found = try_capture(
+        trial = try_capture(
             lambda: plan.on_streams(copy_modules(modules[:count]), some, channels_last=last),
             train,
             total,
             schedule=plan.schedule,
             workers=workers,
         )
-        if found.why is None or workers == 1 or "out of memory" not in found.why.lower():
+        if trial.why_not is None or workers == 1 or "out of memory" not in trial.why_not.lower():
             break
         workers //= 2
-    why = found.why
+    why = trial.why_not
     if why is None and count < len(modules):
         why = _lacking(modules, count, torch.cuda.max_memory_allocated(device) - before, device)
-    seconds = found.seconds * len(modules) / count
-    return StreamTrial(why, seconds, workers, last, several=len(modules) > 1)
+    seconds = trial.seconds * len(modules) / count
+    return Trial(why, seconds, workers=workers, channels_last=last)
 
 
 def has_wide_convolutions(module: nn.Module) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from paretomtl._support.random_state import random_state
+from paretomtl.engine.autotune.trial import Trial
 from paretomtl.engine.plan import Plan
 from paretomtl.engine.runners.threads import ThreadPool, share_of
 from paretomtl.engine.step import train_step
@@ -27,35 +27,14 @@ _SHORT = 5e-3  # seconds; a model's step under this is mostly Python, of which o
 _TIMED = 3  # how many steps of each way are timed
 
 
-@dataclass(frozen=True)
-class ThreadTrial:
-    """What is known of some models side by side.
-
-    Attributes:
-        count: how many at a time; 1 where they cannot.
-        why: why they cannot.
-        alone: seconds of a step of all models, one after another; not known where they cannot.
-        seconds: the same, side by side.
-    """
-
-    count: int = 1
-    why: str = ""
-    alone: float = math.inf
-    seconds: float = math.inf
-
-    @property
-    def pays(self) -> bool:
-        """Whether it is faster than one after another."""
-        return self.seconds < _GAIN * self.alone
-
-    def beats(self, seconds: float) -> bool:
-        """Whether it is faster than one after another, and than another way that needs so long."""
-        return self.pays and self.seconds < _GAIN * seconds
+def threads_pay(trial: Trial, stack_seconds: float) -> bool:
+    """Whether models side by side are faster than one after another, and than a stack, by more than noise."""
+    return trial.seconds < _GAIN * min(trial.baseline, stack_seconds)
 
 
 def try_threads(
     plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, most: int | None, *, timed: bool
-) -> ThreadTrial:
+) -> Trial:
     """Whether models can step side by side, by one step of copies; and how long that takes.
 
     Args:
@@ -69,56 +48,56 @@ def try_threads(
     """
     count = min(len(modules), most or torch.get_num_threads())
     if count == 1:
-        return ThreadTrial()
-    why = _obstacle(plan, modules)
-    if why:
-        return ThreadTrial(why=why)
-    workers = ThreadPool(count)
+        return Trial()
+    why = _find_obstacle(plan, modules)
+    if why is not None:
+        return Trial(why)
+    pool = ThreadPool(count)
     part, factor = slice_state(state, slice(0, count)), len(modules) / count
     try:
-        found = _trial(plan, workers, modules[:count], part, batch, total, timed)
-        return replace(found, alone=factor * found.alone, seconds=factor * found.seconds)
+        trial = _try_wave(plan, pool, modules[:count], part, batch, total, timed)
+        return replace(trial, baseline=factor * trial.baseline, seconds=factor * trial.seconds)
     except Exception as error:  # what cannot be tried can still be trained one after another
-        return ThreadTrial(why=f"{type(error).__name__} in a trial")
+        return Trial(f"{type(error).__name__} in a trial")
     finally:
-        workers.close()
+        pool.close()
 
 
-def _trial(
-    plan: Plan, workers: ThreadPool, modules: Sequence[nn.Module], state: State, batch: Any, total: int, timed: bool
-) -> ThreadTrial:
-    """One wave of models, which are as many as there are workers."""
+def _try_wave(
+    plan: Plan, pool: ThreadPool, modules: Sequence[nn.Module], state: State, batch: Any, total: int, timed: bool
+) -> Trial:
+    """A trial of one wave of models, as many as the pool has threads."""
     alone, side = (plan.sequential([copy.deepcopy(m) for m in modules], state) for _ in range(2))
     threads, before = torch.get_num_threads(), random_state()
     try:
-        torch.set_num_threads(share_of(threads, workers.count))
+        torch.set_num_threads(share_of(threads, pool.count))
         began = time.perf_counter()
         expected = [train_step(group, batch, number=0, total=total) for group in alone]
         short = (time.perf_counter() - began) / len(alone) < _SHORT
     finally:
         torch.set_num_threads(threads)
     if timed and short:
-        return ThreadTrial()
+        return Trial()
     if not _equal(before, random_state()):
-        return ThreadTrial(why="their steps draw random numbers, which must come in order")
-    found = workers.step(side, batch, number=0, total=total)
-    if not _equal([vars(taken) for taken in expected], [vars(taken) for taken in found]) or not _equal(
+        return Trial("their steps draw random numbers, which must come in order")
+    records = pool.step(side, batch, number=0, total=total)
+    if not _equal([vars(record) for record in expected], [vars(record) for record in records]) or not _equal(
         [group.models.tensors() for group in alone], [group.models.tensors() for group in side]
     ):
-        return ThreadTrial(why="their steps side by side differ from those one after another")
+        return Trial("their steps side by side differ from those one after another")
     if not timed:
-        return ThreadTrial(workers.count)
+        return Trial(workers=pool.count)
     one = ThreadPool()
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(_TIMED + 1):
-        for way, groups, taken in ((one, alone, times[0]), (workers, side, times[1])):
+        for each, groups, seconds in ((one, alone, times[0]), (pool, side, times[1])):
             began = time.perf_counter()
-            way.step(groups, batch, number=0, total=total)
-            taken.append(time.perf_counter() - began)
-    return ThreadTrial(workers.count, "", min(times[0][1:]), min(times[1][1:]))
+            each.step(groups, batch, number=0, total=total)
+            seconds.append(time.perf_counter() - began)
+    return Trial(seconds=min(times[1][1:]), baseline=min(times[0][1:]), workers=pool.count)
 
 
-def _obstacle(plan: Plan, modules: Sequence[nn.Module]) -> str:
+def _find_obstacle(plan: Plan, modules: Sequence[nn.Module]) -> str | None:
     """Why models cannot step side by side, as far as that is known without a step."""
     storages: list[int] = []
     for module in modules:
@@ -133,7 +112,7 @@ def _obstacle(plan: Plan, modules: Sequence[nn.Module]) -> str:
         return "a mode of torch is on, which holds for one thread"
     if len(set(storages)) < len(storages):
         return "the models share tensors"
-    return ""
+    return None
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -1,11 +1,13 @@
-"""Trials on copies of the models, before a run: their result, and the setting they run in."""
+"""Trials on copies of the models, before a run: their result, and the conditions that they run under."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 
@@ -15,17 +17,40 @@ from paretomtl.engine.autotune.no_dropout import NoDropout
 _BRANCHES = ("data-dependent control flow", "calling .item() on a Tensor")  # what vmap says, asking for an issue there
 
 
+@dataclass(frozen=True)
+class Trial:
+    """Result of a trial: whether models can be trained in some way, how fast, and with which settings.
+
+    Attributes:
+        why_not: why they cannot; None if they can.
+        seconds: of a step of all models; infinite where it was not measured.
+        baseline: the same for the models one after another, where that was measured beside it.
+        most: how many models a stack has at most; None for all.
+        workers: how many models step side by side.
+        channels_last: how convolutions lie in memory.
+        note: what the user should know about these settings.
+    """
+
+    why_not: str | None = None
+    seconds: float = math.inf
+    baseline: float = math.inf
+    most: int | None = None
+    workers: int = 1
+    channels_last: bool = False
+    note: str = ""
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Warnings of a trial are not the user's; random layers let everything pass, so that two trials can be compared."""
+    """Hide warnings, which are not the user's, and switch dropout off, so that two trials can be compared."""
     with warnings.catch_warnings(), NoDropout(), isolated_randomness():
         warnings.simplefilter("ignore")
         yield
 
 
-def first_line(error: Exception) -> str:
-    """What went wrong, as a reason to give."""
-    if any(said in str(error) for said in _BRANCHES):
+def describe_error(error: Exception) -> str:
+    """An error in one line, as a reason against a way to train."""
+    if any(text in str(error) for text in _BRANCHES):
         return (
             "the model or the losses ask a tensor for its value (a branch on data, .item()), which a stack cannot give"
         )

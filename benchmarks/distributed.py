@@ -69,7 +69,7 @@ def group_of(tasks: int, method: Any, representation: str | None, ranks: Process
         representation=representation,
     )
     modules = make_modules(problem, [0], torch.device("cpu"), torch.float32)
-    plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=1e-3), shares=BatchPartition(ranks))
+    plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=1e-3), partition=BatchPartition(ranks))
     return plan.sequential(modules, method.init(method.spread(1, tasks)))[0]
 
 

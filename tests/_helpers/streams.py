@@ -124,7 +124,7 @@ def run(runner: Runner, epochs: int = 2, number: int = 0) -> int:
     for epoch in range(epochs):
         for item in runner.epoch(0, epoch, 0, number):
             runner.step(item, number)
-            runner.trace.count()
+            runner.history.count()
             number += 1
     return number
 

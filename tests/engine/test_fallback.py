@@ -16,7 +16,7 @@ import paretomtl as pm
 from _helpers.networks import MLP, classes, fit, problem
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.autotune.trial import Trial
-from paretomtl.engine.fallback import Fallback, take_apart
+from paretomtl.engine.fallback import Fallback, unstack
 from paretomtl.engine.group import Group
 from paretomtl.engine.models.stack import Stack
 from paretomtl.engine.plan import Plan
@@ -208,7 +208,7 @@ def test_models_are_taken_apart_exactly(most: int | None, scope: dict[str, Any])
         for number in range(3):
             step(each, number)
         each[0].freeze(torch.tensor([k != 1 for k in range(each[0].models.count)]), last_step=False)
-    singles = take_apart(plan, twins)
+    singles = unstack(plan, twins)
     for number in range(3, 6):
         for get in (lambda g: g.models.tensors(), lambda g: g.state, lambda g: {"alive": g.active, "w": g.weights}):
             for name in get(groups[0]):

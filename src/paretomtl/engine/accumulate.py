@@ -1,4 +1,4 @@
-"""Losses and task gradients of parts of a batch, put together to what the whole batch would have given."""
+"""Accumulation: losses and task gradients of micro-batches and processes, summed to those of the whole batch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from paretomtl.engine.processes import ProcessGroup
 
 @dataclass(frozen=True)
 class Sums:
-    """What adds up over micro-batches and processes: means over samples, times the samples that they are means over.
+    """Sums over micro-batches and processes: means over samples, times the number of samples in each mean.
 
     Attributes:
         losses: ``Σ n L [..., m]``, in float64; absent tasks count for nothing, NaN and all.
         counts: ``Σ n [..., m]``, in float64.
-        broken: ``[...]``, how many parts had losses that are neither of labels nor of a want of them.
+        broken: ``[...]``, how many parts had losses that broke: no number, in spite of samples or labels.
         gradients: ``Σ n ∇L``; empty where they were not asked for.
     """
 
@@ -37,17 +37,17 @@ class Sums:
     def plus(self, other: Sums) -> Sums:
         """The sums of both."""
         rows: TaskGradients = [
-            tuple(a if b is None else b if a is None else a + b for a, b in zip(mine, theirs, strict=True))
-            for mine, theirs in zip(self.gradients, other.gradients, strict=True)
+            tuple(a if b is None else b if a is None else a + b for a, b in zip(row, other_row, strict=True))
+            for row, other_row in zip(self.gradients, other.gradients, strict=True)
         ]
         return Sums(self.losses + other.losses, self.counts + other.counts, self.broken + other.broken, rows)
 
-    def over(self, ranks: ProcessGroup) -> Sums:
+    def all_reduce(self, processes: ProcessGroup) -> Sums:
         """Losses, counts and what broke of all processes; gradients stay those of this one."""
-        if not ranks.is_distributed:
+        if not processes.is_distributed:
             return self
         numbers = [self.losses, self.counts, self.broken]
-        total = ranks.all_reduce_tensor(torch.cat([part.reshape(-1) for part in numbers]))
+        total = processes.all_reduce_tensor(torch.cat([part.reshape(-1) for part in numbers]))
         parts = torch.split(total, [part.numel() for part in numbers])
         losses, counts, broken = (new.reshape(old.shape) for new, old in zip(parts, numbers, strict=True))
         return replace(self, losses=losses, counts=counts, broken=broken)
@@ -70,12 +70,12 @@ def scale_rows(gradients: TaskGradients, factors: Tensor) -> TaskGradients:
     return rows
 
 
-def sum_rows(ranks: ProcessGroup, gradients: TaskGradients, parameters: Sequence[Tensor]) -> TaskGradients:
+def all_reduce_rows(processes: ProcessGroup, gradients: TaskGradients, parameters: Sequence[Tensor]) -> TaskGradients:
     """Task gradients added up over all processes."""
-    if not ranks.is_distributed:
+    if not processes.is_distributed:
         return gradients
-    found = iter(ranks.all_reduce([part for row in gradients for part in row], [*parameters] * len(gradients)))
-    return [tuple(next(found) for _ in row) for row in gradients]
+    summed = iter(processes.all_reduce([part for row in gradients for part in row], [*parameters] * len(gradients)))
+    return [tuple(next(summed) for _ in row) for row in gradients]
 
 
 def _scaled(part: Tensor, factor: Tensor) -> Tensor:

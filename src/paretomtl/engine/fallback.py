@@ -1,4 +1,4 @@
-"""Stacks that cannot go on: they are taken apart into single models, which go on one after another."""
+"""Fallback of stacks that fail in the middle of a run: single models go on from the same state, one after another."""
 
 from __future__ import annotations
 
@@ -40,18 +40,22 @@ class Fallback:
         """From a checkpoint; None where the run still has its stacks."""
         if stored is None:
             return None
-        found = cls(**stored)
-        if not isinstance(found.step, int) or not isinstance(found.before, str) or not isinstance(found.reason, str):
+        fallback = cls(**stored)
+        if (
+            not isinstance(fallback.step, int)
+            or not isinstance(fallback.before, str)
+            or not isinstance(fallback.reason, str)
+        ):
             raise ValueError(f"{dict(stored)} does not say where stacks were left")
-        return found
+        return fallback
 
     @classmethod
-    def after(cls, step: int, choice: ExecutionPlan, error: Exception) -> Fallback:
+    def after(cls, step: int, plan: ExecutionPlan, error: Exception) -> Fallback:
         """Of stacks that failed with an error when so many steps were done."""
-        return cls(step, choice.strategy, describe_error(error))
+        return cls(step, plan.strategy, describe_error(error))
 
     @property
-    def choice(self) -> ExecutionPlan:
+    def plan(self) -> ExecutionPlan:
         """How the models are trained since."""
         return ExecutionPlan("sequential", self.reason)
 
@@ -76,13 +80,13 @@ def attempt(work: Callable[[], T], groups: Sequence[Group]) -> tuple[T | None, E
     try:
         return work(), None
     except Exception as error:
-        alone = not groups[0].ranks.is_distributed  # others may not fail, and would wait for this process
+        alone = not groups[0].processes.is_distributed  # others may not fail, and would wait for this process
         if alone and any(group.failed is error for group in groups):
             return None, error
         raise
 
 
-def take_apart(plan: Plan, groups: Sequence[Group]) -> list[Group]:
+def unstack(plan: Plan, groups: Sequence[Group]) -> list[Group]:
     """One group for each model of some groups, each exactly where it stands: parameters, optimizer, scheduler, method.
 
     Args:

@@ -1,4 +1,4 @@
-"""From losses to task gradients, Gramians and updates. Everything works for one model, and for K stacked ones."""
+"""Gradients: from losses to task gradients, Gramians and updates, for one model and for K stacked ones."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def before_stack(losses: Tensor) -> list[GradientEdge | None] | None:
     """The tasks as they were before ``torch.stack`` made the loss vector of them; None if something else made it.
 
     Through the stack, each task would send zeros into the graphs of all others: work for nothing, and NaN where the
-    other loss is 0/0 for want of labels. A task that is attached to nothing is None.
+    other loss is 0/0 because its labels are missing. A task that is attached to nothing is None.
     """
     node = losses.grad_fn
     if node is None or type(node).__name__ != "StackBackward0":

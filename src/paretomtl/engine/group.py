@@ -29,12 +29,13 @@ class Group:
         state: what the method remembers.
         clip_norm: the longest update of a model that the optimizer sees.
         autocast: the precision of forward passes, where it is lower than that of the parameters.
-        fixed: whether all that a step writes stays where it is, as a captured one knows it there.
-        ranks: the processes that train the same models, each on its share of a batch.
-        alive: ``[K]`` bool; a model whose losses were once not finite is out.
+        static_memory: whether all that a step writes stays where it is, as a captured step needs it.
+        processes: the processes that train the same models, each on its share of a batch.
+        active: ``[K]`` bool; a model whose losses were once not finite is frozen.
         weights: ``[K, m]`` of the last step that weighed; None before the first.
         previous: parameters and buffers one step ago, which still had finite losses.
-        older: the same two steps ago, for models in groups of their own, whose losses are compared after the step.
+        before_previous: the same two steps ago, for models in groups of their own, whose losses are compared after
+            the step.
         failed: the error of a forward pass of a stack, which left everything as it was.
         draws_on_host: whether passes draw from NumPy's or Python's generator; None where that is not known yet.
     """
@@ -47,7 +48,7 @@ class Group:
     clip_norm: float | None = None
     autocast: torch.dtype | None = None
     static_memory: bool = False
-    ranks: ProcessGroup = field(default_factory=ProcessGroup)
+    processes: ProcessGroup = field(default_factory=ProcessGroup)
     active: Tensor = field(init=False)
     weights: Tensor | None = field(init=False, default=None)
     previous: ModelState = field(init=False)
@@ -63,29 +64,29 @@ class Group:
         self.active = torch.ones(self.models.count, dtype=torch.bool, device=device)
 
     def restore_frozen(self) -> None:
-        """Put models that are out back to where they last had finite losses."""
+        """Put frozen models back to where they last had finite losses."""
         if self.active.device.type == "cpu" and bool(self.active.all()):  # on a GPU, asking would wait
             return
         self.models.restore(~self.active, self.previous)
 
     def save_previous(self) -> None:
-        """Take down where the models are."""
+        """Save the values of the models, before a step changes them."""
         if self.before_previous is not None and self.static_memory:
             self.before_previous.write(self.previous)
         elif self.before_previous is not None:
             self.previous, self.before_previous = self.before_previous, self.previous
-        self.models.remember(self.previous)
+        self.models.save_to(self.previous)
 
-    def freeze(self, sound: Tensor, *, last_step: bool) -> None:
-        """Models that are not sound, ``[K]`` bool, stay where they last were.
+    def freeze(self, healthy: Tensor, *, last_step: bool) -> None:
+        """Freeze the models that are not healthy, ``[K]`` bool: they stay where they last were.
 
         Args:
-            sound: which models go on.
-            last_step: whether it was the last step that began with parameters that were not sound, so that one step
-                before it they were.
+            healthy: which models go on.
+            last_step: whether it was the last step that began with parameters that were broken already, so that one
+                step before it they were not.
         """
-        broken = self.active & ~sound
-        self.active &= sound  # in place: a captured step reads it there
+        broken = self.active & ~healthy
+        self.active &= healthy  # in place: a captured step reads it there
         if broken.device.type == "cpu" and not bool(broken.any()):  # on a GPU, asking would wait
             return
         if last_step and self.before_previous is not None:
@@ -108,35 +109,35 @@ class Group:
         """Go back to what :meth:`stored` returned."""
         device = self.active.device
         self.models.restore(torch.ones_like(self.active), _to_device(stored["tensors"], device))
-        self.previous = self._kept(stored["previous"])
-        self.before_previous = None if stored["older"] is None else self._kept(stored["older"])
-        mine, theirs = ({name: t.shape for name, t in each.items()} for each in (self.state, stored["state"]))
-        if mine != theirs or stored["alive"].shape != self.active.shape:
-            raise ValueError(f"the method has a state of {mine}, and not of {theirs}")
+        self.previous = self._copy_of(stored["previous"])
+        self.before_previous = None if stored["older"] is None else self._copy_of(stored["older"])
+        own, other = ({name: t.shape for name, t in each.items()} for each in (self.state, stored["state"]))
+        if own != other or stored["alive"].shape != self.active.shape:
+            raise ValueError(f"the method has a state of {own}, and not of {other}")
         self.active = stored["alive"].to(device)
         self.weights = None if stored["weights"] is None else stored["weights"].to(device)
         self.state = _to_device(stored["state"], device)
         self.optimizer.load_state_dict(stored["optimizer"])
         trained = [p for part in self.optimizer.param_groups for p in part["params"]]
         for index, values in stored["optimizer"]["state"].items():
-            mine = self.optimizer.state[trained[index]]
+            values_now = self.optimizer.state[trained[index]]
             for name, value in values.items():  # load_state_dict casts what was kept in another precision on purpose
-                if isinstance(value, Tensor) and mine[name].dtype != value.dtype:
-                    mine[name] = value.to(mine[name].device)
+                if isinstance(value, Tensor) and values_now[name].dtype != value.dtype:
+                    values_now[name] = value.to(values_now[name].device)
                 if isinstance(value, Tensor) and value.shape == trained[index].shape:
-                    mine[name] = match_strides(mine[name], trained[index])
+                    values_now[name] = match_strides(values_now[name], trained[index])
         if self.scheduler is not None:
             self.scheduler.load_state_dict(stored["scheduler"])
 
-    def _kept(self, values: Mapping[str, Tensor]) -> ModelState:
+    def _copy_of(self, values: Mapping[str, Tensor]) -> ModelState:
         """Stored values, laid out as those of the models are."""
-        kept = self.models.copy()
+        state = self.models.copy()
         for name, tensor in values.items():
-            if name in kept and kept[name].shape == tensor.shape:
-                kept[name].copy_(tensor)
+            if name in state and state[name].shape == tensor.shape:
+                state[name].copy_(tensor)
             else:  # a buffer that was made, or grew, in a forward pass
-                kept[name] = tensor.to(self.active.device)
-        return kept
+                state[name] = tensor.to(self.active.device)
+        return state
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """The context of a forward pass."""

@@ -40,7 +40,7 @@ class Plan:
     autocast: torch.dtype | None = None
     compiler: Mapping[str, Any] | None = None
     schedule: str = "epoch"
-    shares: BatchPartition = field(default_factory=BatchPartition)
+    partition: BatchPartition = field(default_factory=BatchPartition)
 
     def sequential(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
         """One group for each model."""
@@ -96,13 +96,13 @@ class Plan:
                 f"'optimizer' must make an optimizer of torch.optim. Got {type(optimizer).__name__} instead."
             )
         own = {id(parameter) for parameter in models.trained.values()}
-        held = [parameter for part in optimizer.param_groups for parameter in part["params"]]
-        if any(id(parameter) not in own for parameter in held):
+        given = [parameter for part in optimizer.param_groups for parameter in part["params"]]
+        if any(id(parameter) not in own for parameter in given):
             raise ValueError(
                 "'optimizer' must make an optimizer of the parameters that it is given, such as "
                 "lambda parameters: torch.optim.SGD(parameters, lr=0.1). Got one of others, which would train nothing."
             )
-        moving = {id(parameter) for parameter in held}  # others are as good as frozen: no task is weighed by them
+        moving = {id(parameter) for parameter in given}  # others are as good as frozen: no task is weighed by them
         models.trained = {name: parameter for name, parameter in models.trained.items() if id(parameter) in moving}
         if "closure" in [p.name for p in inspect.signature(optimizer.step).parameters.values() if p.default is p.empty]:
             raise ValueError(
@@ -123,7 +123,7 @@ class Plan:
             state,
             self.clip_norm,
             self.autocast,
-            ranks=self.shares.ranks,
+            processes=self.partition.processes,
         )
 
 

@@ -13,7 +13,7 @@ from paretomtl.engine.gradients import zero
 from paretomtl.engine.group import Group, match_strides
 from paretomtl.engine.measure import BatchResult, matches_majority, measure_batch, measure_micro_batches
 from paretomtl.engine.models.stack import Stack
-from paretomtl.engine.rollback import undone_on_failure
+from paretomtl.engine.rollback import rollback_on_failure
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def train_step(
     weigh: bool = True,
     labelled: bool | None = None,
 ) -> StepRecord:
-    """Advance every living model by one step: one forward pass, and m backward passes, or one without a Gramian.
+    """Advance every active model by one step: one forward pass, and m backward passes, or one without a Gramian.
 
     A task whose loss is NaN while another's is not has no labels in this batch, and is left out of the step; but if
     another model of the stack has a loss for it, then this one broke. A model with losses or a Gramian that are not
@@ -59,23 +59,23 @@ def train_step(
             batch, and so waits for the device; a batch that proves True wrong is left out; False takes m passes.
     """
     models = group.models
-    with undone_on_failure([group]):
+    with rollback_on_failure([group]):
         if isinstance(batch, MicroBatches):
-            found = measure_micro_batches(group, batch, number=number, total=total, weigh=weigh)
-            group.ranks.broadcast_tensors(models.held())
+            result = measure_micro_batches(group, batch, number=number, total=total, weigh=weigh)
+            group.processes.broadcast_tensors(models.live_buffers())
         else:
-            found = measure_batch(group, batch, number=number, total=total, weigh=weigh, labelled=labelled)
-    weights, updates, present = found.weights, found.updates, found.present
+            result = measure_batch(group, batch, number=number, total=total, weigh=weigh, labelled=labelled)
+    weights, updates, present = result.weights, result.updates, result.present
     if group.weights is None:
         group.weights = weights
     elif weigh:  # a task without labels keeps its weight for steps that do not weigh
         group.weights = torch.where(present, weights, group.weights)
-    if not found.known:
-        group.active = group.active & _sound(group, found, alone=batch is None)
+    if not result.known:
+        group.active = group.active & _find_healthy(group, result, alone=batch is None)
     group.restore_frozen()
     group.save_previous()
     if group.clip_norm is not None:
-        updates = _clipped(updates, models.count, group.clip_norm)
+        updates = _clip(updates, models.count, group.clip_norm)
     for parameter, update in zip(models.trained.values(), updates, strict=True):
         if update is not None:
             update = update.to(parameter.dtype)
@@ -86,19 +86,19 @@ def train_step(
     group.optimizer.zero_grad(set_to_none=True)
     group.restore_frozen()
     weights = torch.where(group.active[:, None], weights, zero(weights.device))
-    return StepRecord(found.losses, weights, present, found.counts)
+    return StepRecord(result.losses, weights, present, result.counts)
 
 
-def _sound(group: Group, found: BatchResult, *, alone: bool) -> Tensor:
+def _find_healthy(group: Group, result: BatchResult, *, alone: bool) -> Tensor:
     """The models that go on, ``[K]`` bool, by the sizes of their losses and gradients."""
-    sizes = torch.where(found.present, found.sizes, zero(found.sizes.device))
-    finite = (sizes < torch.inf).all(-1) & found.present.any(-1)
+    sizes = torch.where(result.present, result.sizes, zero(result.sizes.device))
+    finite = (sizes < torch.inf).all(-1) & result.present.any(-1)
     if len(finite) == 1 or alone:
         return finite
-    return finite & matches_majority(found.counts, group.active)
+    return finite & matches_majority(result.counts, group.active)
 
 
-def _clipped(updates: list[Tensor | None], count: int, longest: float) -> list[Tensor | None]:
+def _clip(updates: list[Tensor | None], count: int, longest: float) -> list[Tensor | None]:
     """Each model's update, no longer than ``longest``."""
     squares = [u.detach().reshape(count, -1).double().square().sum(-1) for u in updates if u is not None]
     factor = (longest / (torch.stack(squares).sum(0).sqrt() + 1e-6)).clamp_max(1.0)
@@ -107,6 +107,6 @@ def _clipped(updates: list[Tensor | None], count: int, longest: float) -> list[T
         if update is None:
             scaled.append(None)
             continue
-        mine = factor[0] if count == 1 else factor.reshape(-1, *[1] * (update.ndim - 1))
-        scaled.append(update * mine.to(update.dtype))
+        own = factor[0] if count == 1 else factor.reshape(-1, *[1] * (update.ndim - 1))
+        scaled.append(update * own.to(update.dtype))
     return scaled

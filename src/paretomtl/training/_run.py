@@ -71,7 +71,7 @@ class TrainingRun:
         self, settings: Settings, folder: RunFolder | None, resume: bool, pause: float, listeners: list[Callback]
     ) -> None:
         made_by()  # before the source changes during a long run
-        self._ranks = settings.shares.ranks
+        self._ranks = settings.shares.processes
         self._folder = folder if self._ranks.is_main else None
         self._listeners = listeners
         problem = settings.problem
@@ -301,7 +301,7 @@ class TrainingRun:
             batch_size=settings.batch_size,
             device=settings.device,
             dtype=settings.dtype,
-            shares=settings.shares,
+            partition=settings.shares,
         )
 
     def _evaluate(self, split: str) -> Scores:

@@ -243,7 +243,7 @@ def make_settings(
         scheduler=recipe.scheduler if scheduler is None else scheduler,
         schedule=recipe.schedule if scheduler is None else schedule,
         strategy=strategy,
-        device=find_device(device, shares.ranks),
+        device=find_device(device, shares.processes),
         precision=precision,
         dtype=dtype,
         autocast=autocast,
@@ -260,12 +260,12 @@ def make_settings(
 
 def _check_shares(shares: BatchPartition, batch_size: int, strategy: str, workers: int | None) -> None:
     """Refuse what cannot be shared by several processes, or cut into parts."""
-    if batch_size < shares.ranks.size:
+    if batch_size < shares.processes.size:
         raise ValueError(
-            f"'batch_size' must be at least the number of processes ({shares.ranks.size}), which share a batch. "
+            f"'batch_size' must be at least the number of processes ({shares.processes.size}), which share a batch. "
             f"Got {batch_size} instead."
         )
-    if shares.ranks.is_distributed and workers is not None and workers > 1:
+    if shares.processes.is_distributed and workers is not None and workers > 1:
         raise ValueError(f"'workers' must be 1 where several processes share a run. Got {workers} instead.")
     if not shares.whole and strategy == "graphed":
         raise ValueError(

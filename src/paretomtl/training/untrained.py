@@ -44,7 +44,7 @@ def measure_untrained(
     Data must be tensors: reading a Dataset or a DataLoader once more may have side effects.
     """
     split = splits[ranking_split(list(splits))]
-    if plan.shares.ranks.is_distributed or not _is_cheap(split, splits["train"], settings):
+    if plan.partition.processes.is_distributed or not _is_cheap(split, splits["train"], settings):
         return None
     bare = replace(plan, problem=replace(plan.problem, metrics={}), compiler=None, scheduler=None)
     try:

@@ -62,25 +62,25 @@ def test_modules_side_by_side_step_as_one_after_another(
     run(launched, 1, number)
     for name, tensor in values(alone).items():
         torch.testing.assert_close(tensor, values(groups)[name], rtol=1e-4, atol=1e-6)
-    for trace in (side.trace, launched.trace):
+    for trace in (side.history, launched.history):
         trace.end_epoch()
-    torch.testing.assert_close(side.trace.last("losses"), launched.trace.last("losses"), rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(side.history.last("losses"), launched.history.last("losses"), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.usefixtures("pretended")
 def test_streams_are_forked_and_joined_in_all_but_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, modules, state = planned(5)
     runner = GraphRunner(plan.on_streams(modules, state), batches(), EpochHistory(5, 2, CPU), 10, 1, 2)
-    step = runner._workers.step
+    step = runner._threads.step
 
     def noted(groups: Any, *args: Any, **options: Any) -> Any:
         Stream.log.append(("work", Stream.current, [runner.groups.index(group) for group in groups]))
         return step(groups, *args, **options)
 
-    monkeypatch.setattr(runner._workers, "step", noted)
+    monkeypatch.setattr(runner._threads, "step", noted)
     items = runner.epoch(0, 0, 0, 0)
     runner.step(next(items), 0)
-    main, (one, two) = runner._stream, runner._sides
+    main, (one, two) = runner._stream, runner._side_streams
     assert Stream.log[1:-1] == [("work", main, [0, 1, 2, 3, 4])]  # what is made once is made here
     Stream.log.clear()
     runner.step(next(items), 1)
@@ -95,7 +95,7 @@ def test_channels_come_last_where_the_model_allows_it(model: Any, suits: bool) -
     plan, (module,), state = planned(1, model)
     layouts = [p.stride() for p in module.parameters()]
     batch = next(batches().epoch(0, 0))
-    assert streams._channels_last(plan, module, state, batch, 10) == suits
+    assert streams._suits_channels_last(plan, module, state, batch, 10) == suits
     assert [p.stride() for p in module.parameters()] == layouts, "tried on copies"
 
 

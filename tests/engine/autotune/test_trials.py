@@ -12,7 +12,7 @@ from torch import Tensor
 
 import paretomtl as pm
 from paretomtl._support.files import read_record, write_record
-from paretomtl.engine.autotune.capture import _changes_more_than_rates, _numbers, try_capture
+from paretomtl.engine.autotune.capture import _changes_more_than_rates, _python_numbers, try_capture
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
@@ -176,10 +176,10 @@ def test_numbers_that_a_model_keeps_in_python_are_found() -> None:
 
     for kind in (Anneals, Counts):
         made = group(factory=kind)
-        before = _numbers([made])
-        assert _numbers([made]) == before
+        before = _python_numbers([made])
+        assert _python_numbers([made]) == before
         made.models.losses((X, torch.zeros(64, 2)))
-        assert _numbers([made]) != before
+        assert _python_numbers([made]) != before
 
 
 def test_reasons_against_a_capture() -> None:

@@ -44,7 +44,7 @@ def test_blocks_hold_the_values_of_a_module(channels_last: bool) -> None:
     models.restore(torch.tensor([True]), dict(kept))  # by name
     assert torch.equal(weight.detach(), before["trunk.0.weight"])
     weight.data.add_(2)
-    models.remember(kept)
+    models.save_to(kept)
     assert torch.equal(kept["trunk.0.weight"][0], before["trunk.0.weight"] + 2)
 
 
@@ -60,12 +60,12 @@ def test_a_buffer_that_is_replaced_is_not_overlooked() -> None:
 
     plan, modules, state = planned(1, Replaces)
     (group,) = plan.on_streams(modules, state)
-    held, kept = capture._held([group]), group.models.copy()
+    held, kept = capture._kept_tensors([group]), group.models.copy()
     group.models.losses(next(batches().epoch(0, 0)))
-    now = capture._held([group])
+    now = capture._kept_tensors([group])
     assert [mine is theirs for mine, theirs in zip(held, now, strict=True)].count(False) == 1
     assert float(group.models.copy()["calls"]) == 1
-    group.models.remember(kept)
+    group.models.save_to(kept)
     assert float(kept["calls"]) == 1
 
 

@@ -290,7 +290,7 @@ def test_rows_of_a_block_go_back_alone() -> None:
     for name, tensor in stack.tensors().items():
         assert torch.equal(tensor[1], before[name][1]), name
         assert torch.equal(tensor[0], before[name][0] + 1), name
-    stack.remember(kept)
+    stack.save_to(kept)
     for name, tensor in stack.tensors().items():
         assert torch.equal(kept[name], tensor), name
 

@@ -39,7 +39,7 @@ def find_obstacle(train: Batches) -> str | None:
         return "the problem has no data"
     if not isinstance(train, ResidentBatches):
         return "the training data are not tensors that lie on the device as a whole"
-    if train.cut:
+    if train.in_micro_batches:
         return "batches are cut into parts"
     return None if train.order.device.type == "cuda" else "there is no CUDA device"
 
@@ -50,7 +50,7 @@ def try_capture(
     """Whether the step can be captured, on copies; and how long replays of it take.
 
     Args:
-        groups: makes the same models, anew at each call.
+        groups: makes the same models at each call, in new memory.
         train: the batches of the run.
         total: how many steps are planned.
         schedule: whether learning rates change each "epoch" or each "step".
@@ -64,24 +64,27 @@ def try_capture(
     try:
         with quiet():
             made = groups()
-            why = _unfit(made[0], groups, schedule)
+            why = _find_optimizer_obstacle(made[0], groups, schedule)
             if why is not None:
                 return Trial(why)
             shape = (sum(group.models.count for group in made), len(made[0].models.problem.tasks))
-            _check_waiting(EagerRunner(groups(), train, EpochHistory(*shape, device), total, 1))
+            _check_no_sync(EagerRunner(groups(), train, EpochHistory(*shape, device), total, 1))
             launched_groups = groups()
-            numbers, held = _numbers(launched_groups), _held(launched_groups)
-            launched = _losses(EagerRunner(launched_groups, train, EpochHistory(*shape, device), total, 1)).double()
-            if _numbers(launched_groups) != numbers:
+            numbers = _python_numbers(launched_groups)
+            tensors = _kept_tensors(launched_groups)
+            launched = _mean_losses(
+                EagerRunner(launched_groups, train, EpochHistory(*shape, device), total, 1)
+            ).double()
+            if _python_numbers(launched_groups) != numbers:
                 return Trial("the model keeps numbers in Python that change from step to step")
-            now = _held(launched_groups)
-            if len(now) != len(held) or not all(map(operator.is_, now, held)):
+            now = _kept_tensors(launched_groups)
+            if len(now) != len(tensors) or not all(map(operator.is_, now, tensors)):
                 return Trial("the model replaces tensors that it keeps from step to step")
             runner = GraphRunner(made, train, EpochHistory(*shape, device), total, 1, workers)
-            replayed = _losses(runner).double()
-            seconds = _seconds(runner)
+            replayed = _mean_losses(runner).double()
+            seconds = _time_replay(runner)
     except Exception as error:
-        _mend()
+        _reset_after_failed_capture()
         return Trial(describe_error(error))
     precision = next(iter(made[0].models.trained.values())).dtype
     if not torch.allclose(launched, replayed, rtol=_TOLERANCE.get(precision, _COARSE), atol=1e-12, equal_nan=True):
@@ -89,7 +92,7 @@ def try_capture(
     return Trial(seconds=seconds)
 
 
-def _unfit(group: Group, groups: Callable[[], list[Group]], schedule: str) -> str | None:
+def _find_optimizer_obstacle(group: Group, groups: Callable[[], list[Group]], schedule: str) -> str | None:
     """Why an optimizer or its scheduler cannot be captured."""
     kind = type(group.optimizer)
     if kind not in CAPTURABLE:
@@ -102,7 +105,7 @@ def _unfit(group: Group, groups: Callable[[], list[Group]], schedule: str) -> st
     return None
 
 
-def _losses(runner: Runner) -> torch.Tensor:
+def _mean_losses(runner: Runner) -> torch.Tensor:
     """The mean losses of some steps, in which batches of the usual size come to be replayed.
 
     Losses rather than parameters: a bias before a normalisation has no effect, and follows rounding alone.
@@ -115,15 +118,15 @@ def _losses(runner: Runner) -> torch.Tensor:
         for size, item in zip(sizes, runner.epoch(0, epoch, 0, number), strict=False):
             if usual < _STEPS:
                 runner.step(item, number)
-                runner.trace.count()
+                runner.history.count()
                 number += 1
                 usual += size == sizes[0]
         epoch += 1
-    runner.trace.end_epoch()
-    return runner.trace.last("losses")
+    runner.history.end_epoch()
+    return runner.history.last("losses")
 
 
-def _seconds(runner: GraphRunner) -> float:
+def _time_replay(runner: GraphRunner) -> float:
     """The least time of some replays of a batch of the usual size."""
     times = []
     for number in range(_TIMED):
@@ -151,13 +154,13 @@ def _changes_more_than_rates(group: Group) -> bool:
     return fixed() != before
 
 
-def _numbers(groups: Sequence[Group]) -> list[dict[str, Any]]:
+def _python_numbers(groups: Sequence[Group]) -> list[dict[str, Any]]:
     """The plain numbers that models and their classes keep, which a replay would not change."""
     return [
         {
             f"{name}.{kind.__name__}.{key}": value
             for name, module in group.models.module.named_modules()
-            for kind, kept in _keepers(module)
+            for kind, kept in _namespaces(module)
             for key, value in kept.items()
             if isinstance(value, (int, float))
         }
@@ -165,15 +168,15 @@ def _numbers(groups: Sequence[Group]) -> list[dict[str, Any]]:
     ]
 
 
-def _keepers(module: nn.Module) -> Iterator[tuple[type, Mapping[str, Any]]]:
+def _namespaces(module: nn.Module) -> Iterator[tuple[type, Mapping[str, Any]]]:
     """What a module keeps itself, and what its classes do, up to torch's own."""
     yield object, vars(module)
     for kind in itertools.takewhile(lambda kind: kind is not nn.Module, type(module).__mro__):
         yield kind, vars(kind)
 
 
-def _held(groups: Sequence[Group]) -> list[torch.Tensor]:
-    """The tensors that ordinary modules keep beside their parameters, which a replay would not replace."""
+def _kept_tensors(groups: Sequence[Group]) -> list[torch.Tensor]:
+    """The tensors that ordinary modules keep in addition to their parameters, which a replay would not replace."""
     return [
         value
         for group in groups
@@ -184,23 +187,23 @@ def _held(groups: Sequence[Group]) -> list[torch.Tensor]:
     ]
 
 
-def _check_waiting(runner: Runner) -> None:
+def _check_no_sync(runner: Runner) -> None:
     """Raise where a step waits for the device, so that a capture would break and leave more behind, or draws here."""
     assert isinstance(runner.train, ResidentBatches)
     batch, labelled = next(runner.epoch(0, 0, 0, 0)), runner.train.labelled()
     before = host_random_state()
-    runner.take(batch, 0, weigh=True, labelled=labelled)
+    runner.run_step(batch, 0, weigh=True, labelled=labelled)
     if host_random_state() != before:
         raise RuntimeError("a step draws random numbers on the host, which replays would not draw again")
     mode = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        runner.take(batch, 0, weigh=True, labelled=labelled)
+        runner.run_step(batch, 0, weigh=True, labelled=labelled)
     finally:
         torch.cuda.set_sync_debug_mode(mode)
 
 
-def _mend() -> None:
+def _reset_after_failed_capture() -> None:
     """After a capture that failed, an empty one: torch leaves its random generator as if the first were going on."""
     release_memory()
     if torch.cuda.is_available():

@@ -43,11 +43,11 @@ def choose(
 
     Trials are of this process alone. Where several processes share the run, all take the choice of the first.
     """
-    ranks, plan, batch = plan.shares.ranks, replace(plan, shares=BatchPartition()), first_part(batch)
-    if ranks.is_distributed:
+    processes, plan, batch = plan.partition.processes, replace(plan, partition=BatchPartition()), first_part(batch)
+    if processes.is_distributed:
         wanted = wanted[0], 1  # threads would come to what processes tell each other in any order
     own = _choose(plan, wanted, modules, state, train, batch, total)
-    return ExecutionPlan(**ranks.broadcast(lambda: vars(own)))
+    return ExecutionPlan(**processes.broadcast(lambda: vars(own)))
 
 
 def _choose(

@@ -19,7 +19,7 @@ from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
 from paretomtl.methods import State, slice_state
 
-_MOST = 8  # streams; with more, activations take memory and hardly any time is saved
+_MAX_STREAMS = 8  # streams; with more, activations take memory and hardly any time is saved
 _COPIES = 5  # of a model's values: themselves, of one and two steps ago, and two that an optimizer may keep
 _TOLERANCE = 2e-2  # of losses; another layout is another order of sums
 
@@ -36,15 +36,15 @@ def try_streams(
         why = "gradients go through hooks, which may do something else at each step"
     if why is not None:
         return Trial(why)
-    workers = count = min(_MOST, len(modules))
-    last = _channels_last(plan, modules[0], state, batch, total)
+    workers = count = min(_MAX_STREAMS, len(modules))
+    channels_last = _suits_channels_last(plan, modules[0], state, batch, total)
     some = slice_state(state, slice(0, count))
     device = next(iter(state.values())).device
     while True:
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
         trial = try_capture(
-            lambda: plan.on_streams(copy_modules(modules[:count]), some, channels_last=last),
+            lambda: plan.on_streams(copy_modules(modules[:count]), some, channels_last=channels_last),
             train,
             total,
             schedule=plan.schedule,
@@ -55,9 +55,9 @@ def try_streams(
         workers //= 2
     why = trial.why_not
     if why is None and count < len(modules):
-        why = _lacking(modules, count, torch.cuda.max_memory_allocated(device) - before, device)
+        why = _describe_shortage(modules, count, torch.cuda.max_memory_allocated(device) - before, device)
     seconds = trial.seconds * len(modules) / count
-    return Trial(why, seconds, workers=workers, channels_last=last)
+    return Trial(why, seconds, workers=workers, channels_last=channels_last)
 
 
 def has_wide_convolutions(module: nn.Module) -> bool:
@@ -65,7 +65,7 @@ def has_wide_convolutions(module: nn.Module) -> bool:
     return any(p.ndim == 4 and max(p.shape[:2]) > CHANNELS for p in module.parameters())
 
 
-def _channels_last(plan: Plan, module: nn.Module, state: State, batch: Any, total: int) -> bool:
+def _suits_channels_last(plan: Plan, module: nn.Module, state: State, batch: Any, total: int) -> bool:
     """Whether convolutions may have their channels last, and want them there: the model must give the same losses."""
     if not any(p.ndim == 4 for p in module.parameters()):
         return False
@@ -80,7 +80,7 @@ def _channels_last(plan: Plan, module: nn.Module, state: State, batch: Any, tota
     return torch.allclose(losses[0], losses[1], rtol=_TOLERANCE, atol=1e-12, equal_nan=True)
 
 
-def _lacking(modules: Sequence[nn.Module], count: int, peak: int, device: torch.device) -> str | None:
+def _describe_shortage(modules: Sequence[nn.Module], count: int, peak: int, device: torch.device) -> str | None:
     """What to say where ``count`` models fit, with so many bytes at the peak, but not all."""
     each = _COPIES * sum(tensor.nbytes for tensor in named_tensors(modules[0]).values())
     need = peak + (len(modules) - count) * each

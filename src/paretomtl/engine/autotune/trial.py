@@ -24,7 +24,7 @@ class Trial:
     Attributes:
         why_not: why they cannot; None if they can.
         seconds: of a step of all models; infinite where it was not measured.
-        baseline: the same for the models one after another, where that was measured beside it.
+        baseline: the same for the models one after another, where that was measured, too.
         most: how many models a stack has at most; None for all.
         workers: how many models step side by side.
         channels_last: how convolutions lie in memory.

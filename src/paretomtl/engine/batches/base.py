@@ -8,19 +8,19 @@ from typing import Any
 
 
 class Batches(ABC):
-    """One split, cut into batches.
+    """One split in batches.
 
     Attributes:
         steps: how many batches an epoch has; None when that is not known before the end.
         samples: how many samples there are; None when that is not known.
-        resumes_inside: whether an epoch can be taken up in its middle.
-        cut: whether the batches of an epoch are cut into parts.
+        resumes_inside: whether an epoch can be resumed in its middle.
+        in_micro_batches: whether each batch of an epoch comes in micro-batches.
     """
 
     steps: int | None
     samples: int | None = None
     resumes_inside: bool = True
-    cut: bool = False
+    in_micro_batches: bool = False
 
     @abstractmethod
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:

@@ -29,12 +29,12 @@ class IndexedBatches(Batches):
         batch_size: int,
         device: torch.device,
         fetch: Callable[[Tensor], Any],
-        shares: BatchPartition,
+        partition: BatchPartition,
     ) -> None:
         self.samples = samples
-        self._shares = shares
-        self.cut = not shares.whole
-        self._device = device  # where the order is: beside the samples, so that no step waits for a copy of it
+        self._partition = partition
+        self.in_micro_batches = not partition.whole
+        self._device = device  # of the order: that of the samples, so that no step waits for a copy of it
         self._size = batch_size
         self._fetch = fetch
         # A last batch of one sample is left out of training: batch normalisation cannot take it.
@@ -46,16 +46,16 @@ class IndexedBatches(Batches):
         order = self._shuffled(seed, epoch)
         for number in range(start, self.steps):
             numbers = order[number * self._size : (number + 1) * self._size]
-            if self._shares.whole:
+            if self._partition.whole:
                 yield self._fetch(numbers)
                 continue
-            parts, count = self._shares.of(numbers, self._size)
+            parts, count = self._partition.split(numbers, self._size)
             yield MicroBatches(tuple(self._fetch(part) for part in parts), tuple(len(part) * count for part in parts))
 
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         numbers = torch.arange(self.samples or 0, device=self._device)
         if shared:
-            numbers = numbers.tensor_split(self._shares.ranks.size)[self._shares.ranks.rank]
+            numbers = numbers.tensor_split(self._partition.processes.size)[self._partition.processes.rank]
         size = self._size
         if self._device.type != "cpu":  # nothing is kept for a backward pass: there is room for more at once
             size *= max(1, min(16, _EVALUATED // (size * models)))
@@ -80,13 +80,13 @@ class ResidentBatches(IndexedBatches):
         samples: how many there are.
         batch_size: of an epoch.
         device: where they are.
-        shares: how batches are cut; not at all when left out.
+        partition: how batches are split; not at all when left out.
     """
 
     def __init__(
-        self, tensors: Any, samples: int, batch_size: int, device: torch.device, shares: BatchPartition | None = None
+        self, tensors: Any, samples: int, batch_size: int, device: torch.device, partition: BatchPartition | None = None
     ) -> None:
-        super().__init__(samples, batch_size, device, self._at, shares or BatchPartition())
+        super().__init__(samples, batch_size, device, self._at, partition or BatchPartition())
         self._tensors = tensors
         self.batch_size = batch_size
         self.order = torch.arange(samples, device=device)
@@ -122,7 +122,7 @@ class ResidentBatches(IndexedBatches):
 
 
 def _may_be_missing(labels: Tensor) -> Tensor:
-    """Where labels look like none: NaN, a negative class, or False in a mask."""
+    """Where labels seem to be missing: NaN, a negative class, or False in a mask."""
     if labels.dtype == torch.bool:
         return ~labels
     return labels.isnan() if labels.is_floating_point() or labels.is_complex() else labels < 0

@@ -27,15 +27,15 @@ class LoaderBatches(Batches):
 
     resumes_inside = False
 
-    def __init__(self, name: str, loader: Any, move: Callable[[Any], Any], shares: BatchPartition) -> None:
+    def __init__(self, name: str, loader: Any, move: Callable[[Any], Any], partition: BatchPartition) -> None:
         self._name = name
         self._loader = loader
         self._seen = 0  # batches of the longest pass so far
-        self._said_short = False
+        self._warned_short = False
         self._move = move
-        self._shares = shares
+        self._partition = partition
         try:
-            self.steps = -(-len(loader) // shares.accumulate)
+            self.steps = -(-len(loader) // partition.accumulate)
         except (TypeError, NotImplementedError):
             self.steps = None
 
@@ -52,16 +52,16 @@ class LoaderBatches(Batches):
         for holder in (outer, inner):
             if isinstance(holder, DistributedSampler):
                 holder.set_epoch(epoch)
-        yield from self.in_order() if self._shares.whole else self._cut(seed, epoch)
+        yield from self.in_order() if self._partition.whole else self._micro_batches(seed, epoch)
 
-    def _cut(self, seed: int, epoch: int) -> Iterator[MicroBatches]:
-        ranks, source = self._shares.ranks, self.in_order()
-        parts = tuple(itertools.islice(source, self._shares.accumulate))
-        if ranks.is_distributed:  # the order is drawn by now; dropout is to differ
-            seed_everything(rank_seed(order_seed(seed, epoch), ranks.rank))
-        while not ranks.any(not parts)[0]:
+    def _micro_batches(self, seed: int, epoch: int) -> Iterator[MicroBatches]:
+        processes, source = self._partition.processes, self.in_order()
+        parts = tuple(itertools.islice(source, self._partition.accumulate))
+        if processes.is_distributed:  # the order is drawn by now; dropout is to differ
+            seed_everything(rank_seed(order_seed(seed, epoch), processes.rank))
+        while not processes.any(not parts)[0]:
             yield MicroBatches(parts, tuple(count_samples(part) for part in parts))
-            parts = tuple(itertools.islice(source, self._shares.accumulate))
+            parts = tuple(itertools.islice(source, self._partition.accumulate))
 
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         number = 0
@@ -70,7 +70,7 @@ class LoaderBatches(Batches):
             yield self._move(batch)
         if not number:
             raise ValueError(why_empty(self._name, self._loader, self._seen))
-        self._said_short = self._said_short or warn_if_short(self._name, self._loader, number)
+        self._warned_short = self._warned_short or warn_if_short(self._name, self._loader, number)
 
     def probe(self) -> Any:
-        return None if self._shares.ranks.is_distributed else first_part(next(self.epoch(0, 0), None))
+        return None if self._partition.processes.is_distributed else first_part(next(self.epoch(0, 0), None))

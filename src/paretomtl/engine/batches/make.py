@@ -29,10 +29,10 @@ def make_batches(
     batch_size: int,
     device: torch.device,
     dtype: torch.dtype,
-    shares: BatchPartition | None = None,
+    partition: BatchPartition | None = None,
 ) -> Batches:
     """Batches of a split; floating-point tensors are cast to ``dtype``, like the models."""
-    shares = shares or BatchPartition()
+    partition = partition or BatchPartition()
 
     def move(tensor: Tensor) -> Tensor:
         return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None, non_blocking=True)
@@ -43,19 +43,19 @@ def make_batches(
     if data is None:
         return NoData()
     if isinstance(data, PerTask):
-        if shares.ranks.is_distributed:
+        if partition.processes.is_distributed:
             raise ValueError(f"'{name}' must be one data set where several processes share a run. Got one a task.")
         parts = {
             task: make_batches(
-                f"{name}[{task!r}]", part, batch_size=batch_size, device=device, dtype=dtype, shares=shares
+                f"{name}[{task!r}]", part, batch_size=batch_size, device=device, dtype=dtype, partition=partition
             )
             for task, part in data.data.items()
         }
         return TaskBatches(name, parts, data.mode)
     if isinstance(data, DataLoader):
-        return LoaderBatches(name, data, moved, shares)
+        return LoaderBatches(name, data, moved, partition)
     if isinstance(data, IterableDataset):
-        return LoaderBatches(name, DataLoader(data, batch_size=batch_size), moved, shares)
+        return LoaderBatches(name, DataLoader(data, batch_size=batch_size), moved, partition)
     tensors = tensors_of(data)
     if tensors:
         if any(tensor.layout != torch.strided for tensor in tensors):
@@ -63,7 +63,7 @@ def make_batches(
         sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
         if len(sizes) > 1 or 0 in sizes:
             raise ValueError(_rows_differ(name, data, tensors))
-        return ResidentBatches(moved(data), sizes.pop(), batch_size, device, shares)
+        return ResidentBatches(moved(data), sizes.pop(), batch_size, device, partition)
     if isinstance(data, Dataset) or is_map_style(data):
         dataset: Any = data
         if not hasattr(dataset, "__len__"):
@@ -77,10 +77,10 @@ def make_batches(
             batch_size,
             torch.device("cpu"),
             lambda part: moved(read_batch(name, dataset, part.tolist())),
-            shares,
+            partition,
         )
     if isinstance(data, Iterable) and not isinstance(data, (tuple, list, Mapping)):
-        return LoaderBatches(name, data, moved, shares)
+        return LoaderBatches(name, data, moved, partition)
     raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {describe_value(data)} instead.")
 
 

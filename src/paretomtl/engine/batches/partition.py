@@ -12,7 +12,7 @@ from paretomtl.engine.processes import ProcessGroup
 
 @dataclass(frozen=True)
 class MicroBatches:
-    """What one process sees of the batch of a step: micro-batches, and how many samples each counts for.
+    """The share of one process in the batch of a step: micro-batches, and how many samples each counts for.
 
     One that counts for none stands in where a batch has too few samples for all processes.
     """
@@ -22,29 +22,29 @@ class MicroBatches:
 
 
 def first_part(batch: Any) -> Any:
-    """A batch, or the first micro-batch of one that is cut."""
+    """A batch, or the first micro-batch of one that is split."""
     return batch.parts[0] if isinstance(batch, MicroBatches) else batch
 
 
 @dataclass(frozen=True)
 class BatchPartition:
-    """How the batch of a step is cut: among processes, and into micro-batches of each."""
+    """How the batch of a step is split: among processes, and into micro-batches of each."""
 
-    ranks: ProcessGroup = field(default_factory=ProcessGroup)
+    processes: ProcessGroup = field(default_factory=ProcessGroup)
     accumulate: int = 1
 
     @property
     def whole(self) -> bool:
-        """Whether it is not cut at all."""
-        return not self.ranks.is_distributed and self.accumulate == 1
+        """Whether it is not split at all."""
+        return not self.processes.is_distributed and self.accumulate == 1
 
-    def of(self, numbers: Tensor, batch_size: int) -> tuple[list[Tensor], bool]:
+    def split(self, numbers: Tensor, batch_size: int) -> tuple[list[Tensor], bool]:
         """The micro-batches of this process as numbers of samples, and whether they count.
 
         A share has two samples at least, which batch normalisation wants, unless batches are smaller than that.
         """
-        least = max(1, min(2, batch_size // self.ranks.size))
-        sharing = max(1, min(self.ranks.size, len(numbers) // least))
-        counts = self.ranks.rank < sharing
-        share = numbers.tensor_split(sharing)[self.ranks.rank if counts else 0]
+        least = max(1, min(2, batch_size // self.processes.size))
+        sharing = max(1, min(self.processes.size, len(numbers) // least))
+        counts = self.processes.rank < sharing
+        share = numbers.tensor_split(sharing)[self.processes.rank if counts else 0]
         return list(share.tensor_split(max(1, min(self.accumulate, len(share) // least)))), counts

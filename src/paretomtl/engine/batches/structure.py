@@ -49,14 +49,14 @@ def map_samples(function: Callable[[Tensor], Tensor], batch: Any) -> Any:
 
 def count_samples(batch: Any) -> int:
     """How many samples a batch has: the first dimension of its first tensor that has one; 1 where there is none."""
-    found: list[int] = []
+    sizes: list[int] = []
 
     def note(tensor: Tensor) -> Tensor:
-        found.extend(tensor.shape[:1])
+        sizes.extend(tensor.shape[:1])
         return tensor
 
     map_tensors(note, batch)
-    return found[0] if found else 1
+    return sizes[0] if sizes else 1
 
 
 def samples_by_task(batch: TaskBatch) -> Tensor:
@@ -82,11 +82,11 @@ def unchanged(batch: Any, who: str = "model' and 'losses") -> Iterator[None]:
 
 def _versions(batch: Any) -> list[int]:
     """How often each tensor of a batch was written to; what was made in inference mode does not count it."""
-    found: list[int] = []
+    versions: list[int] = []
 
     def note(tensor: Tensor) -> Tensor:
-        found.append(0 if tensor.is_inference() else tensor._version)
+        versions.append(0 if tensor.is_inference() else tensor._version)
         return tensor
 
     map_tensors(note, batch)
-    return found
+    return versions

@@ -36,7 +36,7 @@ class Models(ABC):
         self.captured: list[Tensor] = []
         self._capturing = False
         self._runner = ModelWithLosses(problem, module)
-        self.hook = self._hook()
+        self.hook = self._add_hook()
 
     @abstractmethod
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
@@ -46,7 +46,7 @@ class Models(ABC):
     def tensors(self) -> dict[str, Tensor]:
         """All parameters and buffers with a leading K, by name, detached; what is written to them stays."""
 
-    def held(self) -> list[Tensor]:
+    def live_buffers(self) -> list[Tensor]:
         """The buffers, which forward passes may change, as they lie in memory."""
         return [buffer.detach() for buffer in self.module.buffers()]
 
@@ -65,21 +65,21 @@ class Models(ABC):
 
     def copy(self) -> ModelState:
         """The values of all parameters and buffers, by name."""
-        return self._now().copy()
+        return self._state().copy()
 
-    def remember(self, kept: ModelState) -> None:
+    def save_to(self, state: ModelState) -> None:
         """Write all values to what :meth:`copy` returned, in place."""
-        now = self._now()
-        for name, tensor in now.items():  # a buffer that was made, or grew, in the forward pass
-            if name not in kept or kept[name].shape != tensor.shape:
-                kept[name] = tensor.clone()
-        kept.write(now)
+        current = self._state()
+        for name, tensor in current.items():  # a buffer that was made, or grew, in the forward pass
+            if name not in state or state[name].shape != tensor.shape:
+                state[name] = tensor.clone()
+        state.write(current)
 
     def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
         """Put the models in ``rows [K]`` bool back to earlier values."""
-        self._now().write(values, rows)
+        self._state().write(values, rows)
 
-    def _now(self) -> ModelState:
+    def _state(self) -> ModelState:
         return ModelState(self.blocks(), self.tensors())
 
     @contextlib.contextmanager
@@ -96,7 +96,7 @@ class Models(ABC):
             for module, mode in modes.items():
                 module.training = mode
 
-    def _hook(self) -> torch.utils.hooks.RemovableHandle | None:
+    def _add_hook(self) -> torch.utils.hooks.RemovableHandle | None:
         name = self.problem.representation
         if name is None:
             return None
@@ -139,6 +139,6 @@ class ModelWithLosses(nn.Module):
     def _widened(self, *inputs: Any) -> Any:
         """The model's outputs in float32 or better, as a mean of years in bfloat16 is good to two digits only."""
         outputs = self.model(*inputs)
-        if isinstance(outputs, (Tensor, tuple, list)) or type(outputs) is dict:  # others may not be made anew
+        if isinstance(outputs, (Tensor, tuple, list)) or type(outputs) is dict:  # others may have no such constructor
             return map_tensors(lambda x: x.float() if x.dtype in _LOW else x, outputs)
         return outputs

@@ -50,7 +50,7 @@ class FlatBlock:
         """The same values elsewhere."""
         return FlatBlock(self.values.clone(), self.rows, self.places)
 
-    def like(self, other: FlatBlock) -> bool:
+    def has_layout_of(self, other: FlatBlock) -> bool:
         """Whether the same tensors lie at the same places of both."""
         same = self.places is other.places or self.places == other.places
         return same and self.values.dtype == other.values.dtype
@@ -84,10 +84,10 @@ class ModelState(dict[str, Tensor]):
         """Take over values of these names, in place, of the models in ``rows [K]`` bool or of all."""
         inside: set[str] = set()
         if isinstance(values, ModelState) and len(self.blocks) == len(values.blocks):
-            for mine, theirs in zip(self.blocks, values.blocks, strict=True):
-                if mine.like(theirs):
-                    mine.write(theirs, rows)
-                    inside |= mine.places.keys()
+            for block, other in zip(self.blocks, values.blocks, strict=True):
+                if block.has_layout_of(other):
+                    block.write(other, rows)
+                    inside |= block.places.keys()
         names = [name for name in self if name in values and name not in inside]
         if rows is None and names:
             torch._foreach_copy_([self[name] for name in names], [values[name] for name in names])
@@ -97,7 +97,7 @@ class ModelState(dict[str, Tensor]):
                 torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor, out=tensor)
 
 
-def in_blocks(tensors: Mapping[str, Tensor]) -> list[FlatBlock]:
+def make_blocks(tensors: Mapping[str, Tensor]) -> list[FlatBlock]:
     """A block for each dtype; none where tensors share memory or have gaps, which blocks would not keep."""
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors.values()}
     if len(storages) < len(tensors) or not all(_dense(tensor) for tensor in tensors.values()):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 
-def settle_modes(module: nn.Module) -> None:
+def set_train_modes(module: nn.Module) -> None:
     """Put a module in the modes that its training is to have, as ``train()`` would.
 
     Parts that override ``train``, such as to keep normalisation in eval mode, are asked. Parts that the factory put in
@@ -26,7 +26,7 @@ def settle_modes(module: nn.Module) -> None:
         )
 
 
-def warn_of_modes(module: nn.Module) -> None:
+def warn_if_dropout_off(module: nn.Module) -> None:
     """Say so where dropout is off in a part that is trained."""
     outer = ""
     for name, part in module.named_modules():
@@ -51,11 +51,11 @@ def has_hooks(module: nn.Module) -> bool:
 
 def check_hooks(name: str, parameters: Iterable[tuple[str, Tensor]]) -> None:
     """Refuse hooks that wait for gradients to be accumulated."""
-    found = [each for each, parameter in parameters if getattr(parameter, "_post_accumulate_grad_hooks", None)]
-    if found:
+    hooked = [each for each, parameter in parameters if getattr(parameter, "_post_accumulate_grad_hooks", None)]
+    if hooked:
         raise ValueError(
             f"'{name}' must have no register_post_accumulate_grad_hook: gradients are taken task by task, and hooks "
-            f"that wait for the sum never run. Got {', '.join(map(repr, found[:3]))}: let the optimizer do it."
+            f"that wait for the sum never run. Got {', '.join(map(repr, hooked[:3]))}: let the optimizer do it."
         )
 
 

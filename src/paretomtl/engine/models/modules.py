@@ -11,7 +11,7 @@ from torch.nn.parameter import is_lazy
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.batches.structure import map_tensors
-from paretomtl.engine.models.module_checks import check_hooks, check_shapes, settle_modes, why_untrained
+from paretomtl.engine.models.module_checks import check_hooks, check_shapes, set_train_modes, why_untrained
 from paretomtl.engine.processes import check_unwrapped
 from paretomtl.problems import Problem
 
@@ -43,7 +43,7 @@ def make_modules(problem: Problem, seeds: Sequence[int], device: torch.device, d
                     "and imaginary parts (torch.view_as_real) instead."
                 )
             check_hooks("model", module.named_parameters())
-            settle_modes(module)
+            set_train_modes(module)
             modules.append(module.to(device=device, dtype=dtype))
     if not any(p.requires_grad for p in modules[0].parameters()):
         raise ValueError(f"'model' must have parameters to train. Got none{why_untrained(modules[0])}.")
@@ -75,7 +75,7 @@ def copy_modules(modules: Sequence[nn.Module]) -> list[nn.Module]:
 def copy_template(module: nn.Module) -> nn.Module:
     """A copy of a module that a stack was run through, for values of one model.
 
-    What its passes kept for a look, such as attention maps, are tensors of vmap or parts of a graph, which cannot be
+    Tensors that its passes kept, such as attention maps, are tensors of vmap or parts of a graph, which cannot be
     copied. The next pass of the copy writes its own.
     """
     memo: dict[int, Tensor] = {}

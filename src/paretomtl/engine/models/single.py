@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from paretomtl.engine.batches.structure import unchanged
 from paretomtl.engine.models.base import Models
-from paretomtl.engine.models.flat_memory import FlatBlock, in_blocks
+from paretomtl.engine.models.flat_memory import FlatBlock, make_blocks
 from paretomtl.engine.models.modules import named_tensors
 from paretomtl.problems import Problem
 
@@ -38,7 +38,7 @@ class Single(Models):
     ) -> None:
         super().__init__(problem, module)
         tensors = named_tensors(module)
-        self._blocks = in_blocks({name: tensor.detach()[None] for name, tensor in tensors.items()}) if blocked else []
+        self._blocks = make_blocks({name: tensor.detach()[None] for name, tensor in tensors.items()}) if blocked else []
         for block in self._blocks:
             for name, view in block.views().items():
                 tensors[name].data = view[0]
@@ -54,11 +54,11 @@ class Single(Models):
         return losses, outputs
 
     def tensors(self) -> dict[str, Tensor]:
-        self._follow()
+        self._track_replaced()
         buffers = {name: buffer.detach()[None] for name, buffer in self.module.named_buffers()}
         return {**self._parameters, **buffers}
 
-    def _follow(self) -> None:
+    def _track_replaced(self) -> None:
         """Look where the parameters are: a forward pass may have put another tensor there (``weight.data = ...``)."""
         for name, parameter in self._own.items():
             if parameter.data_ptr() != self._parameters[name].data_ptr():
@@ -68,7 +68,7 @@ class Single(Models):
     def blocks(self) -> list[FlatBlock]:
         if not self._blocks:
             return []
-        self._follow()
+        self._track_replaced()
         buffers = list(self.module.buffers())
         same = len(buffers) == len(self._own_buffers) and all(map(operator.is_, buffers, self._own_buffers))
         return self._blocks if same else []  # a buffer that was replaced lies elsewhere

@@ -15,7 +15,7 @@ from paretomtl.engine.batches.structure import unchanged
 from paretomtl.engine.gradients import launches_cost
 from paretomtl.engine.kernels.stacked_layers import StackedLayers
 from paretomtl.engine.models.base import Models
-from paretomtl.engine.models.flat_memory import FlatBlock, in_blocks
+from paretomtl.engine.models.flat_memory import FlatBlock, make_blocks
 from paretomtl.problems import Problem
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
@@ -40,7 +40,7 @@ class Stack(Models):
         self.parameters: dict[str, Tensor]
         self.parameters, self.buffers = stack_module_state(list(modules))
         wanted = {name for name, p in self.module.named_parameters() if p.requires_grad}
-        self._blocks = in_blocks(self.parameters) if _worth_a_block(self.parameters) else []
+        self._blocks = make_blocks(self.parameters) if _pays_as_block(self.parameters) else []
         for block in self._blocks:
             self.parameters |= {name: t.requires_grad_(name in wanted) for name, t in block.views().items()}
         self.trained = {name: tensor for name, tensor in self.parameters.items() if name in wanted}
@@ -58,7 +58,7 @@ class Stack(Models):
     def blocks(self) -> list[FlatBlock]:
         return self._blocks
 
-    def held(self) -> list[Tensor]:
+    def live_buffers(self) -> list[Tensor]:
         return [buffer.detach() for buffer in self.buffers.values()]
 
     @contextlib.contextmanager
@@ -74,8 +74,8 @@ class Stack(Models):
             losses, outputs = functional_call(self._runner, renamed, (batch,))
             return losses, _plain(outputs, wanted=bool(self.problem.metrics))
 
-        found: tuple[Tensor, Any] = vmap(one, randomness=self.randomness)(parameters, buffers)
-        return found
+        results: tuple[Tensor, Any] = vmap(one, randomness=self.randomness)(parameters, buffers)
+        return results
 
     def _capture(self, output: Tensor) -> Tensor:
         captured: Tensor = _Capture.apply(output, self.captured.append)  # type: ignore[no-untyped-call]
@@ -100,7 +100,7 @@ class _Capture(torch.autograd.Function):
         return x.clone(), 0
 
 
-def _worth_a_block(parameters: Mapping[str, Tensor]) -> bool:
+def _pays_as_block(parameters: Mapping[str, Tensor]) -> bool:
     """Not on a CPU, for parameters of several kinds, and for so many that operations are not what costs."""
     tensors = list(parameters.values())
     small = sum(tensor.numel() for tensor in tensors) <= _BLOCK

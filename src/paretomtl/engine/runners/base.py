@@ -18,26 +18,26 @@ from paretomtl.engine.step import StepRecord
 
 
 class Runner(ABC):
-    """Takes the steps of all groups, and adds what they saw to the trace.
+    """Takes the steps of all groups, and adds their losses and weights to the history.
 
     Args:
         groups: the models.
         train: the batches.
-        trace: adds up losses and weights.
+        history: adds up losses and weights.
         total: how many steps are planned; 0 when that is not known.
-        every: how often weights are made anew, in steps.
+        every: how often the method is asked for new weights, in steps.
         workers: how many groups step side by side.
     """
 
     def __init__(
-        self, groups: Sequence[Group], train: Batches, trace: EpochHistory, total: int, every: int, workers: int = 1
+        self, groups: Sequence[Group], train: Batches, history: EpochHistory, total: int, every: int, workers: int = 1
     ) -> None:
         self.groups = groups
         self.train = train
-        self.trace = trace
+        self.history = history
         self.total = total
         self.every = every
-        self._workers = ThreadPool(workers)
+        self._threads = ThreadPool(workers)
 
     @abstractmethod
     def epoch(self, seed: int, epoch: int, start: int, number: int) -> Iterator[Any]:
@@ -49,9 +49,9 @@ class Runner(ABC):
 
     def finish(self, batch: Any, number: int, done: Sequence[StepRecord]) -> None:
         """Launch a step that the first models have taken already, with the groups of the others."""
-        self.take(batch, number, weigh=number % self.every == 0, done=done)
+        self.run_step(batch, number, weigh=number % self.every == 0, done=done)
 
-    def take(
+    def run_step(
         self,
         batch: Any,
         number: int | Tensor,
@@ -62,31 +62,31 @@ class Runner(ABC):
     ) -> None:
         """One step of all groups on a batch, launched here and now; ``done`` is that of the first models, if any."""
         options = {"number": number, "total": self.total, "weigh": weigh, "labelled": labelled}
-        taken = [*done, *self._step_all(self.groups[_count(done) :], batch, options)]
-        self.trace.add(taken)
+        records = [*done, *self._step_all(self.groups[_count_models(done) :], batch, options)]
+        self.history.add(records)
         if batch is not None and len(self.groups) > 1:
-            self._take_out_unlike(torch.cat([part.counts for part in taken]))
+            self._freeze_broken(torch.cat([part.counts for part in records]))
 
     def close(self) -> None:
         """End the threads that step groups side by side."""
-        self._workers.close()
+        self._threads.close()
 
     @property
     def done(self) -> list[StepRecord]:
         """What groups did in a step that failed at another one."""
-        return self._workers.taken
+        return self._threads.records
 
     def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[StepRecord]:
         """What these groups saw and did in one step, in their order."""
-        return self._workers.step(groups, batch, **options)
+        return self._threads.step(groups, batch, **options)
 
-    def _take_out_unlike(self, counts: Tensor) -> None:
+    def _freeze_broken(self, counts: Tensor) -> None:
         """A task that is NaN for some living models and not for others was not without labels: those models broke."""
-        sound = matches_majority(counts, torch.cat([group.active for group in self.groups]))
-        for group, mine in zip(self.groups, split_by_group(sound, self.groups), strict=True):
-            group.freeze(mine, last_step=True)
+        healthy = matches_majority(counts, torch.cat([group.active for group in self.groups]))
+        for group, own in zip(self.groups, split_by_group(healthy, self.groups), strict=True):
+            group.freeze(own, last_step=True)
 
 
-def _count(taken: Sequence[StepRecord]) -> int:
+def _count_models(records: Sequence[StepRecord]) -> int:
     """How many models took a step."""
-    return sum(len(part.losses) for part in taken)
+    return sum(len(part.losses) for part in records)

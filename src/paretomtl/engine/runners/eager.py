@@ -15,4 +15,4 @@ class EagerRunner(Runner):
         return self.train.epoch(seed, epoch, start)
 
     def step(self, item: Any, number: int) -> None:
-        self.take(item, number, weigh=number % self.every == 0)
+        self.run_step(item, number, weigh=number % self.every == 0)

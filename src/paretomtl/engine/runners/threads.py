@@ -24,41 +24,41 @@ class ThreadPool:
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
-        self.taken: list[StepRecord] = []
+        self.records: list[StepRecord] = []
         """What groups did in a step that failed at another one; empty after one that went well."""
-        self._pool = ThreadPoolExecutor(count, "paretomtl") if count > 1 else None
+        self._executor = ThreadPoolExecutor(count, "paretomtl") if count > 1 else None
 
     def step(self, groups: Sequence[Group], batch: Any, **options: Any) -> list[StepRecord]:
         """One step of every group, in their order; an error in one of them is raised once its neighbours are done.
 
         The options are those of :func:`~paretomtl.engine.step.train_step`.
         """
-        self.taken = taken = []
+        self.records = records = []
         for start in range(0, len(groups), self.count):
             wave = groups[start : start + self.count]
-            if self._pool is None or len(wave) == 1:
-                taken += [train_step(group, batch, **options) for group in wave]
+            if self._executor is None or len(wave) == 1:
+                records += [train_step(group, batch, **options) for group in wave]
             else:
-                taken += self._side_by_side(self._pool, wave, batch, options)
-        self.taken = []  # a captured step must not be outlived by its tensors, or its memory cannot be captured again
-        return taken
+                records += self._side_by_side(self._executor, wave, batch, options)
+        self.records = []  # a captured step must not be outlived by its tensors, or its memory cannot be captured again
+        return records
 
     def close(self) -> None:
         """End the threads, after the steps that they are in."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        if self._executor is not None:
+            self._executor.shutdown()
 
     def _side_by_side(
-        self, pool: ThreadPoolExecutor, wave: Sequence[Group], batch: Any, options: dict[str, Any]
+        self, executor: ThreadPoolExecutor, wave: Sequence[Group], batch: Any, options: dict[str, Any]
     ) -> list[StepRecord]:
         threads = torch.get_num_threads()
-        mine = share_of(threads, len(wave))
+        own = share_of(threads, len(wave))
 
         def one(group: Group) -> StepRecord:
-            torch.set_num_threads(mine)  # of this thread, and of those that have not started yet
+            torch.set_num_threads(own)  # of this thread, and of those that have not started yet
             return train_step(group, batch, **options)
 
-        steps = [pool.submit(contextvars.copy_context().run, one, group) for group in wave]
+        steps = [executor.submit(contextvars.copy_context().run, one, group) for group in wave]
         try:
             wait(steps)
         finally:

@@ -1,4 +1,8 @@
-"""Models that step together by one optimizer: their state, and which of them are frozen."""
+"""Groups: models that step together by one optimizer, their state, and which of them are frozen.
+
+A model with a loss or a Gramian that is not finite goes back to its parameters one step ago and stays there. A copy
+of the parameters is kept for that.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +156,7 @@ def split_by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:
 
 
 def match_strides(tensor: Tensor, like: Tensor) -> Tensor:
-    """The same numbers with the strides of another tensor of this shape."""
+    """The same numbers with the strides of another tensor of this shape, as fused optimizers need them."""
     if tensor.stride() == like.stride():
         return tensor
     laid_out = torch.empty_strided(like.shape, like.stride(), dtype=tensor.dtype, device=tensor.device)

@@ -1,4 +1,8 @@
-"""History of a run: losses and weights, summed over the current epoch, and means of the epochs so far."""
+"""History of a run: losses and weights, summed over the current epoch, and means of the epochs so far.
+
+It holds means over the steps of each epoch rather than every step, so that it stays small enough for a checkpoint.
+For a problem without data an epoch is one step.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Measurement of a batch: losses, gradients and Gramian of K models, and the weights and updates that follow."""
+"""Measurement of a batch: losses, gradients and Gramian of K models, and the weights and updates that follow.
+
+A method without a Gramian takes one backward pass, and must know before it whether all tasks have labels. Asking
+waits for the device, which a captured step cannot do. Training data without NaN or negative classes count as labelled
+there, and a batch that proves otherwise is left out of the step; with such values, the step takes m passes.
+
+Several processes average losses and task gradients before the Gramian, weighed by samples: m gradients travel instead
+of one, and the weights are those of one process. Cheaper ways would change the weights.
+"""
 
 from __future__ import annotations
 
@@ -147,7 +155,8 @@ def count_labels(models: Models, losses: Tensor, part: Any, samples: int) -> tup
     """For how many samples each loss counts, shaped like the losses; and which models broke, ``[K]`` or no dimension.
 
     A model without any loss where there are samples broke, and so did one with NaN in spite of labels, where the
-    problem counts these.
+    problem counts these. Counts also show a model that broke in some part or in another process: it has a loss for
+    fewer samples than another model.
     """
     present = ~losses.isnan()
     labels = models.problem.labels_in(part)

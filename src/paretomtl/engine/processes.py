@@ -1,4 +1,11 @@
-"""Processes that train the same models, each on its share of every batch: broadcast, gather, all-reduce."""
+"""Processes that train the same models, each on its share of every batch: broadcast, gather, all-reduce.
+
+Each process takes the whole step: optimizers, states of methods and checkpoints are the same everywhere, and all take
+the buffers of the first process after every step. That is one invariant in place of many messages.
+
+``fit`` joins other processes by itself, because it compares what all were asked for. ``backward`` must be told,
+because a loop may as well train one subproblem in each process. Both mistakes would be silent otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""One step of a group: measure the batch, freeze models that broke, update the others."""
+"""One step of a group: measure the batch, freeze models that broke, update the others.
+
+Nothing in a step waits for the device: there is no ``.item()`` and no Python branch on a tensor. Tests prove it by
+``torch.compile(fullgraph=True)`` and by CUDA's sync debug mode. The same function serves one model and a stack,
+launched and captured, so that strategies differ in nothing else.
+
+A task without labels is NaN for all models; a model that broke is NaN alone. Within a stack, a step sees the
+difference. For models one after another both look the same within a step. The task is then left out, and right after
+the step a runner compares all models: those that differ go back to where they were two steps ago, for which a second
+copy is kept, and are frozen. For a problem without data, every NaN is a break.
+"""
 
 from __future__ import annotations
 

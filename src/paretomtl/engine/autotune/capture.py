@@ -1,4 +1,8 @@
-"""Capture: whether a step can be captured in a CUDA graph, and how long a replay takes."""
+"""Capture: whether a step can be captured in a CUDA graph, and how long a replay takes.
+
+Before the capture, one step runs under CUDA's sync debug mode. A capture that fails leaves torch's random generator
+unusable, and an empty capture is needed to repair it.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +29,8 @@ from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
 
 _STEPS = 5  # of a trial: some launched, one captured, some replayed
-
 _TIMED = 3  # how many replays are timed
-
 _TOLERANCE = {torch.float64: 1e-7}
-
 _COARSE = 2e-2  # sums in another order, over some steps
 
 

@@ -1,4 +1,12 @@
-"""Ordinary modules captured in one graph, side by side on streams: whether that can be, how, and how fast it is."""
+"""Streams: whether ordinary modules can be captured side by side in one graph, and how fast a step is.
+
+A wide convolution fills the GPU alone. vmap would turn it into a grouped one, which is slower, and under autocast it
+cannot stack batch normalisation at all. Replays of both ways are timed where a convolution has more channels than the
+kernels for stacks take; otherwise a stack is taken without a comparison, as it has fewer launches. There are at most
+eight streams, as each holds the activations of a model, and fewer where these do not fit.
+
+Convolutions have their channels last if one step gives the same losses, which a ``view`` of images forbids.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +27,7 @@ from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
 from paretomtl.methods import State, slice_state
 
-_MAX_STREAMS = 8  # streams; with more, activations take memory and hardly any time is saved
+_MAX_STREAMS = 8  # with more, activations take memory and hardly any time is saved
 _COPIES = 5  # of a model's values: themselves, of one and two steps ago, and two that an optimizer may keep
 _TOLERANCE = 2e-2  # of losses; another layout is another order of sums
 

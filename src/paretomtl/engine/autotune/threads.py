@@ -1,4 +1,10 @@
-"""Threads: whether models can step side by side on a CPU, and whether that pays."""
+"""Threads: whether models can step side by side on a CPU, and whether that pays.
+
+Threads rather than processes: torch holds no lock while it computes, so that processes are hardly faster, and threads
+share data, models and checkpoints. A trial on copies comes first. Steps must draw no random numbers, and must be
+those of one after another bit by bit, with the same number of threads of torch. All models of a wave have the same
+share of the threads, so that runs repeat.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +27,7 @@ from paretomtl.engine.step import train_step
 from paretomtl.methods import State, slice_state
 
 _GAIN = 0.95  # side by side is taken where it needs less than this share of the time
-
 _SHORT = 5e-3  # seconds; a model's step under this is mostly Python, of which one thread runs at a time
-
 _TIMED = 3  # how many steps of each way are timed
 
 

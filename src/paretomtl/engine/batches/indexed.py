@@ -1,4 +1,8 @@
-"""Samples that can be read by number, in an order that (seed, epoch) decides."""
+"""Samples that can be read by number, in an order that (seed, epoch) decides.
+
+Samples are shuffled on the device that holds them, so a GPU draws another order than a CPU from the same seed. To
+compare devices, train on one batch of everything.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,14 @@ from torch import Tensor
 from paretomtl._support.random_state import order_seed
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.partition import BatchPartition, MicroBatches
-from paretomtl.engine.batches.structure import (
-    map_tensors,
-)
+from paretomtl.engine.batches.structure import map_tensors
 
 _PROBED = 16  # samples of a Dataset by which it is recognised
-
 _EVALUATED = 1 << 16  # samples of all models at once on a GPU, and 16 batches at most
 
 
 class IndexedBatches(Batches):
-    """Samples that can be had by number: a random order for each epoch, by (seed, epoch) and the kind of device."""
+    """Samples that can be read by number: a random order for each epoch, by (seed, epoch) and the kind of device."""
 
     def __init__(
         self,

@@ -13,9 +13,7 @@ from paretomtl._support.random_state import order_seed, rank_seed, seed_everythi
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.partition import BatchPartition, MicroBatches, first_part
 from paretomtl.engine.batches.rereading import warn_if_short, why_empty
-from paretomtl.engine.batches.structure import (
-    count_samples,
-)
+from paretomtl.engine.batches.structure import count_samples
 
 
 class LoaderBatches(Batches):

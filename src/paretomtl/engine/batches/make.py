@@ -15,9 +15,7 @@ from paretomtl.engine.batches.indexed import IndexedBatches, ResidentBatches, te
 from paretomtl.engine.batches.loader import LoaderBatches
 from paretomtl.engine.batches.partition import BatchPartition
 from paretomtl.engine.batches.samples import read_batch
-from paretomtl.engine.batches.structure import (
-    map_tensors,
-)
+from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.batches.task_batches import TaskBatches
 from paretomtl.problems import Data, PerTask
 

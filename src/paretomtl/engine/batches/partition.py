@@ -1,4 +1,7 @@
-"""Partition of a batch among processes and micro-batches."""
+"""Partition of a batch among processes and micro-batches.
+
+``batch_size`` is that of a step, however it is split, so that a run can be resumed with another number of processes.
+"""
 
 from __future__ import annotations
 

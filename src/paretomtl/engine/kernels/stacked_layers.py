@@ -1,4 +1,11 @@
-"""Layers of stacked models by kernels made for them, where libraries leave a GPU idle: few channels, small images."""
+"""Layers of stacked models by kernels made for them, where libraries leave a GPU idle: few channels, small images.
+
+A function mode puts an autograd function with a vmap rule in place of ``torch.conv2d``, so that users' modules stay
+as they are. Kernels are CUDA C, compiled by NVRTC through torch when first used. Triton was tried for the
+convolutions: gathers for its matrix unit cost more than they save with ten channels. Every kernel has torch
+operations that do the same, so a compiler that fails costs only speed, and is warned of. Tests compare each kernel
+with them on a CPU, by an emulator of its threads.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from paretomtl._support.cuda import Launch, kernel, prefetch, why_not
 
-_Found = TypeVar("_Found")
+_T = TypeVar("_T")
 
 _CONV, _POOL = (Path(__file__).with_name(name) for name in ("conv.cu", "pool.cu"))
 _TURNED = {"SHARED_X": 0, "FLIPPED": 1}
@@ -37,12 +44,12 @@ class StackedLayers(TorchFunctionMode):
     ) -> Any:
         kwargs = dict(kwargs or {})
         if func is torch.conv2d:
-            found = _convolution(*args, **kwargs)
+            output = _convolution(*args, **kwargs)
         elif func in (torch.nn.functional.max_pool2d, torch.max_pool2d):
-            found = _pooling(*args, **kwargs)
+            output = _pooling(*args, **kwargs)
         else:
-            found = None
-        return func(*args, **kwargs) if found is None else found
+            output = None
+        return func(*args, **kwargs) if output is None else output
 
 
 @dataclass(frozen=True)
@@ -170,9 +177,9 @@ def _weight_plan(shape: _Shape) -> _Plan | None:
 
 def _correlate(x: Tensor, weight: Tensor, bias: Tensor | None, shape: _Shape, *, shared: bool, flipped: bool) -> Tensor:
     """``[K, N, CO, HO, WO]``."""
-    plan = _known(_correlate_plan(shape))
+    plan = _require(_correlate_plan(shape))
     flags = {"SHARED_X": int(shared), "FLIPPED": int(flipped)}
-    launch = _known(kernel(_CONV, "correlate", plan.constants | flags, x.device))
+    launch = _require(kernel(_CONV, "correlate", plan.constants | flags, x.device))
     models, count = len(weight), x.shape[0 if shared else 1]
     y = x.new_empty(models, count, shape.CO, shape.rows, shape.columns)
     args: list[Tensor | int | float] = [x, weight, weight if bias is None else bias, y, count, int(bias is not None)]
@@ -182,9 +189,9 @@ def _correlate(x: Tensor, weight: Tensor, bias: Tensor | None, shape: _Shape, *,
 
 def _weight_gradient(x: Tensor, gradient: Tensor, shape: _Shape, *, shared: bool) -> tuple[Tensor, Tensor]:
     """The gradients of filters ``[K, CO, CI, KH, KW]`` and biases ``[K, CO]``."""
-    plan = _known(_weight_plan(shape))
+    plan = _require(_weight_plan(shape))
     flags = {"SHARED_X": int(shared), "FLIPPED": 0}
-    launch = _known(kernel(_CONV, "weight_gradient", plan.constants | flags, x.device))
+    launch = _require(kernel(_CONV, "weight_gradient", plan.constants | flags, x.device))
     models, count = gradient.shape[:2]
     chunk = max(1, models * count // _BLOCKS)
     splits = -(-count // chunk)
@@ -288,7 +295,7 @@ class _PoolUnderVmap(torch.autograd.Function):
 
 
 def _pool_launch(name: str, shape: torch.Size, window: tuple[int, int], total: int, tensors: list[Tensor]) -> None:
-    launch = _known(_pool_kernel(name, shape[-2], shape[-1], window, tensors[0].device))
+    launch = _require(_pool_kernel(name, shape[-2], shape[-1], window, tensors[0].device))
     launch((-(-total // 256), 1, 1), 256, [*tensors, total])
 
 
@@ -353,7 +360,7 @@ def _has_kernels(shape: _Shape, device: torch.device, *, shared: bool) -> bool:
         return False
     flags = {"SHARED_X": int(shared), "FLIPPED": 0}
     wanted = [
-        (_CONV, name, _known(plan).constants | each)
+        (_CONV, name, _require(plan).constants | each)
         for name, plan, each in zip(
             ("correlate", "weight_gradient", "correlate"), plans, (flags, flags, _TURNED), strict=True
         )
@@ -364,10 +371,10 @@ def _has_kernels(shape: _Shape, device: torch.device, *, shared: bool) -> bool:
     return all(kernel(*each, device) is not None for each in wanted)
 
 
-def _known(found: _Found | None) -> _Found:
-    if found is None:
+def _require(value: _T | None) -> _T:
+    if value is None:
         raise RuntimeError(f"a kernel for stacked layers could not be had: {why_not()}.")
-    return found
+    return value
 
 
 def _usual(*tensors: Tensor) -> bool:

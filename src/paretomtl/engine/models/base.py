@@ -1,4 +1,8 @@
-"""K models of one architecture: what the engine asks of them."""
+"""K models of one architecture: what the engine asks of them.
+
+The shared representation is captured by a hook on its submodule. Under vmap an autograd function with a vmap rule of
+its own hands out the tensor as it is outside, with the models in front, so that gradients can be taken for it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Values of models by name, in few pieces of memory where that pays: what is done to all is then few operations."""
+"""Flat memory: values of models by name in few pieces, so that an operation on all of them is few operations.
+
+In a captured step all that a single model keeps (parameters, buffers, their values one and two steps ago) lies in one
+block for each dtype, so that putting it back is one operation. A buffer that is replaced would be lost to a replay,
+so models that replace buffers are not captured.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""K models as one stack of parameters, run by vmap. Nothing else in the package knows vmap."""
+"""K models as one stack of parameters, run by vmap. Nothing else in the package knows vmap.
+
+vmap covers the forward pass alone. The m task gradients are taken outside of it by plain autograd, so that batch
+normalisation and dropout work.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,6 @@ from paretomtl.engine.models.flat_memory import FlatBlock, make_blocks
 from paretomtl.problems import Problem
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
-
 _BLOCK = 1 << 23  # numbers; with more, an operation takes longer than its launch
 
 
@@ -63,7 +66,10 @@ class Stack(Models):
 
     @contextlib.contextmanager
     def _kernels(self) -> Iterator[None]:
-        """Plain attention, as fused kernels know no vmap or fail under it; on a GPU, layers made for stacks."""
+        """Plain attention, and layers made for stacks on a GPU.
+
+        Fused kernels of attention know no vmap on a CPU, and fail on misaligned strides on a GPU.
+        """
         on_gpu = next(iter(self.trained.values())).device.type != "cpu"
         with sdpa_kernel(SDPBackend.MATH), StackedLayers() if on_gpu and not self._compiled else _NOTHING:
             yield

@@ -1,4 +1,13 @@
-"""Steps that are captured once in a CUDA graph, and replayed."""
+"""Steps that are captured once in a CUDA graph, and replayed.
+
+A captured step reads and writes memory that stays where it is: the order of the samples and the place in it, the
+number of the step, learning rates, the state of the method, the sums of the history. The first three steps of a kind
+are launched, as everything that is made once is made there; they are steps of the run, so nothing has to be undone.
+Schedulers see plain numbers, and the device is told when they change.
+
+Ordinary modules are captured each on a stream of its own, which forks from the stream of the capture and joins it
+again. The first step of a kind runs on one stream: what is made once must be there before another stream reads it.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +30,6 @@ _WARM_UP = 3  # steps of a kind that are launched one by one before one is captu
 
 class GraphRunner(Runner):
     """The whole step is captured once and replayed: gathering the batch, the models, the dual, the update, the sums.
-
-    The first steps are launched one by one, as everything that is made once is made there. What a replay reads and
-    writes stays where it is: the order of the samples, the place in it, the number of the step, the learning rates.
 
     Args:
         groups: one stack or several, or ordinary modules; of a plan for captured steps.

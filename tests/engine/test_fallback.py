@@ -193,7 +193,7 @@ def stacks(most: int | None, scope: dict[str, Any]) -> tuple[Plan, list[Group]]:
 @pytest.mark.parametrize("most", [None, 2])
 @pytest.mark.parametrize("scope", [{}, {"representation": "trunk"}])
 def test_models_are_taken_apart_exactly(most: int | None, scope: dict[str, Any]) -> None:
-    """A model that is out included: they are where the stack is, and stay there. What is taken apart is another one."""
+    """A frozen model included: they are where the stack is, and stay there. What is unstacked is another one."""
     (_, groups), (plan, twins) = (stacks(most, scope) for _ in range(2))
     x, y = classes(32)
     batch = x.double(), y

@@ -155,8 +155,8 @@ def test_replays_on_streams_do_not_wait(name: str) -> None:
     groups = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05)).on_streams(modules, state, channels_last=True)
     train = make_batches("train", problem.train, batch_size=32, device=torch.device("cuda"), dtype=torch.float32)
     assert isinstance(train, ResidentBatches)
-    trace = EpochHistory(3, 2, torch.device("cuda"))
-    runner = GraphRunner(groups, train, trace, 100, workers=3)
+    history = EpochHistory(3, 2, torch.device("cuda"))
+    runner = GraphRunner(groups, train, history, 100, workers=3)
     number = 0
     for epoch in range(4):
         for item in runner.epoch(0, epoch, 0, number):
@@ -166,13 +166,13 @@ def test_replays_on_streams_do_not_wait(name: str) -> None:
                 runner.step(item, number)
             finally:
                 torch.cuda.set_sync_debug_mode("default")
-            trace.count()
+            history.count()
             number += 1
     assert replayed
     assert len(runner._graphs) == 1
     assert int(runner._number) == number
-    trace.end_epoch()
-    assert trace.last("losses").isfinite().all()
+    history.end_epoch()
+    assert history.last("losses").isfinite().all()
 
 
 def test_a_stack_of_lenets_takes_our_kernels() -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import paretomtl as pm
+from _helpers.cuda_images import Net, images, train
 from paretomtl._support import cuda as _cuda
 from paretomtl.engine.autotune import memory
 from paretomtl.engine.batches.indexed import ResidentBatches
@@ -27,37 +28,6 @@ from paretomtl.training.torch_modes import library_modes
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
-class Net(torch.nn.Module):
-    """Convolutions, batch normalisation and two heads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.trunk = torch.nn.Sequential(
-            torch.nn.Conv2d(1, 6, 3),
-            torch.nn.BatchNorm2d(6),
-            torch.nn.ReLU(),
-            torch.nn.Flatten(),
-            torch.nn.Linear(216, 16),
-        )
-        self.heads = torch.nn.ModuleList([torch.nn.Linear(16, 4) for _ in range(2)])
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        hidden = self.trunk(x)
-        return tuple(head(hidden) for head in self.heads)
-
-
-def images(**options: object) -> pm.Problem:
-    g = torch.Generator().manual_seed(0)
-    data = (torch.rand(96, 1, 8, 8, generator=g), torch.randint(4, (96, 2), generator=g))
-    return pm.Problem(Net, pm.problems.cross_entropies, ["a", "b"], train=data, **options)  # type: ignore[arg-type]
-
-
-def train(problem: pm.Problem, method: str = "pareto-mtl", count: int = 3, **options: object) -> pm.Front:
-    sgd = lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)  # noqa: E731
-    settings = {"epochs": 5, "batch_size": 32, "optimizer": sgd, "device": "cuda", "progress": "quiet", **options}
-    return pm.fit(problem, method, count, **settings)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("method", ["pareto-mtl", "mgda", "linear"])
 @pytest.mark.parametrize("scope", [{}, {"shared": ["trunk"]}, {"representation": "trunk"}])
 def test_strategies_and_devices_agree(scope: dict[str, object], method: str) -> None:
@@ -70,9 +40,9 @@ def test_strategies_and_devices_agree(scope: dict[str, object], method: str) -> 
 
 
 def test_steps_on_batches_do_not_wait() -> None:
-    from paretomtl.engine.runners import threads as _workers
+    from paretomtl.engine.runners import threads
 
-    original = _workers.train_step
+    original = threads.train_step
     steps: list[int] = []
 
     def watched(*args: object, **kwargs: object) -> object:
@@ -83,13 +53,13 @@ def test_steps_on_batches_do_not_wait() -> None:
             torch.cuda.set_sync_debug_mode("default")
             steps.append(1)
 
-    _workers.train_step = watched  # type: ignore[assignment]
+    threads.train_step = watched  # type: ignore[assignment]
     try:
         for strategy in ("sequential", "batched"):
             front = train(images(), strategy=strategy)
             assert front.losses["train"].isfinite().all()
     finally:
-        _workers.train_step = original
+        threads.train_step = original
     assert len(steps) == 60
 
 
@@ -133,8 +103,8 @@ def test_replays_do_not_wait_and_are_as_many_as_steps() -> None:
     modules = make_modules(problem, range(3), torch.device("cuda"), torch.float32)
     state = {name: tensor.cuda() for name, tensor in method.init(method.spread(3, 2)).items()}
     plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9))
-    trace = EpochHistory(3, 2, torch.device("cuda"))
-    runner = GraphRunner(plan.graphed(modules, state), batches_of(problem), trace, 100)
+    history = EpochHistory(3, 2, torch.device("cuda"))
+    runner = GraphRunner(plan.graphed(modules, state), batches_of(problem), history, 100)
     number = 0
     for epoch in range(4):
         for item in runner.epoch(0, epoch, 0, number):
@@ -144,13 +114,13 @@ def test_replays_do_not_wait_and_are_as_many_as_steps() -> None:
                 runner.step(item, number)
             finally:
                 torch.cuda.set_sync_debug_mode("default")
-            trace.count()
+            history.count()
             number += 1
     assert replayed
     assert len(runner._graphs) == 1
     assert int(runner._number) == number
-    trace.end_epoch()
-    assert trace.last("losses").isfinite().all()
+    history.end_epoch()
+    assert history.last("losses").isfinite().all()
 
 
 # Captured, some optimizers of torch count steps and correct their averages in float32.

@@ -62,8 +62,8 @@ def test_modules_side_by_side_step_as_one_after_another(
     run(launched, 1, number)
     for name, tensor in values(alone).items():
         torch.testing.assert_close(tensor, values(groups)[name], rtol=1e-4, atol=1e-6)
-    for trace in (side.history, launched.history):
-        trace.end_epoch()
+    for history in (side.history, launched.history):
+        history.end_epoch()
     torch.testing.assert_close(side.history.last("losses"), launched.history.last("losses"), rtol=1e-4, atol=1e-6)
 
 

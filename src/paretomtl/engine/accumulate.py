@@ -30,7 +30,7 @@ class Sums:
 
     @classmethod
     def of(cls, losses: Tensor, counts: Tensor, broken: Tensor, gradients: TaskGradients) -> Sums:
-        """One part: mean losses ``[..., m]`` that count for so many samples each, zero for those without labels."""
+        """The sums of one part: mean losses ``[..., m]``, each counted by its samples, zero without labels."""
         numbers = torch.where(counts > 0, losses.detach().double() * counts, 0.0)
         return cls(numbers, counts.double(), broken.double(), scale_rows(gradients, counts))
 

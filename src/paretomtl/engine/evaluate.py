@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from paretomtl._support.files import load_tensors
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.structure import ChangedBatchError, count_samples, map_tensors, samples_by_task, unchanged
 from paretomtl.engine.error_hints import came_from
 from paretomtl.engine.models.base import Models
-from paretomtl.engine.models.modules import copy_template
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
@@ -92,7 +90,7 @@ def evaluate(
 
 
 class _Tally:
-    """What adds up over the batches for the models of one group."""
+    """Sums over the batches for the models of one group."""
 
     def __init__(self, problem: Problem, group: Evaluated) -> None:
         self.collects = bool(problem.metrics) and not problem.takes_model
@@ -113,7 +111,7 @@ class _Tally:
         return losses.detach().double().reshape(self._models.count, -1)
 
     def add(self, losses: Tensor, labels: Tensor) -> None:
-        """Count losses ``[K, m]`` for so many samples each, ``[m]``."""
+        """Add losses ``[K, m]``, weighed by the samples that have labels, ``[m]``."""
         self._sums = self._sums + torch.where(labels > 0, losses * labels, 0.0)
         self._counts = self._counts + labels
 
@@ -166,7 +164,7 @@ class _Tally:
 
     def _seen_by_metrics(self, k: int, rest: list[Any]) -> tuple[Any, Any]:
         if self._problem.takes_model:
-            return model_of(self._models, k), rest
+            return self._models.extract(k), rest
         outputs = [_one_output(self._models, part, k) for part in self._outputs]
         return _concatenate(outputs), _concatenate(rest)
 
@@ -198,15 +196,6 @@ def _one_output(models: Models, outputs: Any, k: int) -> Any:
     return outputs if isinstance(models, Single) else map_tensors(lambda tensor: tensor[k], outputs)
 
 
-def model_of(models: Models, k: int) -> nn.Module:
-    """Model k as an ordinary module."""
-    if isinstance(models, Single):
-        return models.module
-    module = copy_template(models.module)
-    load_tensors(module, {name: tensor[k] for name, tensor in models.tensors().items()})
-    return module
-
-
 def _concatenate(parts: Sequence[Any]) -> Any:
     """The batches' tensors, one after another, in the structure of a batch."""
     first = parts[0]
@@ -220,7 +209,7 @@ def _concatenate(parts: Sequence[Any]) -> Any:
 
 
 def _one_number(value: Any) -> float:
-    """What a metric returned, where it is one number."""
+    """The value of a metric, which must be one number."""
     shape = list(getattr(value, "shape", ()))
     if math.prod(shape) != 1:
         raise ValueError(f"it must return one number. Got shape {shape} instead")

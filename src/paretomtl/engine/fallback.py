@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from paretomtl.engine.autotune.trial import describe_error
-from paretomtl.engine.evaluate import model_of
 from paretomtl.engine.group import Group
 from paretomtl.engine.plan import ExecutionPlan, Plan
 from paretomtl.methods import slice_state
@@ -23,7 +22,7 @@ _FOR_CAPTURE = ("fused", "foreach", "capturable")
 
 @dataclass(frozen=True)
 class Fallback:
-    """Where a run left its stacks, and why.
+    """Record of the step at which a run left its stacks, and why.
 
     Attributes:
         step: how many steps were taken as stacks.
@@ -51,19 +50,19 @@ class Fallback:
 
     @classmethod
     def after(cls, step: int, plan: ExecutionPlan, error: Exception) -> Fallback:
-        """Of stacks that failed with an error when so many steps were done."""
+        """The record of stacks that failed with an error after ``step`` steps."""
         return cls(step, plan.strategy, describe_error(error))
 
     @property
     def plan(self) -> ExecutionPlan:
-        """How the models are trained since."""
+        """The plan by which the models are trained since."""
         return ExecutionPlan("sequential", self.reason)
 
     def __str__(self) -> str:
         return f"{self.before} until step {self.step}, then sequential: {self.reason}"
 
     def warn(self, what: str) -> None:
-        """Say what happened, once the work is done.
+        """Warn about it, once the work is done.
 
         Args:
             what: the work that the stack could not do, such as "step 3".
@@ -76,7 +75,7 @@ class Fallback:
 
 
 def attempt(work: Callable[[], T], groups: Sequence[Group]) -> tuple[T | None, Exception | None]:
-    """What work returns; or the error by which a stack failed that is as it was before. Other errors are raised."""
+    """Do some work: its result, or the error of a stack that was rolled back. Other errors are raised."""
     try:
         return work(), None
     except Exception as error:
@@ -99,7 +98,7 @@ def unstack(plan: Plan, groups: Sequence[Group]) -> list[Group]:
         if group.models.hook is not None:  # copies would carry it, and with it the whole stack
             group.models.hook.remove()
         with torch.no_grad():
-            modules = [model_of(group.models, k) for k in range(group.models.count)]
+            modules = [group.models.extract(k) for k in range(group.models.count)]
         shapes = [parameter.shape for part in group.optimizer.param_groups for parameter in part["params"]]
         for k, single in enumerate(plan.sequential(modules, group.state)):
             older = stored["previous"] if stored["older"] is None else stored["older"]  # each step writes it first
@@ -127,7 +126,7 @@ def _rows(tensors: Mapping[str, Tensor], rows: slice) -> dict[str, Tensor]:
 def _optimizer_of(
     stored: Mapping[str, Any], shapes: Sequence[torch.Size], k: int, single: Group, *, captured: bool
 ) -> dict[str, Any]:
-    """What the optimizer of a stack knows of model k, as the optimizer of that model stores it.
+    """The state of a stack's optimizer for model k, as the optimizer of that model stores it.
 
     Tensors shaped like a parameter have a row for each model. All else, such as the number of steps, holds for all.
     """

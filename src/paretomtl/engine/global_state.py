@@ -61,7 +61,7 @@ class GlobalNumbers(MutableMapping[str, Any]):
 
 
 def global_numbers(losses: Any, module: nn.Module) -> GlobalNumbers:
-    """Those that the losses and the forward passes of a module's parts know, torch's own aside."""
+    """Global numbers that the losses and the forward passes of a module's parts read, except for torch's own."""
     kinds = dict.fromkeys(type(part) for part in module.modules() if not type(part).__module__.startswith("torch."))
     functions = [getattr(each, "__func__", each) for each in loss_functions(losses).values()]
     return GlobalNumbers([*functions, *(kind.forward for kind in kinds)])
@@ -70,8 +70,8 @@ def global_numbers(losses: Any, module: nn.Module) -> GlobalNumbers:
 def numbers_outside(losses: Any, module: nn.Module) -> dict[str, Any]:
     """Numbers that Python hands to a step and that a captured one would hold fast, as they are now.
 
-    Those of :func:`global_numbers`, of the closure of the losses, and of the object that they belong to. Of tensors on
-    a device, which a replay reads there, the place alone.
+    They come from :func:`global_numbers`, the closure of the losses, and the object that the losses belong to. A
+    tensor on a device, which a replay reads there, stands by its address.
     """
     numbers: dict[str, Any] = {}
 

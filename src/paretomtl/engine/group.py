@@ -151,7 +151,7 @@ class Group:
 
 
 def split_by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:
-    """What belongs to the models of each group, of something that leads with all models."""
+    """Rows of all models, split into those of each group."""
     return torch.split(rows, [group.models.count for group in groups])
 
 

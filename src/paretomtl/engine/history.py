@@ -136,7 +136,7 @@ class EpochHistory:
         }
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """The state, for a checkpoint."""
         return {
             "losses": self._losses,
             "weights": self._weights,
@@ -148,7 +148,7 @@ class EpochHistory:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """From a checkpoint."""
+        """Restore the state of a checkpoint."""
         device = self._losses.device
         tables = [] if state["first"] is None else [state["first"][None]]
         if any(table.shape[1:] != self._losses.shape for table in (*tables, *state["history"].values())):

@@ -152,7 +152,7 @@ def measure_micro_batches(
 
 
 def count_labels(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[Tensor, Tensor]:
-    """For how many samples each loss counts, shaped like the losses; and which models broke, ``[K]`` or no dimension.
+    """The samples that each loss counts for, shaped like the losses; and which models broke, ``[K]`` or no dimension.
 
     A model without any loss where there are samples broke, and so did one with NaN in spite of labels, where the
     problem counts these. Counts also show a model that broke in some part or in another process: it has a loss for
@@ -210,7 +210,7 @@ class _Targets:
 
     @classmethod
     def of(cls, models: Models) -> _Targets:
-        """After a forward pass."""
+        """The targets after a forward pass."""
         in_trunk = [models.problem.is_shared(name) for name in models.trained]
         parameters = list(models.trained.values())
         if models.problem.representation is None:

@@ -1,4 +1,4 @@
-"""How K models are trained: the strategies, and the groups that each one makes."""
+"""Plans of a run: the strategies, and the groups of models that each one makes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STORED_STREAMS = "apart"  # the key of ``ExecutionPlan.on_streams`` in the file
 
 @dataclass(frozen=True)
 class Plan:
-    """What all groups of a run have in common."""
+    """Settings that all groups of a run have in common; makes the groups of each strategy."""
 
     problem: Problem
     method: Method
@@ -50,7 +50,7 @@ class Plan:
         ]
 
     def batched(self, modules: Sequence[nn.Module], state: State, most: int | None = None) -> list[Group]:
-        """One group for all models, or for each so many of them."""
+        """One group for all models, or groups of ``most`` models at most."""
         groups = []
         for part in equal_parts(len(modules), most):
             group = self._group(Stack(self.problem, modules[part], self.compiler), slice_state(state, part))
@@ -67,8 +67,8 @@ class Plan:
         return groups
 
     def graphed(self, modules: Sequence[nn.Module], state: State, most: int | None = None) -> list[Group]:
-        """The same, for steps that are captured."""
-        return _fixed(self.batched(modules, state, most))
+        """Groups as of :meth:`batched`, for steps that are captured."""
+        return _make_static(self.batched(modules, state, most))
 
     def on_streams(self, modules: Sequence[nn.Module], state: State, *, channels_last: bool = False) -> list[Group]:
         """One group for each model, for steps that are captured; convolutions may have their channels last."""
@@ -78,7 +78,7 @@ class Plan:
                 module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             models = Single(self.problem, module, self.compiler, blocked=True)
             groups.append(self._group(models, slice_state(state, slice(k, k + 1))))
-        return _fixed(groups)
+        return _make_static(groups)
 
     def _group(self, models: Models, state: State) -> Group:
         try:
@@ -169,8 +169,8 @@ class ExecutionPlan:
         return (plan.graphed if self.strategy == "graphed" else plan.batched)(modules, state, self.most)
 
 
-def _fixed(groups: list[Group]) -> list[Group]:
-    """For steps that are captured: all that they write stays where it is, optimizers included."""
+def _make_static(groups: list[Group]) -> list[Group]:
+    """Keep all that steps write where it is, optimizers included, so that they can be captured."""
     for group in groups:
         group.static_memory = True
         group.state = {name: tensor.clone() for name, tensor in group.state.items()}  # replays write to it
@@ -180,7 +180,7 @@ def _fixed(groups: list[Group]) -> list[Group]:
 
 
 def equal_parts(count: int, most: int | None) -> list[slice]:
-    """Parts of so many at most, as equal as can be."""
+    """Slices of ``most`` at most that are as equal as can be."""
     parts = 1 if most is None else -(-count // most)
     bounds = [round(i * count / parts) for i in range(parts + 1)]
     return [slice(begin, end) for begin, end in itertools.pairwise(bounds)]

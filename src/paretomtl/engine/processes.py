@@ -42,13 +42,13 @@ class ProcessGroup:
         self._group = group
         self.rank = 0 if group is None else dist.get_rank(group)
         self.size = 1 if group is None else dist.get_world_size(group)
-        self._device = torch.device("cpu")  # of what the hosts tell each other
+        self._device = torch.device("cpu")  # of messages between hosts
         if self.size > 1 and "cpu" not in dist.get_backend_config(group):
             self._device = torch.device("cuda", torch.cuda.current_device())
 
     @property
     def is_distributed(self) -> bool:
-        """Whether there are others."""
+        """Whether there are other processes."""
         return self.size > 1
 
     @property
@@ -57,7 +57,7 @@ class ProcessGroup:
         return self.rank == 0
 
     def any(self, *flags: bool) -> list[bool]:
-        """For each flag, whether it is up in any process."""
+        """Whether each flag is set in any process."""
         if not self.is_distributed:
             return list(flags)
         raised = torch.tensor(flags, dtype=torch.long, device=self._device)
@@ -112,7 +112,7 @@ class ProcessGroup:
                 tensor.copy_(values.reshape(tensor.shape))
 
     def broadcast(self, make: Callable[[], T]) -> T:
-        """What a function returns in the first process, for all; an error there is one everywhere.
+        """Call a function in the first process alone; all return its result, or raise its error.
 
         Numbers, strings and tensors, in lists and dictionaries; tensors arrive on the CPU.
         """
@@ -140,7 +140,7 @@ class ProcessGroup:
         return value
 
     def gather(self, value: T) -> list[T]:
-        """What each process has, in their order; encoded as for :meth:`broadcast`."""
+        """The values of all processes, in their order; of the kinds that :meth:`broadcast` takes."""
         if not self.is_distributed:
             return [value]
         blob = _encode(value).to(self._device)
@@ -232,7 +232,7 @@ def check_unwrapped(module: nn.Module) -> None:
 
 
 def is_dtensor(tensor: Tensor) -> bool:
-    """Whether each process holds a part of it, as FSDP has it."""
+    """Whether each process holds a part of a tensor, as under FSDP."""
     if not dist.is_available() or not dist.is_initialized():
         return False
     from torch.distributed.tensor import DTensor
@@ -248,7 +248,7 @@ def local_device() -> torch.device:
 def _leave_process_group() -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
-        gc.collect()  # whatever still holds the group: its threads must end before the interpreter does, or they abort
+        gc.collect()  # frees the group: its threads must end before the interpreter does, or they abort
 
 
 def _buckets(indices: Sequence[int], like: Sequence[Tensor]) -> list[list[int]]:

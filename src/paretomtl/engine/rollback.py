@@ -65,12 +65,12 @@ class _RandomStates:
             self._seen = host_random_state()[1:]
 
     def learn(self) -> None:
-        """After a pass that went well."""
+        """Note, after a pass that went well, whether it drew on the host."""
         if self._seen is not None:
             self._group.draws_on_host = host_random_state()[1:] != self._seen
 
     def undo(self) -> None:
-        """After one that did not."""
+        """Restore the random states, after a pass that failed."""
         if self._others is not None:
             set_random_state(self._others)
             return

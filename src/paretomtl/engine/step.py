@@ -28,7 +28,7 @@ from paretomtl.engine.rollback import rollback_on_failure
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What one step saw and did, ``[K, m]`` each.
+    """Record of one step, ``[K, m]`` each.
 
     Attributes:
         losses: before the update.

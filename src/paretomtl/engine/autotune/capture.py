@@ -170,7 +170,7 @@ def _python_numbers(groups: Sequence[Group]) -> list[dict[str, Any]]:
 
 
 def _namespaces(module: nn.Module) -> Iterator[tuple[type, Mapping[str, Any]]]:
-    """What a module keeps itself, and what its classes do, up to torch's own."""
+    """The attributes of a module, and those of its classes, up to torch's own."""
     yield object, vars(module)
     for kind in itertools.takewhile(lambda kind: kind is not nn.Module, type(module).__mro__):
         yield kind, vars(kind)
@@ -205,7 +205,7 @@ def _check_no_sync(runner: Runner) -> None:
 
 
 def _reset_after_failed_capture() -> None:
-    """After a capture that failed, an empty one: torch leaves its random generator as if the first were going on."""
+    """Capture an empty graph: after a failed capture, torch leaves its random generator as if that were going on."""
     release_memory()
     if torch.cuda.is_available():
         torch.cuda.synchronize()

@@ -16,7 +16,7 @@ def try_memory(make: Callable[[int], Group], count: int, batch: Any, total: int)
     """How many models, of ``count``, fit as one stack; a note says what all would need, if not all fit.
 
     Args:
-        make: a group of so many models, on copies.
+        make: makes a group of some models, on copies.
         count: how many there are.
         batch: to try a step on.
         total: how many steps are planned.

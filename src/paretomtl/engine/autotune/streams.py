@@ -89,7 +89,7 @@ def _suits_channels_last(plan: Plan, module: nn.Module, state: State, batch: Any
 
 
 def _describe_shortage(modules: Sequence[nn.Module], count: int, peak: int, device: torch.device) -> str | None:
-    """What to say where ``count`` models fit, with so many bytes at the peak, but not all."""
+    """Why not all models fit, if ``count`` of them take ``peak`` bytes; None if all fit."""
     each = _COPIES * sum(tensor.nbytes for tensor in named_tensors(modules[0]).values())
     need = peak + (len(modules) - count) * each
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)

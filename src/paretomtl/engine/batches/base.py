@@ -28,7 +28,7 @@ class Batches(ABC):
 
     @abstractmethod
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
-        """All samples once, for the evaluation of so many models at once; ``shared`` by all processes."""
+        """All samples once, to evaluate ``models`` models at a time; ``shared`` splits them among all processes."""
 
     @abstractmethod
     def probe(self) -> Any:

@@ -108,7 +108,7 @@ class ResidentBatches(IndexedBatches):
         return [min(self.batch_size, self.samples - step * self.batch_size) for step in range(self.steps)]
 
     def part(self, begin: Tensor, size: int) -> Any:
-        """The batch of so many samples from place ``begin`` of the order on; nothing waits to know the place."""
+        """The batch of ``size`` samples from place ``begin`` of the order on; nothing waits to know the place."""
         return self._at(self.order.index_select(0, begin + self._places[:size]))
 
     def labelled(self) -> bool:

@@ -83,7 +83,7 @@ def make_batches(
 
 
 def _rows_differ(name: str, data: Any, tensors: Sequence[Tensor]) -> str:
-    """What is wrong with tensors that have no rows, or not as many each."""
+    """An error text for tensors without rows, or with different numbers of rows."""
     labels = list(data) if isinstance(data, Mapping) else None
     shapes: Any = [list(tensor.shape) for tensor in tensors]
     counts = [shape[0] if shape else 0 for shape in shapes]

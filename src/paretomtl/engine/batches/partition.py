@@ -31,7 +31,7 @@ def first_part(batch: Any) -> Any:
 
 @dataclass(frozen=True)
 class BatchPartition:
-    """How the batch of a step is split: among processes, and into micro-batches of each."""
+    """Partition of the batch of a step: among processes, and into micro-batches of each."""
 
     processes: ProcessGroup = field(default_factory=ProcessGroup)
     accumulate: int = 1

@@ -91,7 +91,7 @@ def check_starts_again(name: str, data: Any, read_first: Callable[[], Any], same
 
 
 def _sources(data: Any) -> list[Any]:
-    """What a loader reads in this process; workers read copies, which start where the original stands."""
+    """The sources that a loader reads in this process; workers read copies, which start where the original stands."""
     if not isinstance(data, DataLoader):
         return [data] if isinstance(data, IterableDataset) else []
     if data.num_workers:

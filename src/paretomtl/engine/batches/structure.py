@@ -48,7 +48,7 @@ def map_samples(function: Callable[[Tensor], Tensor], batch: Any) -> Any:
 
 
 def count_samples(batch: Any) -> int:
-    """How many samples a batch has: the first dimension of its first tensor that has one; 1 where there is none."""
+    """The number of samples in a batch: the first dimension of its first tensor that has one; 1 where there is none."""
     sizes: list[int] = []
 
     def note(tensor: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ def count_samples(batch: Any) -> int:
 
 
 def samples_by_task(batch: TaskBatch) -> Tensor:
-    """How many samples each task has in a batch of data by task, ``[m]`` in float64."""
+    """The number of samples of each task in a batch of data by task, ``[m]`` in float64."""
     return torch.tensor(list(batch.samples.values()), dtype=torch.float64)
 
 
@@ -81,7 +81,7 @@ def unchanged(batch: Any, who: str = "model' and 'losses") -> Iterator[None]:
 
 
 def _versions(batch: Any) -> list[int]:
-    """How often each tensor of a batch was written to; what was made in inference mode does not count it."""
+    """The number of writes to each tensor of a batch; tensors made in inference mode do not count them."""
     versions: list[int] = []
 
     def note(tensor: Tensor) -> Tensor:

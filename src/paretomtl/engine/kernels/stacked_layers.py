@@ -33,11 +33,11 @@ _ALL_SHARED, _ALL_REGISTERS = 227 * 1024, 65536  # of a processor of an H100 or 
 _REGISTERS = 128  # of a thread
 _THREADS = 384  # of a block
 _WARPS = 16  # on a processor, to hide what they wait for
-_BLOCKS = 528  # so many blocks keep all processors busy
+_BLOCKS = 528  # blocks that keep all processors busy
 
 
 class StackedLayers(TorchFunctionMode):
-    """Within it, convolutions and max poolings under ``vmap`` take the kernels of this module where these apply."""
+    """A mode in which convolutions and max poolings under ``vmap`` take the kernels of this module, if they apply."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
@@ -83,13 +83,13 @@ class _Shape:
         return {**vars(self), "HO": self.rows, "WO": self.columns}
 
     def wide(self, columns: int) -> int:
-        """The length of a row in shared memory, for tiles of so many columns."""
+        """The length of a row in shared memory, for tiles of some width."""
         if columns >= self.columns:
             return self.WI
         return max(self.WI + 2 * self.PW, -(-self.columns // columns) * columns + self.KW - 1)
 
     def products(self, columns: int) -> int:
-        """How many products make a row of one channel from one row of another, for tiles of so many columns."""
+        """The number of products that make a row of one channel from one row of another, for tiles of some width."""
         if columns < self.columns:
             return -(-self.columns // columns) * columns * self.KW
         places = [t + j - self.PW for t in range(columns) for j in range(self.KW)]
@@ -98,7 +98,7 @@ class _Shape:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a kernel is compiled and launched."""
+    """Constants and launch sizes of a kernel."""
 
     constants: dict[str, int]
     threads: int
@@ -109,7 +109,7 @@ class _Plan:
 def _planned(
     constants: dict[str, int], threads: int, shared: int, registers: int, cost: float, waiting: float
 ) -> _Plan:
-    """With the cost of too few threads, and of too few blocks, which wait by turns: fitted to times on an H200."""
+    """The cost of a plan with too few threads or blocks, which wait by turns: fitted to times on an H200."""
     blocks = min(_ALL_SHARED // (shared + 1024), _ALL_REGISTERS // (registers * threads), 2048 // threads)
     blocks = max(1, blocks)
     warps = blocks * threads / 32
@@ -128,7 +128,7 @@ def _most_shared() -> int:
 
 @functools.cache
 def _correlate_plan(shape: _Shape) -> _Plan | None:
-    """Of ``correlate``: the tile that loads least for its arithmetic."""
+    """The plan of ``correlate``: the tile that loads least for its arithmetic."""
     plans = []
     for channels, columns in itertools.product(range(2, 11), range(2, min(30, shape.columns) + 1)):
         groups, segments, taps = -(-shape.CO // channels), -(-shape.columns // columns), -(-channels // 2) * 2
@@ -154,7 +154,7 @@ def _correlate_plan(shape: _Shape) -> _Plan | None:
 
 @functools.cache
 def _weight_plan(shape: _Shape) -> _Plan | None:
-    """Of ``weight_gradient``."""
+    """The plan of ``weight_gradient``."""
     plans = []
     for channels, columns, slices in itertools.product(range(1, 11), range(2, 15, 2), range(1, shape.rows + 1)):
         groups, segments = -(-shape.CO // channels), -(-shape.columns // columns)
@@ -204,7 +204,7 @@ def _weight_gradient(x: Tensor, gradient: Tensor, shape: _Shape, *, shared: bool
 
 
 class _Convolve(torch.autograd.Function):
-    """Of stacked models: ``x [K, N, CI, HI, WI]``, or ``[N, CI, HI, WI]`` for all alike; ``weight [K, ...]``."""
+    """Convolution of stacked models: ``x [K, N, CI, HI, WI]``, or without K for all alike; ``weight [K, ...]``."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, shape: _Shape) -> Tensor:
@@ -274,7 +274,7 @@ class _Pool(torch.autograd.Function):
 
 
 class _PoolUnderVmap(torch.autograd.Function):
-    """What vmap sees of :class:`_Pool`."""
+    """Max pooling as vmap sees it, by :class:`_Pool`."""
 
     @staticmethod
     def forward(x: Tensor, window: tuple[int, int]) -> Tensor:
@@ -354,7 +354,7 @@ def _pooling(
 
 
 def _has_kernels(shape: _Shape, device: torch.device, *, shared: bool) -> bool:
-    """Whether kernels for a convolution of this shape and its gradients can be had; they are compiled side by side."""
+    """Whether kernels for a convolution of this shape and its gradients are there; they are compiled in parallel."""
     plans = [_correlate_plan(shape), _weight_plan(shape), _correlate_plan(shape.backwards())]
     if None in plans:
         return False

@@ -50,6 +50,10 @@ class Models(ABC):
     def tensors(self) -> dict[str, Tensor]:
         """All parameters and buffers with a leading K, by name, detached; what is written to them stays."""
 
+    @abstractmethod
+    def extract(self, k: int) -> nn.Module:
+        """Model k as an ordinary module."""
+
     def live_buffers(self) -> list[Tensor]:
         """The buffers, which forward passes may change, as they lie in memory."""
         return [buffer.detach() for buffer in self.module.buffers()]

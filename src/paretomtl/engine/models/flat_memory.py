@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_ALIGNED = 64  # tensors begin at multiples of so many numbers, as libraries like it
+_ALIGNED = 64  # numbers; tensors begin at multiples of it, as libraries prefer
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class FlatBlock:
         return {name: self.values.as_strided(*place) for name, place in self.places.items()}
 
     def copy(self) -> FlatBlock:
-        """The same values elsewhere."""
+        """A copy of the values in new memory."""
         return FlatBlock(self.values.clone(), self.rows, self.places)
 
     def has_layout_of(self, other: FlatBlock) -> bool:
@@ -61,7 +61,7 @@ class FlatBlock:
         return same and self.values.dtype == other.values.dtype
 
     def write(self, other: FlatBlock, rows: Tensor | None) -> None:
-        """Take over the values of a block like this one, of the models in ``rows [K]`` bool or of all."""
+        """Copy the values of a block with this layout, for the models in ``rows [K]`` bool or for all."""
         if rows is None:
             self.values.copy_(other.values)
             return
@@ -77,7 +77,7 @@ class ModelState(dict[str, Tensor]):
         self.blocks = blocks
 
     def copy(self) -> ModelState:
-        """The same values elsewhere, in the same places of such blocks."""
+        """A copy of the values in new memory, at the same places of such blocks."""
         blocks = [block.copy() for block in self.blocks]
         views = {name: view for block in blocks for name, view in block.views().items()}
         return ModelState(
@@ -86,7 +86,7 @@ class ModelState(dict[str, Tensor]):
 
     @torch.no_grad()
     def write(self, values: Mapping[str, Tensor], rows: Tensor | None = None) -> None:
-        """Take over values of these names, in place, of the models in ``rows [K]`` bool or of all."""
+        """Copy values of these names in place, for the models in ``rows [K]`` bool or for all."""
         inside: set[str] = set()
         if isinstance(values, ModelState) and len(self.blocks) == len(values.blocks):
             for block, other in zip(self.blocks, values.blocks, strict=True):
@@ -112,7 +112,7 @@ def make_blocks(tensors: Mapping[str, Tensor]) -> list[FlatBlock]:
 
 
 def _dense(tensor: Tensor) -> bool:
-    """Whether a tensor has all its memory for itself, in some order of its dimensions."""
+    """Whether a tensor fills its memory without gaps, in some order of its dimensions."""
     expected = 1
     for size, stride in sorted(zip(tensor.shape, tensor.stride(), strict=True), key=lambda pair: pair[1]):
         if size > 1 and stride != expected:

@@ -68,7 +68,7 @@ def named_tensors(module: nn.Module) -> dict[str, Tensor]:
 
 
 def copy_modules(modules: Sequence[nn.Module]) -> list[nn.Module]:
-    """The same models elsewhere, for trials."""
+    """Copies of models, for trials."""
     return [copy.deepcopy(module) for module in modules]
 
 

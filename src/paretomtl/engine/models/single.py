@@ -53,6 +53,9 @@ class Single(Models):
             losses, outputs = self._forward(batch)
         return losses, outputs
 
+    def extract(self, k: int) -> nn.Module:
+        return self.module
+
     def tensors(self) -> dict[str, Tensor]:
         self._track_replaced()
         buffers = {name: buffer.detach()[None] for name, buffer in self.module.named_buffers()}

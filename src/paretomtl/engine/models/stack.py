@@ -15,11 +15,13 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from paretomtl._support.files import load_tensors
 from paretomtl.engine.batches.structure import unchanged
 from paretomtl.engine.gradients import launches_cost
 from paretomtl.engine.kernels.stacked_layers import StackedLayers
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.flat_memory import FlatBlock, make_blocks
+from paretomtl.engine.models.modules import copy_template
 from paretomtl.problems import Problem
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
@@ -54,6 +56,11 @@ class Stack(Models):
         with self._kernels(), unchanged(batch):
             losses, outputs = (self._compiled or self._vmapped)(self.parameters, self.buffers, batch)
         return losses, outputs
+
+    def extract(self, k: int) -> nn.Module:
+        module = copy_template(self.module)
+        load_tensors(module, {name: tensor[k] for name, tensor in self.tensors().items()})
+        return module
 
     def tensors(self) -> dict[str, Tensor]:
         return {name: tensor.detach() for name, tensor in (self.parameters | self.buffers).items()}
@@ -107,7 +114,7 @@ class _Capture(torch.autograd.Function):
 
 
 def _pays_as_block(parameters: Mapping[str, Tensor]) -> bool:
-    """Not on a CPU, for parameters of several kinds, and for so many that operations are not what costs."""
+    """Whether a block saves time: on a GPU, for small parameters of one dtype, where launches are what costs."""
     tensors = list(parameters.values())
     small = sum(tensor.numel() for tensor in tensors) <= _BLOCK
     return launches_cost(tensors[0]) and len({tensor.dtype for tensor in tensors}) == 1 and small

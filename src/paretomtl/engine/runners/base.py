@@ -41,7 +41,7 @@ class Runner(ABC):
 
     @abstractmethod
     def epoch(self, seed: int, epoch: int, start: int, number: int) -> Iterator[Any]:
-        """What to hand to :meth:`step`, from step ``start`` of an epoch on, when ``number`` steps are done in all."""
+        """The items of an epoch for :meth:`step`, from its step ``start`` on, when ``number`` steps are done in all."""
 
     @abstractmethod
     def step(self, item: Any, number: int) -> None:
@@ -73,20 +73,20 @@ class Runner(ABC):
 
     @property
     def done(self) -> list[StepRecord]:
-        """What groups did in a step that failed at another one."""
+        """Records of the groups before the one that failed in a step."""
         return self._threads.records
 
     def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[StepRecord]:
-        """What these groups saw and did in one step, in their order."""
+        """Records of one step of these groups, in their order."""
         return self._threads.step(groups, batch, **options)
 
     def _freeze_broken(self, counts: Tensor) -> None:
-        """A task that is NaN for some living models and not for others was not without labels: those models broke."""
+        """Freeze models that have NaN in a task in which other active models have none: such a task has labels."""
         healthy = matches_majority(counts, torch.cat([group.active for group in self.groups]))
         for group, own in zip(self.groups, split_by_group(healthy, self.groups), strict=True):
             group.freeze(own, last_step=True)
 
 
 def _count_models(records: Sequence[StepRecord]) -> int:
-    """How many models took a step."""
+    """The number of models in some records."""
     return sum(len(part.losses) for part in records)

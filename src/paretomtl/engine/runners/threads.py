@@ -14,7 +14,7 @@ from paretomtl.engine.step import StepRecord, train_step
 
 
 class ThreadPool:
-    """Steps groups one after another, or so many side by side, each with its share of the threads.
+    """Steps groups one after another, or ``count`` side by side, each with its share of the threads.
 
     What a step computes does not depend on its neighbours: with the same number of threads it is the same bit by bit.
 
@@ -25,7 +25,7 @@ class ThreadPool:
     def __init__(self, count: int = 1) -> None:
         self.count = count
         self.records: list[StepRecord] = []
-        """What groups did in a step that failed at another one; empty after one that went well."""
+        """Records of the groups before the one that failed in a step; empty after a step that went well."""
         self._executor = ThreadPoolExecutor(count, "paretomtl") if count > 1 else None
 
     def step(self, groups: Sequence[Group], batch: Any, **options: Any) -> list[StepRecord]:
@@ -67,5 +67,5 @@ class ThreadPool:
 
 
 def share_of(threads: int, count: int) -> int:
-    """How many threads each of some models computes with."""
+    """The number of threads for each of ``count`` models."""
     return max(1, threads // count)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 import paretomtl as pm
 from _helpers.networks import MLP, classes, fit, problem
 from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl.engine.autotune import choose
 from paretomtl.engine.autotune.trial import Trial
 from paretomtl.engine.fallback import Fallback, unstack
 from paretomtl.engine.group import Group
@@ -113,9 +114,8 @@ def test_a_stack_that_fails_goes_on_as_the_models_alone(
     strategy: str, method: str, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the middle of a run; in float64 the front is that of one after another."""
-    monkeypatch.setattr(
-        "paretomtl.engine.autotune.choose.time_stack", lambda *_: Trial(seconds=1.0, baseline=2.0)
-    )  # a stack is faster
+    faster = Trial(seconds=1.0, baseline=2.0)
+    monkeypatch.setattr(choose, "time_stack", lambda *_: faster)
     front, said = fallen(model, strategy=strategy, method=method, asks=2)
     assert_close(front, run(model, strategy="sequential", method=method, asks=2))
     assert front.strategy.startswith("batched until step 6, then sequential: the model or the losses ask ")
@@ -192,7 +192,7 @@ def stacks(most: int | None, scope: dict[str, Any]) -> tuple[Plan, list[Group]]:
 
 @pytest.mark.parametrize("most", [None, 2])
 @pytest.mark.parametrize("scope", [{}, {"representation": "trunk"}])
-def test_models_are_taken_apart_exactly(most: int | None, scope: dict[str, Any]) -> None:
+def test_stacks_are_unstacked_exactly(most: int | None, scope: dict[str, Any]) -> None:
     """A frozen model included: they are where the stack is, and stay there. What is unstacked is another one."""
     (_, groups), (plan, twins) = (stacks(most, scope) for _ in range(2))
     x, y = classes(32)
@@ -221,7 +221,7 @@ def test_models_are_taken_apart_exactly(most: int | None, scope: dict[str, Any])
 
 def test_stacks_that_stepped_before_another_failed_do_not_step_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two stacks the second fails."""
-    monkeypatch.setattr("paretomtl.engine.autotune.choose.try_stack", lambda *_, **__: Trial(most=2))
+    monkeypatch.setattr(choose, "try_stack", lambda *_, **__: Trial(most=2))
     forward, calls = Stack.forward, []
 
     def fail_in_the_second(self: Stack, batch: Any) -> Any:

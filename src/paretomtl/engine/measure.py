@@ -3,9 +3,6 @@
 A method without a Gramian takes one backward pass, and must know before it whether all tasks have labels. Asking
 waits for the device, which a captured step cannot do. Training data without NaN or negative classes count as labelled
 there, and a batch that proves otherwise is left out of the step; with such values, the step takes m passes.
-
-Several processes average losses and task gradients before the Gramian, weighed by samples: m gradients travel instead
-of one, and the weights are those of one process. Cheaper ways would change the weights.
 """
 
 from __future__ import annotations
@@ -18,9 +15,6 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import known_finite
-from paretomtl.engine.accumulate import Sums, all_reduce_rows
-from paretomtl.engine.batches.partition import MicroBatches
-from paretomtl.engine.batches.structure import samples_by_task
 from paretomtl.engine.gradients import (
     Gathered,
     TaskGradients,
@@ -34,7 +28,6 @@ from paretomtl.engine.group import Group
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.stack import Stack
 from paretomtl.methods import State, Step
-from paretomtl.problems.per_task import TaskBatch
 
 
 @dataclass(frozen=True)
@@ -92,83 +85,6 @@ def measure_batch(
     return BatchResult(seen, present, present, weights, updates, sizes, known)
 
 
-def measure_micro_batches(
-    group: Group, batch: MicroBatches, *, number: int | Tensor, total: int, weigh: bool
-) -> BatchResult:
-    """The weights and updates of a batch that is seen in micro-batches, and by several processes.
-
-    Losses and task gradients are averaged over all of them before the Gramian is taken, each counted by its samples, so
-    that the weights are those of the whole batch, and the same in every process. Gradients of each task travel only
-    where the method weighs by them; of a representation, the Gramian alone does.
-    """
-    models, processes = group.models, group.processes
-    parameters = list(models.trained.values())
-    in_trunk = [models.problem.is_shared(name) for name in models.trained]
-    by_gramian = group.method.needs_gramian and (weigh or group.weights is None)
-    at_representation = by_gramian and models.problem.representation is not None
-    wanted = _Targets(parameters, in_trunk, [])
-    losses, counts = torch.empty(0), torch.empty(0)
-    summed: Sums | None = None
-    one_pass = False
-    for part, samples in zip(batch.parts, batch.samples, strict=True):
-        with group.precision():
-            losses = models.losses(part)
-        if at_representation:
-            wanted = _Targets.of(models)
-        counts, broken = count_labels(models, losses.detach(), part, samples)
-        one_pass = not by_gramian and len(batch.parts) == 1 and bool((counts > 0).all())
-        rows = [] if one_pass else task_gradients(losses, wanted.parameters)
-        sums = Sums.of(losses, counts, broken, rows)
-        summed = sums if summed is None else summed.plus(sums)
-    assert summed is not None
-    summed = summed.all_reduce(processes)
-    shape = (models.count, len(models.problem.tasks))
-    numbers = summed.counts.reshape(shape)
-    seen = summed.means().reshape(shape).to(torch.promote_types(losses.dtype, torch.float32))
-    seen = torch.where(summed.broken.reshape(-1, 1) > 0, torch.inf, seen)
-    present = (numbers > 0) | seen.isinf()
-    step = Step(seen, present=present, number=number, total=total)
-    if by_gramian:
-        rows = summed.mean_rows()
-        rows = rows if at_representation else all_reduce_rows(processes, rows, parameters)
-        c = gramian(wanted.trunk(rows), models.count)
-        c = processes.all_reduce_tensor(c).to(c.dtype) if at_representation else c
-        weights, group.state = weigh_step(group, replace(step, gramian=c), weigh=weigh)
-        updates = weigh_rows(weights.reshape(losses.shape), present.reshape(losses.shape), rows, wanted.in_trunk)
-        if at_representation:
-            updates = processes.all_reduce(wanted.through_encoder(models, updates), parameters)
-        sizes = seen.abs() + c.diagonal(dim1=-2, dim2=-1)
-        return BatchResult(seen, present, numbers, weights, updates, sizes, known_finite(seen, c))
-    weights, group.state = weigh_step(group, step, weigh=weigh)
-    alpha = weights.reshape(losses.shape).to(losses.dtype)
-    if one_pass:
-        share = torch.where(summed.counts > 0, counts / summed.counts, 0.0)
-        updates = one_backward(losses, alpha, parameters, in_trunk, share)
-    else:
-        updates = weigh_rows(alpha, present.reshape(losses.shape), summed.mean_rows(), in_trunk)
-    return BatchResult(
-        seen, present, numbers, weights, processes.all_reduce(updates, parameters), seen.abs(), known_finite(seen)
-    )
-
-
-def count_labels(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[Tensor, Tensor]:
-    """The samples that each loss counts for, shaped like the losses; and which models broke, ``[K]`` or no dimension.
-
-    A model without any loss where there are samples broke, and so did one with NaN in spite of labels, where the
-    problem counts these. Counts also show a model that broke in some part or in another process: it has a loss for
-    fewer samples than another model.
-    """
-    present = ~losses.isnan()
-    labels = models.problem.labels_in(part)
-    own = samples_by_task(part).to(losses.device) if isinstance(part, TaskBatch) else None
-    if labels is None or samples == 0:
-        return present * (float(samples) if own is None else own), ~present.any(-1) & (samples > 0)
-    labels = labels.to(losses.device).double()
-    if own is not None:  # batches that stand in have no labels
-        labels = torch.where(own > 0, labels, 0.0)
-    return torch.where(present, labels, 0.0), (~present & (labels > 0)).any(-1)
-
-
 def matches_majority(counts: Tensor, active: Tensor) -> Tensor:
     """The models that have losses wherever another active one has, ``[K]`` bool; the others broke.
 
@@ -195,7 +111,7 @@ def weigh_step(group: Group, step: Step, *, weigh: bool) -> tuple[Tensor, State]
 
 
 @dataclass(frozen=True)
-class _Targets:
+class GradientTargets:
     """The tensors whose gradients are taken: the parameters, or the representation and the heads.
 
     Attributes:
@@ -209,7 +125,7 @@ class _Targets:
     encoder: Sequence[Tensor]
 
     @classmethod
-    def of(cls, models: Models) -> _Targets:
+    def of(cls, models: Models) -> GradientTargets:
         """The targets after a forward pass."""
         in_trunk = [models.problem.is_shared(name) for name in models.trained]
         parameters = list(models.trained.values())
@@ -242,7 +158,7 @@ def _weigh_by_gradients(
     group: Group, losses: Tensor, step: Step, *, weigh: bool
 ) -> tuple[Tensor, list[Tensor | None], Tensor]:
     """Weights, updates and Gramian by the gradients of each task."""
-    models, wanted = group.models, _Targets.of(group.models)
+    models, wanted = group.models, GradientTargets.of(group.models)
     gradients = task_gradients(losses, wanted.parameters)
     together = all(wanted.in_trunk) and (group.static_memory or isinstance(models, Stack))
     gathered = Gathered.of(gradients, models.count) if together else None

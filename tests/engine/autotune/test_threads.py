@@ -14,6 +14,7 @@ from _helpers.networks import MLP, Dropped, fit, problem
 from _helpers.thread_counts import same, threads
 from paretomtl._support.files import read_json
 from paretomtl.engine.autotune import choose
+from paretomtl.engine.autotune import threads as threads_trial
 from paretomtl.engine.autotune.trial import Trial
 from paretomtl.problems import cross_entropies
 
@@ -78,7 +79,7 @@ def test_auto_takes_the_fastest(
 
 def test_auto_measures_long_steps_and_leaves_short_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "side by side" not in fit().strategy
-    monkeypatch.setattr("paretomtl.engine.autotune.threads._SHORT", 0.0)
+    monkeypatch.setattr(threads_trial, "_SHORT", 0.0)
     with threads(2):
         assert "ms with 2 models side by side" in fit().strategy
         assert "side by side" not in fit(workers=1).strategy

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed
-from paretomtl.engine.accumulate import Sums
+from paretomtl.engine.accumulate import Sums, count_labels
 from paretomtl.engine.batches.partition import MicroBatches
-from paretomtl.engine.measure import count_labels
 from paretomtl.engine.models.modules import make_modules, named_tensors
 from paretomtl.engine.models.single import Single
 from paretomtl.methods import Method, State, slice_state

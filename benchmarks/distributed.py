@@ -27,11 +27,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
 from paretomtl.compare import Row, environment, save_rows
-from paretomtl.engine.data.batches import BatchPartition, MicroBatches
-from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.batches.partition import BatchPartition, MicroBatches
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.plan import Plan
 from paretomtl.engine.processes import ProcessGroup
-from paretomtl.engine.step import Group, train_step
+from paretomtl.engine.step import train_step
 from timing import take_turns
 
 ROUNDS, BATCH, WIDTH = 15, 256, 1024
@@ -68,7 +69,7 @@ def group_of(tasks: int, method: Any, representation: str | None, ranks: Process
         representation=representation,
     )
     modules = make_modules(problem, [0], torch.device("cpu"), torch.float32)
-    plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=1e-3), shares=BatchPartition(ranks))
+    plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=1e-3), partition=BatchPartition(ranks))
     return plan.sequential(modules, method.init(method.spread(1, tasks)))[0]
 
 

@@ -38,11 +38,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import paretomtl as pm
 from models import Case, cases
 from paretomtl.compare import Row, environment, save_rows
-from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.runners.runners import EagerRunner, GraphRunner, Runner
+from paretomtl.engine.runners.base import Runner
+from paretomtl.engine.runners.cuda_graph import GraphRunner
+from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.training.torch_modes import library_modes
 from timing import take_turns
 
@@ -163,7 +166,7 @@ def runner(
     modules = make_modules(problem, range(models), device, torch.float32)
     state = {name: tensor.to(device) for name, tensor in method.init(method.spread(models, tasks)).items()}
     train = make_batches("train", problem.train, batch_size=256, device=device, dtype=torch.float32)
-    assert isinstance(train, Resident)
+    assert isinstance(train, ResidentBatches)
     autocast = torch.bfloat16 if precision == "bfloat16" else None
     groups = getattr(Plan(problem, method, sgd, autocast=autocast), strategy)(modules, state)
     kind: type[Runner] = GraphRunner if strategy == "graphed" else EagerRunner

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from _helpers.networks import sgd
-from paretomtl.engine.autotune import streams as _apart
-from paretomtl.engine.autotune import trials as _trials
-from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.autotune import capture, streams
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.make import make_batches
+from paretomtl.engine.group import Group
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.runners import runners as _runners
-from paretomtl.engine.runners.runners import Runner
-from paretomtl.engine.step import Group
+from paretomtl.engine.runners import cuda_graph
+from paretomtl.engine.runners.base import Runner
 from paretomtl.problems import cross_entropies
 
 CPU = torch.device("cpu")
@@ -50,9 +50,9 @@ def on(stream: Stream) -> Iterator[None]:
 def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step is one of those that are launched before a capture, on streams that do nothing."""
     Stream.current, Stream.log = Stream(), []
-    monkeypatch.setattr(_runners, "_WARM_UP", 10**6)
-    for module in (_trials, _apart):
-        monkeypatch.setattr(module, "obstacle", lambda train: None)
+    monkeypatch.setattr(cuda_graph, "_WARM_UP", 10**6)
+    for module in (capture, streams):
+        monkeypatch.setattr(module, "find_obstacle", lambda train: None)
     fakes: dict[str, Any] = {
         "Stream": Stream,
         "stream": on,
@@ -114,9 +114,9 @@ def planned(count: int = 3, model: Any = Net, optimizer: Any = sgd) -> tuple[Pla
     return Plan(images(model), method, optimizer), modules, method.init(method.spread(count, 2))
 
 
-def batches() -> Resident:
+def batches() -> ResidentBatches:
     made = make_batches("train", images().train, batch_size=16, device=CPU, dtype=torch.float32)
-    assert isinstance(made, Resident)
+    assert isinstance(made, ResidentBatches)
     return made
 
 
@@ -124,7 +124,7 @@ def run(runner: Runner, epochs: int = 2, number: int = 0) -> int:
     for epoch in range(epochs):
         for item in runner.epoch(0, epoch, 0, number):
             runner.step(item, number)
-            runner.trace.count()
+            runner.history.count()
             number += 1
     return number
 

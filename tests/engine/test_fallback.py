@@ -15,10 +15,13 @@ from torch import Tensor, nn
 import paretomtl as pm
 from _helpers.networks import MLP, classes, fit, problem
 from paretomtl._support.random_state import isolated_randomness, seed_everything
-from paretomtl.engine.fallback import Fallback, take_apart
-from paretomtl.engine.models.models import Stack
+from paretomtl.engine.autotune import choose
+from paretomtl.engine.autotune.trial import Trial
+from paretomtl.engine.fallback import Fallback, unstack
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.stack import Stack
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.step import Group, train_step
+from paretomtl.engine.step import train_step
 from paretomtl.runs import read_log
 
 PHASE = {"asks": False, "evaluates": False, "breaks": False}
@@ -111,7 +114,8 @@ def test_a_stack_that_fails_goes_on_as_the_models_alone(
     strategy: str, method: str, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the middle of a run; in float64 the front is that of one after another."""
-    monkeypatch.setattr("paretomtl.engine.plan._seconds", lambda *_: (2.0, 1.0))  # a stack is faster
+    faster = Trial(seconds=1.0, baseline=2.0)
+    monkeypatch.setattr(choose, "time_stack", lambda *_: faster)
     front, said = fallen(model, strategy=strategy, method=method, asks=2)
     assert_close(front, run(model, strategy="sequential", method=method, asks=2))
     assert front.strategy.startswith("batched until step 6, then sequential: the model or the losses ask ")
@@ -188,8 +192,8 @@ def stacks(most: int | None, scope: dict[str, Any]) -> tuple[Plan, list[Group]]:
 
 @pytest.mark.parametrize("most", [None, 2])
 @pytest.mark.parametrize("scope", [{}, {"representation": "trunk"}])
-def test_models_are_taken_apart_exactly(most: int | None, scope: dict[str, Any]) -> None:
-    """A model that is out included: they are where the stack is, and stay there. What is taken apart is another one."""
+def test_stacks_are_unstacked_exactly(most: int | None, scope: dict[str, Any]) -> None:
+    """A frozen model included: they are where the stack is, and stay there. What is unstacked is another one."""
     (_, groups), (plan, twins) = (stacks(most, scope) for _ in range(2))
     x, y = classes(32)
     batch = x.double(), y
@@ -204,7 +208,7 @@ def test_models_are_taken_apart_exactly(most: int | None, scope: dict[str, Any])
         for number in range(3):
             step(each, number)
         each[0].freeze(torch.tensor([k != 1 for k in range(each[0].models.count)]), last_step=False)
-    singles = take_apart(plan, twins)
+    singles = unstack(plan, twins)
     for number in range(3, 6):
         for get in (lambda g: g.models.tensors(), lambda g: g.state, lambda g: {"alive": g.active, "w": g.weights}):
             for name in get(groups[0]):
@@ -217,7 +221,7 @@ def test_models_are_taken_apart_exactly(most: int | None, scope: dict[str, Any])
 
 def test_stacks_that_stepped_before_another_failed_do_not_step_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two stacks the second fails."""
-    monkeypatch.setattr("paretomtl.engine.plan._stackable", lambda *_, **__: (2, "", None))
+    monkeypatch.setattr(choose, "try_stack", lambda *_, **__: Trial(most=2))
     forward, calls = Stack.forward, []
 
     def fail_in_the_second(self: Stack, batch: Any) -> Any:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
-from paretomtl.engine.gradients import combine, gramian, task_gradients
-from paretomtl.engine.models.models import Stack, make_modules
+from paretomtl.engine import gradients as _gradients
+from paretomtl.engine.gradients import Gathered, combine, gramian, task_gradients
+from paretomtl.engine.models.modules import make_modules
+from paretomtl.engine.models.stack import Stack
 
 
 class Net(nn.Module):
@@ -103,3 +107,43 @@ def test_gramians_of_one_model_and_of_a_stack_agree(tasks: int) -> None:
         tuple(None if p is None else torch.stack([p, 2 * p]) for p in row) for row in rows
     ]
     torch.testing.assert_close(gramian(doubled, 2), torch.cat([alone, 4 * alone]), rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("together", [1 << 24, 0])
+def test_gathered_gradients_give_the_same(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    g = torch.Generator().manual_seed(0)
+    shapes = [(3, 4, 2), (3, 5), (3, 1, 2, 2)]
+    rows: list[Any] = [tuple(torch.randn(shape, generator=g) for shape in shapes) for _ in range(3)]
+    rows[1] = (rows[1][0], None, rows[1][2])
+    rows[2] = (*rows[2][:2], None)
+    rows = [(*row, None) for row in rows]
+    weights = torch.rand(3, 3, generator=g)
+    weights[1, 2] = 0.0
+    monkeypatch.setattr(_gradients, "_PAIRS", together)
+    known = [*shapes, None]
+    flat = torch.stack(
+        [
+            torch.cat(
+                [
+                    torch.zeros(3, torch.Size(shape).numel() // 3) if part is None else part.reshape(3, -1)
+                    for part, shape in zip(row, shapes, strict=False)
+                ],
+                1,
+            )
+            for row in rows
+        ],
+        1,
+    )
+    gathered = Gathered(flat, [None if shape is None else torch.Size(shape) for shape in known])
+    torch.testing.assert_close(gathered.gramian(), gramian(rows, 3))
+    for mine, theirs in zip(gathered.combine(weights), combine(weights, rows), strict=True):
+        assert (mine is None) == (theirs is None)
+        if mine is not None:
+            torch.testing.assert_close(mine, theirs)
+    flat[1, 2] = torch.nan
+    assert all(part is None or part.isfinite().all() for part in gathered.combine(weights)), "a weight of 0 leaves out"
+
+
+def test_gradients_are_gathered_on_a_gpu_alone() -> None:
+    rows = [(torch.ones(2, 3),), (torch.ones(2, 3),)]
+    assert Gathered.of(rows, 2) is None  # type: ignore[arg-type]

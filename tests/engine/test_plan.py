@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from _helpers.networks import MLP, Dropped, Normed, accuracy, classes, fit, lenet_problem, problem
-from paretomtl.engine import plan as _strategies
+from paretomtl.engine import plan
 from paretomtl.methods import METHODS
 
 
@@ -304,7 +304,7 @@ class ByTensor(Sign):
 
 
 def test_what_the_optimizer_makes_of_a_step_is_compared_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_strategies, "ELEMENTWISE", (ByTensor,))
+    monkeypatch.setattr(plan, "ELEMENTWISE", (ByTensor,))
     front = fit(optimizer=ByTensor, strategy="auto")
     assert front.strategy.startswith("sequential: parameters ")
 

@@ -23,8 +23,8 @@ from _helpers.networks import MLP, fit, problem
 from _helpers.places import HELPERS, TESTS
 from _helpers.two_processes import CHECKS
 from paretomtl.cli._app import app
-from paretomtl.engine.data.batches import BatchPartition
-from paretomtl.engine.processes import ProcessGroup, _decoded, _encoded
+from paretomtl.engine.batches.partition import BatchPartition
+from paretomtl.engine.processes import ProcessGroup, _decode, _encode
 
 CLOSE = 1e-12
 EXPECTED: dict[str, Any] = {
@@ -114,7 +114,7 @@ def test_shares_are_the_whole_batch(count: int, size: int, accumulate: int, batc
     numbers = torch.randperm(count, generator=torch.Generator().manual_seed(0))
     seen, least = [], max(1, min(2, batch_size // size))
     for rank in range(size):
-        parts, counts = BatchPartition(_Rank(rank, size), accumulate).of(numbers, batch_size)
+        parts, counts = BatchPartition(_Rank(rank, size), accumulate).split(numbers, batch_size)
         assert 1 <= len(parts) <= accumulate
         assert all(len(part) >= min(least, count) for part in parts)
         if counts:
@@ -148,7 +148,7 @@ def _same(one: Any, other: Any) -> bool:
 
 @given(st.dictionaries(st.text(max_size=3), st.lists(_leaves | st.tuples(_leaves, _leaves), max_size=3), max_size=3))
 def test_what_processes_tell_each_other_arrives(value: Any) -> None:
-    assert _same(_decoded(_encoded(value)), value)
+    assert _same(_decode(_encode(value)), value)
 
 
 @pytest.mark.parametrize("strategy", ["sequential", "batched"])

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import paretomtl as pm
-from gpu.test_cuda_training import Net, images, train
+from _helpers.cuda_images import Net, images, train
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

@@ -12,13 +12,15 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from paretomtl._support import cuda as _cuda
-from paretomtl.engine import plan as _strategies
-from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.autotune import choose
+from paretomtl.engine.autotune.trial import Trial
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.kernels import stacked_layers as _layers
-from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.runners.runners import GraphRunner
+from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.problems import LeNet, cross_entropies
 from paretomtl.training import _execution
 
@@ -55,7 +57,7 @@ def train(problem: pm.Problem, method: Any = "pareto-mtl", count: int = 3, **opt
 
 @pytest.fixture
 def unstackable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_strategies, "_stackable", lambda plan, modules, *_, **__: (len(modules), "", "not this time"))
+    monkeypatch.setattr(choose, "try_stack", lambda *_, **__: Trial("not this time"))
 
 
 def missing() -> Any:
@@ -152,9 +154,9 @@ def test_replays_on_streams_do_not_wait(name: str) -> None:
     state = {name: tensor.cuda() for name, tensor in method.init(method.spread(3, 2)).items()}
     groups = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05)).on_streams(modules, state, channels_last=True)
     train = make_batches("train", problem.train, batch_size=32, device=torch.device("cuda"), dtype=torch.float32)
-    assert isinstance(train, Resident)
-    trace = EpochHistory(3, 2, torch.device("cuda"))
-    runner = GraphRunner(groups, train, trace, 100, workers=3)
+    assert isinstance(train, ResidentBatches)
+    history = EpochHistory(3, 2, torch.device("cuda"))
+    runner = GraphRunner(groups, train, history, 100, workers=3)
     number = 0
     for epoch in range(4):
         for item in runner.epoch(0, epoch, 0, number):
@@ -164,13 +166,13 @@ def test_replays_on_streams_do_not_wait(name: str) -> None:
                 runner.step(item, number)
             finally:
                 torch.cuda.set_sync_debug_mode("default")
-            trace.count()
+            history.count()
             number += 1
     assert replayed
     assert len(runner._graphs) == 1
     assert int(runner._number) == number
-    trace.end_epoch()
-    assert trace.last("losses").isfinite().all()
+    history.end_epoch()
+    assert history.last("losses").isfinite().all()
 
 
 def test_a_stack_of_lenets_takes_our_kernels() -> None:

@@ -11,49 +11,21 @@ import pytest
 import torch
 
 import paretomtl as pm
+from _helpers.cuda_images import Net, images, train
 from paretomtl._support import cuda as _cuda
-from paretomtl.engine.autotune import trials as _trials
-from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.autotune import memory
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.gradients import task_gradients
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.models.models import Stack, make_modules
+from paretomtl.engine.models.modules import make_modules
+from paretomtl.engine.models.stack import Stack
 from paretomtl.engine.plan import Plan
-from paretomtl.engine.runners.runners import GraphRunner
-from paretomtl.engine.step import Group
+from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.training.torch_modes import library_modes
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-
-
-class Net(torch.nn.Module):
-    """Convolutions, batch normalisation and two heads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.trunk = torch.nn.Sequential(
-            torch.nn.Conv2d(1, 6, 3),
-            torch.nn.BatchNorm2d(6),
-            torch.nn.ReLU(),
-            torch.nn.Flatten(),
-            torch.nn.Linear(216, 16),
-        )
-        self.heads = torch.nn.ModuleList([torch.nn.Linear(16, 4) for _ in range(2)])
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        hidden = self.trunk(x)
-        return tuple(head(hidden) for head in self.heads)
-
-
-def images(**options: object) -> pm.Problem:
-    g = torch.Generator().manual_seed(0)
-    data = (torch.rand(96, 1, 8, 8, generator=g), torch.randint(4, (96, 2), generator=g))
-    return pm.Problem(Net, pm.problems.cross_entropies, ["a", "b"], train=data, **options)  # type: ignore[arg-type]
-
-
-def train(problem: pm.Problem, method: str = "pareto-mtl", count: int = 3, **options: object) -> pm.Front:
-    sgd = lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)  # noqa: E731
-    settings = {"epochs": 5, "batch_size": 32, "optimizer": sgd, "device": "cuda", "progress": "quiet", **options}
-    return pm.fit(problem, method, count, **settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", ["pareto-mtl", "mgda", "linear"])
@@ -68,9 +40,9 @@ def test_strategies_and_devices_agree(scope: dict[str, object], method: str) -> 
 
 
 def test_steps_on_batches_do_not_wait() -> None:
-    from paretomtl.engine.runners import threads as _workers
+    from paretomtl.engine.runners import threads
 
-    original = _workers.train_step
+    original = threads.train_step
     steps: list[int] = []
 
     def watched(*args: object, **kwargs: object) -> object:
@@ -81,13 +53,13 @@ def test_steps_on_batches_do_not_wait() -> None:
             torch.cuda.set_sync_debug_mode("default")
             steps.append(1)
 
-    _workers.train_step = watched  # type: ignore[assignment]
+    threads.train_step = watched  # type: ignore[assignment]
     try:
         for strategy in ("sequential", "batched"):
             front = train(images(), strategy=strategy)
             assert front.losses["train"].isfinite().all()
     finally:
-        _workers.train_step = original
+        threads.train_step = original
     assert len(steps) == 60
 
 
@@ -119,9 +91,9 @@ def test_auto_captures_on_the_gpu() -> None:
     assert train(images(), strategy="auto").strategy == "graphed: the step can be captured"
 
 
-def batches_of(problem: pm.Problem, size: int = 32) -> Resident:
+def batches_of(problem: pm.Problem, size: int = 32) -> ResidentBatches:
     made = make_batches("train", problem.train, batch_size=size, device=torch.device("cuda"), dtype=torch.float32)
-    assert isinstance(made, Resident)
+    assert isinstance(made, ResidentBatches)
     return made
 
 
@@ -131,8 +103,8 @@ def test_replays_do_not_wait_and_are_as_many_as_steps() -> None:
     modules = make_modules(problem, range(3), torch.device("cuda"), torch.float32)
     state = {name: tensor.cuda() for name, tensor in method.init(method.spread(3, 2)).items()}
     plan = Plan(problem, method, lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9))
-    trace = EpochHistory(3, 2, torch.device("cuda"))
-    runner = GraphRunner(plan.graphed(modules, state), batches_of(problem), trace, 100)
+    history = EpochHistory(3, 2, torch.device("cuda"))
+    runner = GraphRunner(plan.graphed(modules, state), batches_of(problem), history, 100)
     number = 0
     for epoch in range(4):
         for item in runner.epoch(0, epoch, 0, number):
@@ -142,13 +114,13 @@ def test_replays_do_not_wait_and_are_as_many_as_steps() -> None:
                 runner.step(item, number)
             finally:
                 torch.cuda.set_sync_debug_mode("default")
-            trace.count()
+            history.count()
             number += 1
     assert replayed
     assert len(runner._graphs) == 1
     assert int(runner._number) == number
-    trace.end_epoch()
-    assert trace.last("losses").isfinite().all()
+    history.end_epoch()
+    assert history.last("losses").isfinite().all()
 
 
 # Captured, some optimizers of torch count steps and correct their averages in float32.
@@ -231,14 +203,14 @@ def test_a_dataset_is_not_graphed_and_says_why() -> None:
 
 
 def test_a_stack_that_does_not_fit_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = _trials.train_step
+    original = memory.train_step
 
     def small(group: Group, *args: object, **options: object) -> object:
         if group.models.count > 2:
             raise torch.OutOfMemoryError("no room")
         return original(group, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(_trials, "train_step", small)
+    monkeypatch.setattr(memory, "train_step", small)
     with pytest.warns(UserWarning, match="a stack of 5 models would need about .* GiB"):
         cut = train(images(), strategy="graphed", count=5, precision="float64")
     assert "stacks of 2 one after another" in cut.strategy

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from paretomtl.core import dominates
-from paretomtl.engine.plan import ELEMENTWISE
+from paretomtl.engine.optimizers import ELEMENTWISE
 from paretomtl.methods import METHODS, Method
 
 SYNTHETIC = pm.problems.synthetic()

@@ -15,7 +15,7 @@ from paretomtl._support.terminal import text_console
 from paretomtl.cli._common import find_problem, problem_in_python
 from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._trust import needs_trust, refusal
-from paretomtl.engine.data.batches import make_batches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.front import Front
 from paretomtl.front.export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl.problems import Problem

@@ -1,25 +1,44 @@
-"""Losses and task gradients of parts of a batch, put together to what the whole batch would have given."""
+"""Accumulation: losses and task gradients of micro-batches and processes, summed to those of the whole batch.
+
+Several processes average losses and task gradients before the Gramian, weighed by samples: m gradients travel instead
+of one, and the weights are those of one process. Cheaper ways would change the weights.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from paretomtl.engine.gradients import TaskGradients
+from paretomtl._support.checks import known_finite
+from paretomtl.engine.batches.partition import MicroBatches
+from paretomtl.engine.batches.structure import samples_by_task
+from paretomtl.engine.gradients import (
+    TaskGradients,
+    gramian,
+    one_backward,
+    task_gradients,
+    weigh_rows,
+)
+from paretomtl.engine.group import Group
+from paretomtl.engine.measure import BatchResult, GradientTargets, weigh_step
+from paretomtl.engine.models.base import Models
 from paretomtl.engine.processes import ProcessGroup
+from paretomtl.methods import Step
+from paretomtl.problems.per_task import TaskBatch
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What adds up over micro-batches and processes: means over samples, times the samples that they are means over.
+    """Sums over micro-batches and processes: means over samples, times the number of samples in each mean.
 
     Attributes:
         losses: ``Σ n L [..., m]``, in float64; absent tasks count for nothing, NaN and all.
         counts: ``Σ n [..., m]``, in float64.
-        broken: ``[...]``, how many parts had losses that are neither of labels nor of a want of them.
+        broken: ``[...]``, how many parts had losses that broke: no number, in spite of samples or labels.
         gradients: ``Σ n ∇L``; empty where they were not asked for.
     """
 
@@ -30,24 +49,24 @@ class Sums:
 
     @classmethod
     def of(cls, losses: Tensor, counts: Tensor, broken: Tensor, gradients: TaskGradients) -> Sums:
-        """One part: mean losses ``[..., m]`` that count for so many samples each, zero for those without labels."""
+        """The sums of one part: mean losses ``[..., m]``, each counted by its samples, zero without labels."""
         numbers = torch.where(counts > 0, losses.detach().double() * counts, 0.0)
         return cls(numbers, counts.double(), broken.double(), scale_rows(gradients, counts))
 
     def plus(self, other: Sums) -> Sums:
         """The sums of both."""
         rows: TaskGradients = [
-            tuple(a if b is None else b if a is None else a + b for a, b in zip(mine, theirs, strict=True))
-            for mine, theirs in zip(self.gradients, other.gradients, strict=True)
+            tuple(a if b is None else b if a is None else a + b for a, b in zip(row, other_row, strict=True))
+            for row, other_row in zip(self.gradients, other.gradients, strict=True)
         ]
         return Sums(self.losses + other.losses, self.counts + other.counts, self.broken + other.broken, rows)
 
-    def over(self, ranks: ProcessGroup) -> Sums:
+    def all_reduce(self, processes: ProcessGroup) -> Sums:
         """Losses, counts and what broke of all processes; gradients stay those of this one."""
-        if not ranks.is_distributed:
+        if not processes.is_distributed:
             return self
         numbers = [self.losses, self.counts, self.broken]
-        total = ranks.all_reduce_tensor(torch.cat([part.reshape(-1) for part in numbers]))
+        total = processes.all_reduce_tensor(torch.cat([part.reshape(-1) for part in numbers]))
         parts = torch.split(total, [part.numel() for part in numbers])
         losses, counts, broken = (new.reshape(old.shape) for new, old in zip(parts, numbers, strict=True))
         return replace(self, losses=losses, counts=counts, broken=broken)
@@ -70,15 +89,92 @@ def scale_rows(gradients: TaskGradients, factors: Tensor) -> TaskGradients:
     return rows
 
 
-def sum_rows(ranks: ProcessGroup, gradients: TaskGradients, parameters: Sequence[Tensor]) -> TaskGradients:
+def all_reduce_rows(processes: ProcessGroup, gradients: TaskGradients, parameters: Sequence[Tensor]) -> TaskGradients:
     """Task gradients added up over all processes."""
-    if not ranks.is_distributed:
+    if not processes.is_distributed:
         return gradients
-    found = iter(ranks.all_reduce([part for row in gradients for part in row], [*parameters] * len(gradients)))
-    return [tuple(next(found) for _ in row) for row in gradients]
+    summed = iter(processes.all_reduce([part for row in gradients for part in row], [*parameters] * len(gradients)))
+    return [tuple(next(summed) for _ in row) for row in gradients]
 
 
 def _scaled(part: Tensor, factor: Tensor) -> Tensor:
     wide = part.to(torch.promote_types(part.dtype, torch.float32))  # a half may overflow when it is multiplied
     factor = factor.to(wide.dtype).reshape([*factor.shape, *[1] * (part.ndim - factor.ndim)])
     return torch.where(factor == 0, 0.0, wide * factor)
+
+
+def measure_micro_batches(
+    group: Group, batch: MicroBatches, *, number: int | Tensor, total: int, weigh: bool
+) -> BatchResult:
+    """The weights and updates of a batch that is seen in micro-batches, and by several processes.
+
+    Losses and task gradients are averaged over all of them before the Gramian is taken, each counted by its samples, so
+    that the weights are those of the whole batch, and the same in every process. Gradients of each task travel only
+    where the method weighs by them; of a representation, the Gramian alone does.
+    """
+    models, processes = group.models, group.processes
+    parameters = list(models.trained.values())
+    in_trunk = [models.problem.is_shared(name) for name in models.trained]
+    by_gramian = group.method.needs_gramian and (weigh or group.weights is None)
+    at_representation = by_gramian and models.problem.representation is not None
+    wanted = GradientTargets(parameters, in_trunk, [])
+    losses, counts = torch.empty(0), torch.empty(0)
+    summed: Sums | None = None
+    one_pass = False
+    for part, samples in zip(batch.parts, batch.samples, strict=True):
+        with group.precision():
+            losses = models.losses(part)
+        if at_representation:
+            wanted = GradientTargets.of(models)
+        counts, broken = count_labels(models, losses.detach(), part, samples)
+        one_pass = not by_gramian and len(batch.parts) == 1 and bool((counts > 0).all())
+        rows = [] if one_pass else task_gradients(losses, wanted.parameters)
+        sums = Sums.of(losses, counts, broken, rows)
+        summed = sums if summed is None else summed.plus(sums)
+    assert summed is not None
+    summed = summed.all_reduce(processes)
+    shape = (models.count, len(models.problem.tasks))
+    numbers = summed.counts.reshape(shape)
+    seen = summed.means().reshape(shape).to(torch.promote_types(losses.dtype, torch.float32))
+    seen = torch.where(summed.broken.reshape(-1, 1) > 0, torch.inf, seen)
+    present = (numbers > 0) | seen.isinf()
+    step = Step(seen, present=present, number=number, total=total)
+    if by_gramian:
+        rows = summed.mean_rows()
+        rows = rows if at_representation else all_reduce_rows(processes, rows, parameters)
+        c = gramian(wanted.trunk(rows), models.count)
+        c = processes.all_reduce_tensor(c).to(c.dtype) if at_representation else c
+        weights, group.state = weigh_step(group, replace(step, gramian=c), weigh=weigh)
+        updates = weigh_rows(weights.reshape(losses.shape), present.reshape(losses.shape), rows, wanted.in_trunk)
+        if at_representation:
+            updates = processes.all_reduce(wanted.through_encoder(models, updates), parameters)
+        sizes = seen.abs() + c.diagonal(dim1=-2, dim2=-1)
+        return BatchResult(seen, present, numbers, weights, updates, sizes, known_finite(seen, c))
+    weights, group.state = weigh_step(group, step, weigh=weigh)
+    alpha = weights.reshape(losses.shape).to(losses.dtype)
+    if one_pass:
+        share = torch.where(summed.counts > 0, counts / summed.counts, 0.0)
+        updates = one_backward(losses, alpha, parameters, in_trunk, share)
+    else:
+        updates = weigh_rows(alpha, present.reshape(losses.shape), summed.mean_rows(), in_trunk)
+    return BatchResult(
+        seen, present, numbers, weights, processes.all_reduce(updates, parameters), seen.abs(), known_finite(seen)
+    )
+
+
+def count_labels(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[Tensor, Tensor]:
+    """The samples that each loss counts for, shaped like the losses; and which models broke, ``[K]`` or no dimension.
+
+    A model without any loss where there are samples broke, and so did one with NaN in spite of labels, where the
+    problem counts these. Counts also show a model that broke in some part or in another process: it has a loss for
+    fewer samples than another model.
+    """
+    present = ~losses.isnan()
+    labels = models.problem.labels_in(part)
+    own = samples_by_task(part).to(losses.device) if isinstance(part, TaskBatch) else None
+    if labels is None or samples == 0:
+        return present * (float(samples) if own is None else own), ~present.any(-1) & (samples > 0)
+    labels = labels.to(losses.device).double()
+    if own is not None:  # batches that stand in have no labels
+        labels = torch.where(own > 0, labels, 0.0)
+    return torch.where(present, labels, 0.0), (~present & (labels > 0)).any(-1)

@@ -1,4 +1,4 @@
-"""What helps a user whose model or losses raised, or went through on values that they were not meant for."""
+"""Hints for users whose model or losses raised an error, or ran on values that they were not meant for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from paretomtl._support.random_state import isolated_randomness
-from paretomtl.engine.data.batches import map_tensors
+from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.problems import Problem
 from paretomtl.problems.task_losses import TaskLosses
 
@@ -65,11 +65,11 @@ _HINTS = {
         "last batch has one."
     ),
 }
-"""What may be the matter, by what the text of an error has in it, in lower case."""
+"""Likely causes, by patterns in the text of an error in lower case."""
 
 
 def how_called(problem: Problem, batch: Any, error: Exception) -> str:
-    """What the model and the losses were called with when they raised an error."""
+    """A sentence on how the model and the losses were called when they raised an error."""
     if problem.train is None and not problem.takes_model:
         return "This came from losses(model()): without 'train', model() takes no argument, and losses(outputs) one."
     form = "losses(model, batch)" if problem.takes_model else "losses(model(inputs), targets)"
@@ -86,7 +86,7 @@ def how_called(problem: Problem, batch: Any, error: Exception) -> str:
 
 @contextlib.contextmanager
 def came_from(what: str, batch: Any) -> Iterator[None]:
-    """Add a note to errors of a user's code: what called it with which batch, and what may be the matter.
+    """Add a note to errors of a user's code: the caller, the batch, and likely causes.
 
     Args:
         what: the caller, such as "step 3 of epoch 1".
@@ -101,29 +101,29 @@ def came_from(what: str, batch: Any) -> Iterator[None]:
 
 
 def hints(error: Exception, batch: Any) -> list[str]:
-    """What may be the matter, for errors of torch that do not say what to write."""
+    """Likely causes of an error of torch that does not say what to write."""
     text, kinds = str(error).lower(), " ".join(_kinds(batch))
-    found = []
+    texts = []
     if "target" in text and "dtype" in text and "long" in text:
-        found.append("Class numbers of cross_entropy are int64: write targets.long(), or hand over int64 labels.")
+        texts.append("Class numbers of cross_entropy are int64: write targets.long(), or hand over int64 labels.")
     elif ("dtype" in text or "input type" in text) and any(kind in kinds for kind in ("int", "bool")):
-        found.append(
+        texts.append(
             "Integers are not cast, as they may be class numbers or tokens: write inputs.float() where a layer "
             "multiplies them (images.float() / 255 for pixels), or hand over floating-point numbers, such as "
             "table.astype('float32')."
         )
     if "out of bounds" in text and isinstance(error, IndexError):
-        found.append("Class numbers must begin at 0 and be below the number of outputs of the model.")
+        texts.append("Class numbers must begin at 0 and be below the number of outputs of the model.")
     if sizes := _PRODUCT.search(text):
         flatten = " nn.Flatten() makes one row of each image." if re.search(r"\[\d+, \d+, \d+", kinds) else ""
-        found.append(
+        texts.append(
             f"A layer has in_features={sizes[2]}, and the last dimension of what it gets is {sizes[1]}: let one follow "
             f"the other.{flatten}"
         )
-    found += [hint for pattern, hint in _HINTS.items() if re.search(pattern, text)]
+    texts += [hint for pattern, hint in _HINTS.items() if re.search(pattern, text)]
     if _has_arrays(batch):
-        found.append("The batch holds arrays of NumPy: let the collate_fn of the DataLoader return tensors.")
-    return found
+        texts.append("The batch holds arrays of NumPy: let the collate_fn of the DataLoader return tensors.")
+    return texts
 
 
 def find_pairs(problem: Problem, module: nn.Module, batch: Any) -> tuple[list[int], list[int]] | None:
@@ -132,31 +132,31 @@ def find_pairs(problem: Problem, module: nn.Module, batch: Any) -> tuple[list[in
     with isolated_randomness(), warnings.catch_warnings(), contextlib.suppress(Exception), watch:
         warnings.simplefilter("ignore")  # torch has warned already, where it does
         problem.run(copy.deepcopy(module), batch)
-    return watch.found
+    return watch.shapes
 
 
 class _Differences(TorchFunctionMode):
     """Notes differences between outputs ``[n, 1]`` and targets ``[n]``, which are tables ``[n, n]`` of all pairs.
 
     Attributes:
-        found: the shapes of the first one; None without any.
+        shapes: the shapes of the first one; None without any.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: tuple[list[int], list[int]] | None = None
+        self.shapes: tuple[list[int], list[int]] | None = None
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         tensors = [each for each in args[:2] if isinstance(each, Tensor)]
-        if func in _DIFFERENCES and len(tensors) == 2 and self.found is None:
+        if func in _DIFFERENCES and len(tensors) == 2 and self.shapes is None:
             outputs, targets = sorted(tensors, key=lambda each: not each.requires_grad)
             shapes = sorted([list(outputs.shape), list(targets.shape)], key=len)
             n = shapes[0][0] if shapes[0] else 0
             # Pairs within the outputs, as in a ranking loss, are meant.
             if outputs.requires_grad and not targets.requires_grad and n > 1 and shapes == [[n], [n, 1]]:
-                self.found = list(outputs.shape), list(targets.shape)
+                self.shapes = list(outputs.shape), list(targets.shape)
         return func(*args, **(kwargs or {}))
 
 

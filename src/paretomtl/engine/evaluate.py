@@ -1,4 +1,4 @@
-"""Losses and metrics of all models on a whole split."""
+"""Evaluation: losses and metrics of all models on a whole split."""
 
 from __future__ import annotations
 
@@ -10,20 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from paretomtl._support.module_tensors import load_tensors
-from paretomtl.engine.data.batches import (
-    Batches,
-    ChangedBatchError,
-    count_samples,
-    map_tensors,
-    samples_by_task,
-    unchanged,
-)
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.structure import ChangedBatchError, count_samples, map_tensors, samples_by_task, unchanged
 from paretomtl.engine.error_hints import came_from
-from paretomtl.engine.models.models import Models, Single
-from paretomtl.engine.models.module_checks import copy_template
+from paretomtl.engine.models.base import Models
+from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
 from paretomtl.problems.metrics import measure
@@ -59,7 +52,7 @@ def evaluate(
     batches: Batches,
     *,
     at_once: bool = True,
-    ranks: ProcessGroup | None = None,
+    processes: ProcessGroup | None = None,
     split: str = "a split",
 ) -> Scores:
     """Every model in eval mode on every sample once.
@@ -69,7 +62,7 @@ def evaluate(
     time than training does, where data lie on a GPU. Several processes take a share of the samples each, and have the
     scores of all.
     """
-    ranks = ranks or ProcessGroup()
+    processes = processes or ProcessGroup()
     tallies = [_Tally(problem, group) for group in groups]
     targets: list[Any] = []
     with contextlib.ExitStack() as modes:
@@ -78,26 +71,26 @@ def evaluate(
         models = max(group.models.count for group in groups) if at_once else 2**62
         for number, batch in enumerate(batches.in_order(models, shared=True), 1):
             with came_from(f"batch {number} of {split}, on which losses are measured", batch):
-                found = [tally.forward(batch) for tally in tallies]
-            labels = _labels(problem, batch, found)
-            for tally, losses in zip(tallies, found, strict=True):
+                measured = [tally.forward(batch) for tally in tallies]
+            labels = _labels(problem, batch, measured)
+            for tally, losses in zip(tallies, measured, strict=True):
                 tally.add(losses, labels)
             if tallies[0].collects:
                 targets.append(problem.split_batch(batch)[1])
         rest = _all_of(batches) if problem.metrics and problem.takes_model else targets
         if tallies[0].collects:
-            rest = _gathered(ranks, rest, groups[0].active.device)
+            rest = _gather_parts(processes, rest, groups[0].active.device)
         for tally in tallies:
-            tally.put_together(ranks)
+            tally.all_reduce(processes)
         metrics = [tally.metrics(rest, lambda: _all_of(batches)) for tally in tallies]
     return Scores(
         torch.cat([tally.losses() for tally in tallies]),
-        {name: torch.cat([found[name] for found in metrics]) for name in problem.metrics},
+        {name: torch.cat([values[name] for values in metrics]) for name in problem.metrics},
     )
 
 
 class _Tally:
-    """What adds up over the batches for the models of one group."""
+    """Sums over the batches for the models of one group."""
 
     def __init__(self, problem: Problem, group: Evaluated) -> None:
         self.collects = bool(problem.metrics) and not problem.takes_model
@@ -118,17 +111,17 @@ class _Tally:
         return losses.detach().double().reshape(self._models.count, -1)
 
     def add(self, losses: Tensor, labels: Tensor) -> None:
-        """Count losses ``[K, m]`` for so many samples each, ``[m]``."""
+        """Add losses ``[K, m]``, weighed by the samples that have labels, ``[m]``."""
         self._sums = self._sums + torch.where(labels > 0, losses * labels, 0.0)
         self._counts = self._counts + labels
 
-    def put_together(self, ranks: ProcessGroup) -> None:
+    def all_reduce(self, processes: ProcessGroup) -> None:
         """Add up what all processes have."""
-        if not ranks.is_distributed:
+        if not processes.is_distributed:
             return
-        self._sums, self._counts = ranks.all_reduce_tensor(torch.stack([self._sums, self._counts]))
+        self._sums, self._counts = processes.all_reduce_tensor(torch.stack([self._sums, self._counts]))
         if self.collects:
-            self._outputs = _gathered(ranks, self._outputs, self._sums.device)
+            self._outputs = _gather_parts(processes, self._outputs, self._sums.device)
 
     def losses(self) -> Tensor:
         tensors = [*self._models.trained.values(), *self._models.tensors().values()]  # all may be frozen
@@ -138,19 +131,19 @@ class _Tally:
     def metrics(self, rest: list[Any], read_again: Callable[[], list[Any]]) -> dict[str, Tensor]:
         """All metrics of all models; ``rest`` are the batches, or their targets."""
         count = self._models.count
-        found = {name: torch.full((count,), torch.nan, dtype=torch.float64) for name in self._problem.metrics}
-        for k in range(count if found else 0):
+        values = {name: torch.full((count,), torch.nan, dtype=torch.float64) for name in self._problem.metrics}
+        for k in range(count if values else 0):
             for name, metric in self._problem.metrics.items():
                 try:
                     with self._left_alone(), unchanged(rest, "metrics"):
                         value = _one_number(measure(self._problem, metric, *self._seen_by_metrics(k, rest)))
-                    found[name][k] = value
+                    values[name][k] = value
                 except Exception as error:  # the models are worth more than a metric
                     if isinstance(error, ChangedBatchError) and self._problem.takes_model:
                         rest[:] = read_again()
-                    said = f"metric '{name}' raised {type(error).__name__}: {str(error).rstrip('.')}. Its value is NaN."
-                    warnings.warn(said, stacklevel=2)
-        return found
+                    text = f"metric '{name}' raised {type(error).__name__}: {str(error).rstrip('.')}. Its value is NaN."
+                    warnings.warn(text, stacklevel=2)
+        return values
 
     @contextlib.contextmanager
     def _left_alone(self) -> Iterator[None]:
@@ -171,19 +164,19 @@ class _Tally:
 
     def _seen_by_metrics(self, k: int, rest: list[Any]) -> tuple[Any, Any]:
         if self._problem.takes_model:
-            return model_of(self._models, k), rest
+            return self._models.extract(k), rest
         outputs = [_one_output(self._models, part, k) for part in self._outputs]
         return _concatenate(outputs), _concatenate(rest)
 
 
-def _labels(problem: Problem, batch: Any, found: Sequence[Tensor]) -> Tensor:
+def _labels(problem: Problem, batch: Any, losses: Sequence[Tensor]) -> Tensor:
     """How many samples of a batch have a label for each task, ``[m]``: all, or none where no model has a loss."""
-    labels, device = problem.labels_in(batch), found[0].device
+    labels, device = problem.labels_in(batch), losses[0].device
     samples = samples_by_task(batch).to(device) if isinstance(batch, TaskBatch) else count_samples(batch)
     if labels is not None:
         labels = labels.to(device, torch.float64)
         return torch.where(samples > 0, labels, 0.0) if isinstance(samples, Tensor) else labels
-    return torch.cat([losses.isnan().logical_not() for losses in found]).any(0).double() * samples
+    return torch.cat([losses.isnan().logical_not() for losses in losses]).any(0).double() * samples
 
 
 def _all_of(batches: Batches) -> list[Any]:
@@ -191,25 +184,16 @@ def _all_of(batches: Batches) -> list[Any]:
     return [batch.without_stand_ins() if isinstance(batch, TaskBatch) else batch for batch in batches.in_order()]
 
 
-def _gathered(ranks: ProcessGroup, parts: list[Any], device: torch.device) -> list[Any]:
+def _gather_parts(processes: ProcessGroup, parts: list[Any], device: torch.device) -> list[Any]:
     """The parts of all processes, in their order."""
-    if not ranks.is_distributed:
+    if not processes.is_distributed:
         return parts
-    found = [part for theirs in ranks.gather(parts) for part in theirs]
-    return [map_tensors(lambda tensor: tensor.to(device), part) for part in found]
+    gathered = [part for others in processes.gather(parts) for part in others]
+    return [map_tensors(lambda tensor: tensor.to(device), part) for part in gathered]
 
 
 def _one_output(models: Models, outputs: Any, k: int) -> Any:
     return outputs if isinstance(models, Single) else map_tensors(lambda tensor: tensor[k], outputs)
-
-
-def model_of(models: Models, k: int) -> nn.Module:
-    """Model k as an ordinary module."""
-    if isinstance(models, Single):
-        return models.module
-    module = copy_template(models.module)
-    load_tensors(module, {name: tensor[k] for name, tensor in models.tensors().items()})
-    return module
 
 
 def _concatenate(parts: Sequence[Any]) -> Any:
@@ -224,12 +208,12 @@ def _concatenate(parts: Sequence[Any]) -> Any:
     return list(parts)
 
 
-def _one_number(found: Any) -> float:
-    """What a metric returned, where it is one number."""
-    shape = list(getattr(found, "shape", ()))
+def _one_number(value: Any) -> float:
+    """The value of a metric, which must be one number."""
+    shape = list(getattr(value, "shape", ()))
     if math.prod(shape) != 1:
         raise ValueError(f"it must return one number. Got shape {shape} instead")
     try:
-        return float(found)
+        return float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"it must return one number. Got {found!r} instead") from None
+        raise TypeError(f"it must return one number. Got {value!r} instead") from None

@@ -1,4 +1,4 @@
-"""Stacks that cannot go on: they are taken apart into single models, which go on one after another."""
+"""Fallback of stacks that fail in the middle of a run: single models go on from the same state, one after another."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from paretomtl.engine.autotune.trials import first_line
-from paretomtl.engine.evaluate import model_of
+from paretomtl.engine.autotune.trial import describe_error
+from paretomtl.engine.group import Group
 from paretomtl.engine.plan import ExecutionPlan, Plan
-from paretomtl.engine.step import Group
 from paretomtl.methods import slice_state
 
 T = TypeVar("T")
@@ -23,7 +22,7 @@ _FOR_CAPTURE = ("fused", "foreach", "capturable")
 
 @dataclass(frozen=True)
 class Fallback:
-    """Where a run left its stacks, and why.
+    """Record of the step at which a run left its stacks, and why.
 
     Attributes:
         step: how many steps were taken as stacks.
@@ -40,26 +39,30 @@ class Fallback:
         """From a checkpoint; None where the run still has its stacks."""
         if stored is None:
             return None
-        found = cls(**stored)
-        if not isinstance(found.step, int) or not isinstance(found.before, str) or not isinstance(found.reason, str):
+        fallback = cls(**stored)
+        if (
+            not isinstance(fallback.step, int)
+            or not isinstance(fallback.before, str)
+            or not isinstance(fallback.reason, str)
+        ):
             raise ValueError(f"{dict(stored)} does not say where stacks were left")
-        return found
+        return fallback
 
     @classmethod
-    def after(cls, step: int, choice: ExecutionPlan, error: Exception) -> Fallback:
-        """Of stacks that failed with an error when so many steps were done."""
-        return cls(step, choice.strategy, first_line(error))
+    def after(cls, step: int, plan: ExecutionPlan, error: Exception) -> Fallback:
+        """The record of stacks that failed with an error after ``step`` steps."""
+        return cls(step, plan.strategy, describe_error(error))
 
     @property
-    def choice(self) -> ExecutionPlan:
-        """How the models are trained since."""
+    def plan(self) -> ExecutionPlan:
+        """The plan by which the models are trained since."""
         return ExecutionPlan("sequential", self.reason)
 
     def __str__(self) -> str:
         return f"{self.before} until step {self.step}, then sequential: {self.reason}"
 
     def warn(self, what: str) -> None:
-        """Say what happened, once the work is done.
+        """Warn about it, once the work is done.
 
         Args:
             what: the work that the stack could not do, such as "step 3".
@@ -72,17 +75,17 @@ class Fallback:
 
 
 def attempt(work: Callable[[], T], groups: Sequence[Group]) -> tuple[T | None, Exception | None]:
-    """What work returns; or the error by which a stack failed that is as it was before. Other errors are raised."""
+    """Do some work: its result, or the error of a stack that was rolled back. Other errors are raised."""
     try:
         return work(), None
     except Exception as error:
-        alone = not groups[0].ranks.is_distributed  # others may not fail, and would wait for this process
+        alone = not groups[0].processes.is_distributed  # others may not fail, and would wait for this process
         if alone and any(group.failed is error for group in groups):
             return None, error
         raise
 
 
-def take_apart(plan: Plan, groups: Sequence[Group]) -> list[Group]:
+def unstack(plan: Plan, groups: Sequence[Group]) -> list[Group]:
     """One group for each model of some groups, each exactly where it stands: parameters, optimizer, scheduler, method.
 
     Args:
@@ -95,7 +98,7 @@ def take_apart(plan: Plan, groups: Sequence[Group]) -> list[Group]:
         if group.models.hook is not None:  # copies would carry it, and with it the whole stack
             group.models.hook.remove()
         with torch.no_grad():
-            modules = [model_of(group.models, k) for k in range(group.models.count)]
+            modules = [group.models.extract(k) for k in range(group.models.count)]
         shapes = [parameter.shape for part in group.optimizer.param_groups for parameter in part["params"]]
         for k, single in enumerate(plan.sequential(modules, group.state)):
             older = stored["previous"] if stored["older"] is None else stored["older"]  # each step writes it first
@@ -123,7 +126,7 @@ def _rows(tensors: Mapping[str, Tensor], rows: slice) -> dict[str, Tensor]:
 def _optimizer_of(
     stored: Mapping[str, Any], shapes: Sequence[torch.Size], k: int, single: Group, *, captured: bool
 ) -> dict[str, Any]:
-    """What the optimizer of a stack knows of model k, as the optimizer of that model stores it.
+    """The state of a stack's optimizer for model k, as the optimizer of that model stores it.
 
     Tensors shaped like a parameter have a row for each model. All else, such as the number of steps, holds for all.
     """

@@ -1,4 +1,4 @@
-"""Numbers in global variables that losses and forward passes know by name."""
+"""Global variables: numbers in them that losses and forward passes read by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from paretomtl.problems.task_losses import loss_functions
 
-_MOST = 100  # entries of a container that are looked at
+_MOST = 100  # entries of a container that are read
 _LARGEST = 1 << 10  # numbers of a tensor
 _PLAIN = (bool, int, float, complex)
 
@@ -21,7 +21,7 @@ class GlobalNumbers(MutableMapping[str, Any]):
     Values are set in place, so that other holders of a dictionary or a list see them.
 
     Args:
-        functions: whose names are looked up; what they call is not looked into.
+        functions: whose names are looked up; functions that they call are left out.
     """
 
     def __init__(self, functions: list[Callable[..., Any]]) -> None:
@@ -61,7 +61,7 @@ class GlobalNumbers(MutableMapping[str, Any]):
 
 
 def global_numbers(losses: Any, module: nn.Module) -> GlobalNumbers:
-    """Those that the losses and the forward passes of a module's parts know, torch's own aside."""
+    """Global numbers that the losses and the forward passes of a module's parts read, except for torch's own."""
     kinds = dict.fromkeys(type(part) for part in module.modules() if not type(part).__module__.startswith("torch."))
     functions = [getattr(each, "__func__", each) for each in loss_functions(losses).values()]
     return GlobalNumbers([*functions, *(kind.forward for kind in kinds)])
@@ -70,16 +70,16 @@ def global_numbers(losses: Any, module: nn.Module) -> GlobalNumbers:
 def numbers_outside(losses: Any, module: nn.Module) -> dict[str, Any]:
     """Numbers that Python hands to a step and that a captured one would hold fast, as they are now.
 
-    Those of :func:`global_numbers`, of the closure of the losses, and of the object that they belong to. Of tensors on
-    a device, which a replay reads there, the place alone.
+    They come from :func:`global_numbers`, the closure of the losses, and the object that the losses belong to. A
+    tensor on a device, which a replay reads there, stands by its address.
     """
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
 
     def note(name: str, value: Any) -> None:
         if isinstance(value, Tensor):
-            found[name] = value.data_ptr() if value.is_cuda else value.tolist() if _is_number(value) else None
+            numbers[name] = value.data_ptr() if value.is_cuda else value.tolist() if _is_number(value) else None
         elif isinstance(value, _PLAIN):
-            found[name] = value
+            numbers[name] = value
         elif type(value) in (dict, list) and len(value) <= _MOST:
             for key in value if isinstance(value, dict) else range(len(value)):
                 if _is_number(value[key]):
@@ -99,7 +99,7 @@ def numbers_outside(losses: Any, module: nn.Module) -> dict[str, Any]:
         owner = getattr(each, "__self__", None if hasattr(each, "__code__") else each)
         for name, value in getattr(owner, "__dict__", {}).items():
             note(f"{label} {name}", value)
-    return found
+    return numbers
 
 
 def _is_number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""From losses to task gradients, Gramians and updates. Everything works for one model, and for K stacked ones."""
+"""Gradients: from losses to task gradients, Gramians and updates, for one model and for K stacked ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def launches_cost(tensor: Tensor) -> bool:
 
 @functools.cache
 def zero(device: torch.device) -> Tensor:
-    """In place of the number 0.0 in ``torch.where``, which makes a tensor of a number by a launch of its own."""
+    """A zero on a device, for ``torch.where``, which would make a tensor of the number 0.0 by a launch of its own."""
     return torch.zeros((), device=device)
 
 
@@ -62,7 +62,7 @@ def before_stack(losses: Tensor) -> list[GradientEdge | None] | None:
     """The tasks as they were before ``torch.stack`` made the loss vector of them; None if something else made it.
 
     Through the stack, each task would send zeros into the graphs of all others: work for nothing, and NaN where the
-    other loss is 0/0 for want of labels. A task that is attached to nothing is None.
+    other loss is 0/0 because its labels are missing. A task that is attached to nothing is None.
     """
     node = losses.grad_fn
     if node is None or type(node).__name__ != "StackBackward0":
@@ -108,7 +108,7 @@ class Gathered:
 
     @classmethod
     def of(cls, gradients: TaskGradients, count: int) -> Gathered | None:
-        """None on a CPU, where copies cost more than calls; and for gradients that are many, or of several kinds."""
+        """Gather task gradients; None on a CPU, where copies cost more than calls, and for many or mixed gradients."""
         columns = list(zip(*gradients, strict=True))
         known = [next((part for part in parts if part is not None), None) for parts in columns]
         used = [part for part in known if part is not None]
@@ -185,7 +185,7 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 
 
 def _dots(gradients: TaskGradients) -> Tensor:
-    """For few tasks of one model on a CPU: one product for each pair of rows, without a copy of either."""
+    """The Gramian of few tasks of one model on a CPU: one product for each pair of rows, without a copy of either."""
     tasks = len(gradients)
     sums = [[0.0] * tasks for _ in range(tasks)]
     for parts in zip(*gradients, strict=True):
@@ -213,7 +213,7 @@ def _products(rows: list[list[Tensor]], count: int) -> Tensor:
 
 
 def _chunks(gradients: TaskGradients) -> Iterator[list[list[Tensor]]]:
-    """Parameter tensors in groups of at most so many numbers, or single ones; zeros where a task has no gradient."""
+    """Parameter tensors in groups of ``_CHUNK`` numbers at most, or single ones; zeros where a task has no gradient."""
     rows: list[list[Tensor]] = [[] for _ in gradients]
     size = 0
     for parts in zip(*gradients, strict=True):
@@ -274,7 +274,7 @@ def weigh_rows(
 def one_backward(
     losses: Tensor, weights: Tensor, parameters: Sequence[Tensor], in_trunk: Sequence[bool], scale: Tensor | None = None
 ) -> list[Tensor | None]:
-    """For weights that are known before any gradient is: one backward pass, and one more for the heads alone."""
+    """Updates by weights that are known before any gradient: one backward pass, and one more for the heads alone."""
     ones = torch.ones_like(losses) if scale is None else scale.to(losses.dtype).expand_as(losses)
     if all(in_trunk):
         return list(torch.autograd.grad(losses, parameters, weights * ones, allow_unused=True))

@@ -1,4 +1,8 @@
-"""What the steps of a run saw: sums over the current epoch, and the epochs so far."""
+"""History of a run: losses and weights, summed over the current epoch, and means of the epochs so far.
+
+It holds means over the steps of each epoch rather than every step, so that it stays small enough for a checkpoint.
+For a problem without data an epoch is one step.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from paretomtl.engine.gradients import zero
 from paretomtl.engine.step import StepRecord
 from paretomtl.problems import Problem
 
-_ROOM = 16  # rows of a new table
+_CAPACITY = 16  # rows of a new table
 
 
 class GrowingTensor:
@@ -34,9 +38,9 @@ class GrowingTensor:
     def add(self, row: Tensor) -> None:
         """Add a row; nothing waits for the device."""
         if self._memory is None:
-            self._memory = row.new_empty((_ROOM, *row.shape))
+            self._memory = row.new_empty((_CAPACITY, *row.shape))
         elif self._count == len(self._memory):
-            self._memory = torch.cat([self._memory, self._memory.new_empty((max(_ROOM, self._count), *row.shape))])
+            self._memory = torch.cat([self._memory, self._memory.new_empty((max(_CAPACITY, self._count), *row.shape))])
         self._memory[self._count] = row
         self._count += 1
 
@@ -66,11 +70,11 @@ class EpochHistory:
         self._complete = torch.ones((), dtype=torch.bool, device=device)
         self._ever = torch.zeros(tasks, dtype=torch.bool, device=device)
 
-    def add(self, taken: Sequence[StepRecord]) -> None:
+    def add(self, records: Sequence[StepRecord]) -> None:
         """Add a step of all groups, in place."""
         losses, present, weights = (
             parts[0] if len(parts) == 1 else torch.cat(parts)
-            for parts in zip(*((part.losses, part.present, part.weights) for part in taken), strict=True)
+            for parts in zip(*((part.losses, part.present, part.weights) for part in records), strict=True)
         )
         if self._first is None:
             self._first = losses.clone()
@@ -132,7 +136,7 @@ class EpochHistory:
         }
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """The state, for a checkpoint."""
         return {
             "losses": self._losses,
             "weights": self._weights,
@@ -144,11 +148,11 @@ class EpochHistory:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """From a checkpoint."""
+        """Restore the state of a checkpoint."""
         device = self._losses.device
         tables = [] if state["first"] is None else [state["first"][None]]
         if any(table.shape[1:] != self._losses.shape for table in (*tables, *state["history"].values())):
-            raise ValueError("the trace is not of as many subproblems and tasks")
+            raise ValueError("the history is not of as many subproblems and tasks")
         for name in ("losses", "weights", "present", "ever"):
             getattr(self, f"_{name}").copy_(state[name])
         self._steps = state["steps"]

@@ -1,17 +1,20 @@
-"""What a batch says about K models: losses, gradients, Gramian, weights, updates."""
+"""Measurement of a batch: losses, gradients and Gramian of K models, and the weights and updates that follow.
+
+A method without a Gramian takes one backward pass, and must know before it whether all tasks have labels. Asking
+waits for the device, which a captured step cannot do. Training data without NaN or negative classes count as labelled
+there, and a batch that proves otherwise is left out of the step; with such values, the step takes m passes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from paretomtl._support.checks import known_finite
-from paretomtl.engine.accumulate import Sums, sum_rows
-from paretomtl.engine.data.batches import MicroBatches, samples_by_task
 from paretomtl.engine.gradients import (
     Gathered,
     TaskGradients,
@@ -21,17 +24,15 @@ from paretomtl.engine.gradients import (
     weigh_rows,
     zero,
 )
-from paretomtl.engine.models.models import Models, Stack
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.base import Models
+from paretomtl.engine.models.stack import Stack
 from paretomtl.methods import State, Step
-from paretomtl.problems.per_task import TaskBatch
-
-if TYPE_CHECKING:
-    from paretomtl.engine.step import Group
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What a batch says about the models.
+    """Losses, weights and updates of one batch.
 
     Attributes:
         losses: ``[K, m]``.
@@ -70,7 +71,7 @@ def measure_batch(
         labelled = known or batch is None or bool(present.all())
     sizes = seen.abs()
     if by_gradients or not labelled:
-        weights, updates, c = _by_gradients(group, losses, step, weigh=weigh)
+        weights, updates, c = _weigh_by_gradients(group, losses, step, weigh=weigh)
         known = known and known_finite(c)
         sizes = sizes + c.diagonal(dim1=-2, dim2=-1)  # not finite where any gradient of the task is not
     else:
@@ -84,99 +85,24 @@ def measure_batch(
     return BatchResult(seen, present, present, weights, updates, sizes, known)
 
 
-def measure_micro_batches(
-    group: Group, cut: MicroBatches, *, number: int | Tensor, total: int, weigh: bool
-) -> BatchResult:
-    """The weights and updates of a batch that is seen in micro-batches, and by several processes.
-
-    Losses and task gradients are averaged over all of them before the Gramian is taken, each counted by its samples, so
-    that the weights are those of the whole batch, and the same in every process. Gradients of each task travel only
-    where the method weighs by them; of a representation, the Gramian alone does.
-    """
-    models, ranks = group.models, group.ranks
-    parameters = list(models.trained.values())
-    in_trunk = [models.problem.is_shared(name) for name in models.trained]
-    by_gramian = group.method.needs_gramian and (weigh or group.weights is None)
-    at_representation = by_gramian and models.problem.representation is not None
-    wanted = _Wanted(parameters, in_trunk, [])
-    losses, counts = torch.empty(0), torch.empty(0)
-    summed: Sums | None = None
-    one_pass = False
-    for part, samples in zip(cut.parts, cut.samples, strict=True):
-        with group.precision():
-            losses = models.losses(part)
-        if at_representation:
-            wanted = _Wanted.of(models)
-        counts, broken = count_samples_of(models, losses.detach(), part, samples)
-        one_pass = not by_gramian and len(cut.parts) == 1 and bool((counts > 0).all())
-        rows = [] if one_pass else task_gradients(losses, wanted.parameters)
-        sums = Sums.of(losses, counts, broken, rows)
-        summed = sums if summed is None else summed.plus(sums)
-    assert summed is not None
-    summed = summed.over(ranks)
-    shape = (models.count, len(models.problem.tasks))
-    numbers = summed.counts.reshape(shape)
-    seen = summed.means().reshape(shape).to(torch.promote_types(losses.dtype, torch.float32))
-    seen = torch.where(summed.broken.reshape(-1, 1) > 0, torch.inf, seen)
-    present = (numbers > 0) | seen.isinf()
-    step = Step(seen, present=present, number=number, total=total)
-    if by_gramian:
-        rows = summed.mean_rows()
-        rows = rows if at_representation else sum_rows(ranks, rows, parameters)
-        c = gramian(wanted.trunk(rows), models.count)
-        c = ranks.all_reduce_tensor(c).to(c.dtype) if at_representation else c
-        weights, group.state = weigh_step(group, replace(step, gramian=c), weigh=weigh)
-        updates = weigh_rows(weights.reshape(losses.shape), present.reshape(losses.shape), rows, wanted.in_trunk)
-        if at_representation:
-            updates = ranks.all_reduce(wanted.through_encoder(models, updates), parameters)
-        sizes = seen.abs() + c.diagonal(dim1=-2, dim2=-1)
-        return BatchResult(seen, present, numbers, weights, updates, sizes, known_finite(seen, c))
-    weights, group.state = weigh_step(group, step, weigh=weigh)
-    alpha = weights.reshape(losses.shape).to(losses.dtype)
-    if one_pass:
-        share = torch.where(summed.counts > 0, counts / summed.counts, 0.0)
-        updates = one_backward(losses, alpha, parameters, in_trunk, share)
-    else:
-        updates = weigh_rows(alpha, present.reshape(losses.shape), summed.mean_rows(), in_trunk)
-    return BatchResult(
-        seen, present, numbers, weights, ranks.all_reduce(updates, parameters), seen.abs(), known_finite(seen)
-    )
-
-
-def count_samples_of(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[Tensor, Tensor]:
-    """For how many samples each loss counts, shaped like the losses; and which models broke, ``[K]`` or no dimension.
-
-    A model without any loss where there are samples broke, and so did one with NaN in spite of labels, where the
-    problem counts these.
-    """
-    present = ~losses.isnan()
-    labels = models.problem.labels_in(part)
-    own = samples_by_task(part).to(losses.device) if isinstance(part, TaskBatch) else None
-    if labels is None or samples == 0:
-        return present * (float(samples) if own is None else own), ~present.any(-1) & (samples > 0)
-    labels = labels.to(losses.device).double()
-    if own is not None:  # batches that stand in have no labels
-        labels = torch.where(own > 0, labels, 0.0)
-    return torch.where(present, labels, 0.0), (~present & (labels > 0)).any(-1)
-
-
-def matches_majority(counts: Tensor, alive: Tensor) -> Tensor:
-    """The models that have losses wherever another living one has, ``[K]`` bool; the others broke.
+def matches_majority(counts: Tensor, active: Tensor) -> Tensor:
+    """The models that have losses wherever another active one has, ``[K]`` bool; the others broke.
 
     Without labels a task is NaN for all models alike.
 
     Args:
         counts: how many samples each task has a loss for, or whether it has one, ``[K, m]``.
-        alive: ``[K]`` bool.
+        active: ``[K]`` bool.
     """
-    most = (counts * alive[:, None]).amax(0) if counts.dtype != torch.bool else (counts & alive[:, None]).any(0)
+    most = (counts * active[:, None]).amax(0) if counts.dtype != torch.bool else (counts & active[:, None]).any(0)
     return (counts >= most).all(-1)
 
 
 def weigh_step(group: Group, step: Step, *, weigh: bool) -> tuple[Tensor, State]:
     """Weights by the method, or those of the last step; and the state after it.
 
-    A negative weight raises a loss until its constraint is met. Kept for steps that do not look, it would go on.
+    A negative weight raises a loss until its constraint is met. Kept for steps that do not weigh, it would raise the
+    loss on and on, and models would diverge: it counts as zero there.
     """
     if weigh or group.weights is None:
         return group.method.weigh(step, group.state)
@@ -185,8 +111,8 @@ def weigh_step(group: Group, step: Step, *, weigh: bool) -> tuple[Tensor, State]
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """What gradients are asked for: those of the parameters, or of the representation and the heads.
+class GradientTargets:
+    """The tensors whose gradients are taken: the parameters, or the representation and the heads.
 
     Attributes:
         parameters: in the order of the gradients.
@@ -199,8 +125,8 @@ class _Wanted:
     encoder: Sequence[Tensor]
 
     @classmethod
-    def of(cls, models: Models) -> _Wanted:
-        """After a forward pass."""
+    def of(cls, models: Models) -> GradientTargets:
+        """The targets after a forward pass."""
         in_trunk = [models.problem.is_shared(name) for name in models.trained]
         parameters = list(models.trained.values())
         if models.problem.representation is None:
@@ -224,15 +150,15 @@ class _Wanted:
         count = len(models.captured)
         reached = [(z, g) for z, g in zip(models.captured, updates[:count], strict=True) if g is not None]
         back = torch.autograd.grad([z for z, _ in reached], self.encoder, [g for _, g in reached], allow_unused=True)
-        ours, theirs = iter(back), iter(updates[count:])
-        return [next(ours) if models.problem.is_shared(name) else next(theirs) for name in models.trained]
+        encoder, heads = iter(back), iter(updates[count:])
+        return [next(encoder) if models.problem.is_shared(name) else next(heads) for name in models.trained]
 
 
-def _by_gradients(
+def _weigh_by_gradients(
     group: Group, losses: Tensor, step: Step, *, weigh: bool
 ) -> tuple[Tensor, list[Tensor | None], Tensor]:
     """Weights, updates and Gramian by the gradients of each task."""
-    models, wanted = group.models, _Wanted.of(group.models)
+    models, wanted = group.models, GradientTargets.of(group.models)
     gradients = task_gradients(losses, wanted.parameters)
     together = all(wanted.in_trunk) and (group.static_memory or isinstance(models, Stack))
     gathered = Gathered.of(gradients, models.count) if together else None

@@ -1,4 +1,11 @@
-"""Processes that train the same models, each on its share of every batch; what they tell each other."""
+"""Processes that train the same models, each on its share of every batch: broadcast, gather, all-reduce.
+
+Each process takes the whole step: optimizers, states of methods and checkpoints are the same everywhere, and all take
+the buffers of the first process after every step. That is one invariant in place of many messages.
+
+``fit`` joins other processes by itself, because it compares what all were asked for. ``backward`` must be told,
+because a loop may as well train one subproblem in each process. Both mistakes would be silent otherwise.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +42,13 @@ class ProcessGroup:
         self._group = group
         self.rank = 0 if group is None else dist.get_rank(group)
         self.size = 1 if group is None else dist.get_world_size(group)
-        self._device = torch.device("cpu")  # of what the hosts tell each other
+        self._device = torch.device("cpu")  # of messages between hosts
         if self.size > 1 and "cpu" not in dist.get_backend_config(group):
             self._device = torch.device("cuda", torch.cuda.current_device())
 
     @property
     def is_distributed(self) -> bool:
-        """Whether there are others."""
+        """Whether there are other processes."""
         return self.size > 1
 
     @property
@@ -50,7 +57,7 @@ class ProcessGroup:
         return self.rank == 0
 
     def any(self, *flags: bool) -> list[bool]:
-        """For each flag, whether it is up in any process."""
+        """Whether each flag is set in any process."""
         if not self.is_distributed:
             return list(flags)
         raised = torch.tensor(flags, dtype=torch.long, device=self._device)
@@ -77,19 +84,19 @@ class ProcessGroup:
         if not self.is_distributed:
             return list(parts)
         there = self.any(*(part is not None for part in parts))
-        found: list[Tensor | None] = [None] * len(parts)
+        sums: list[Tensor | None] = [None] * len(parts)
         sent = []
         for bucket in _buckets([i for i, used in enumerate(there) if used], like):
             kind = torch.promote_types(like[bucket[0]].dtype, torch.float32)
             flat = torch.empty(sum(like[i].numel() for i in bucket), dtype=kind, device=like[bucket[0]].device)
             for i, view in zip(bucket, torch.split(flat, [like[i].numel() for i in bucket]), strict=True):
                 part = parts[i]
-                found[i] = view.reshape(like[i].shape)
+                sums[i] = view.reshape(like[i].shape)
                 view.zero_() if part is None else view.copy_(part.reshape(-1))
             sent.append(dist.all_reduce(flat, group=self._group, async_op=True))
         for work in sent:
             work.wait()
-        return found
+        return sums
 
     def broadcast_tensors(self, tensors: Sequence[Tensor]) -> None:
         """Overwrite tensors by those of the first process."""
@@ -105,38 +112,38 @@ class ProcessGroup:
                 tensor.copy_(values.reshape(tensor.shape))
 
     def broadcast(self, make: Callable[[], T]) -> T:
-        """What a function returns in the first process, for all; an error there is one everywhere.
+        """Call a function in the first process alone; all return its result, or raise its error.
 
         Numbers, strings and tensors, in lists and dictionaries; tensors arrive on the CPU.
         """
         if not self.is_distributed:
             return make()
-        told: dict[str, Any] = {}
+        message: dict[str, Any] = {}
         failure: BaseException | None = None
         if self.is_main:
             try:
-                told = {"found": make()}
+                message = {"value": make()}
             except Exception as error:
                 failure = error
-                told = {"error": str(error), "bad_input": isinstance(error, (ValueError, OSError))}
-        blob = _encoded(told) if self.is_main else torch.empty(0, dtype=torch.uint8)
+                message = {"error": str(error), "bad_input": isinstance(error, (ValueError, OSError))}
+        blob = _encode(message) if self.is_main else torch.empty(0, dtype=torch.uint8)
         length = torch.tensor(len(blob), device=self._device)
         dist.broadcast(length, group=self._group, group_src=0)
         blob = blob.to(self._device) if self.is_main else blob.new_empty(int(length), device=self._device)
         dist.broadcast(blob, group=self._group, group_src=0)
         if failure is not None:
             raise failure
-        told = told if self.is_main else _decoded(blob.cpu())
-        if "error" in told:
-            raise (ValueError if told["bad_input"] else RuntimeError)(told["error"])
-        found: T = told["found"]
-        return found
+        message = message if self.is_main else _decode(blob.cpu())
+        if "error" in message:
+            raise (ValueError if message["bad_input"] else RuntimeError)(message["error"])
+        value: T = message["value"]
+        return value
 
     def gather(self, value: T) -> list[T]:
-        """What each process has, in their order; as :meth:`from_first`."""
+        """The values of all processes, in their order; of the kinds that :meth:`broadcast` takes."""
         if not self.is_distributed:
             return [value]
-        blob = _encoded(value).to(self._device)
+        blob = _encode(value).to(self._device)
         lengths = [torch.zeros((), dtype=torch.long, device=self._device) for _ in range(self.size)]
         dist.all_gather(lengths, torch.tensor(len(blob), device=self._device), group=self._group)
         sizes = [int(length) for length in lengths]
@@ -144,12 +151,12 @@ class ProcessGroup:
         padded[: len(blob)] = blob
         blobs = [torch.empty_like(padded) for _ in sizes]
         dist.all_gather(blobs, padded, group=self._group)
-        return [_decoded(blob[:size].cpu()) for blob, size in zip(blobs, sizes, strict=True)]
+        return [_decode(blob[:size].cpu()) for blob, size in zip(blobs, sizes, strict=True)]
 
     def check_same(self, config: Mapping[str, Any]) -> None:
         """Refuse processes that were asked for different runs."""
-        told = {name: json.dumps(value) for name, value in config.items()} if self.is_distributed else {}
-        first, *others = self.gather(told)
+        settings = {name: json.dumps(value) for name, value in config.items()} if self.is_distributed else {}
+        first, *others = self.gather(settings)
         for rank, other in enumerate(others, 1):
             for name, value in first.items():
                 if other.get(name) != value:
@@ -169,12 +176,12 @@ def join_process_group(distributed: Distributed) -> ProcessGroup:
         if torch.cuda.is_available():
             torch.cuda.set_device(local_device())
         dist.init_process_group()
-        atexit.register(_leave)
+        atexit.register(_leave_process_group)
     return ProcessGroup(dist.group.WORLD) if dist.is_initialized() else ProcessGroup()
 
 
 def require_process_group(distributed: Distributed | None) -> ProcessGroup:
-    """The processes that a step of a loop of one's own is shared with; whoever started several must say which."""
+    """The processes that a step of a loop of one's own is shared with; where several run, the caller must say which."""
     if distributed is False or not dist.is_available():
         return ProcessGroup()
     if not dist.is_initialized():
@@ -211,7 +218,7 @@ def is_main_process() -> bool:
 
 
 def is_torchrun() -> bool:
-    """Whether torchrun, or something like it, started this process beside others."""
+    """Whether torchrun, or something like it, started this process together with others."""
     return "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
@@ -225,7 +232,7 @@ def check_unwrapped(module: nn.Module) -> None:
 
 
 def is_dtensor(tensor: Tensor) -> bool:
-    """Whether each process holds a part of it, as FSDP has it."""
+    """Whether each process holds a part of a tensor, as under FSDP."""
     if not dist.is_available() or not dist.is_initialized():
         return False
     from torch.distributed.tensor import DTensor
@@ -238,28 +245,28 @@ def local_device() -> torch.device:
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
 
 
-def _leave() -> None:
+def _leave_process_group() -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
-        gc.collect()  # whatever still holds the group: its threads must end before the interpreter does, or they abort
+        gc.collect()  # frees the group: its threads must end before the interpreter does, or they abort
 
 
-def _buckets(which: Sequence[int], like: Sequence[Tensor]) -> list[list[int]]:
-    """Tensors of one kind that lie beside each other, as many as fit; one alone may be larger."""
-    found: list[list[int]] = []
+def _buckets(indices: Sequence[int], like: Sequence[Tensor]) -> list[list[int]]:
+    """Neighbouring tensors of one kind, as many as fit; one alone may be larger."""
+    buckets: list[list[int]] = []
     room = 0
-    for i in which:
+    for i in indices:
         size = like[i].numel() * like[i].element_size()
         kind = (like[i].dtype, like[i].device)
-        if not found or size > room or kind != (like[found[-1][0]].dtype, like[found[-1][0]].device):
-            found.append([])
+        if not buckets or size > room or kind != (like[buckets[-1][0]].dtype, like[buckets[-1][0]].device):
+            buckets.append([])
             room = _BUCKET
-        found[-1].append(i)
+        buckets[-1].append(i)
         room -= size
-    return found
+    return buckets
 
 
-def _encoded(value: Any) -> Tensor:
+def _encode(value: Any) -> Tensor:
     """Bytes that :func:`_decoded` understands: JSON with the shapes of all tensors, then their numbers."""
     tensors: dict[str, Tensor] = {}
     packed = pack(value, tensors)
@@ -270,7 +277,7 @@ def _encoded(value: Any) -> Tensor:
     return torch.frombuffer(bytearray(b"".join(parts)), dtype=torch.uint8)
 
 
-def _decoded(blob: Tensor) -> Any:
+def _decode(blob: Tensor) -> Any:
     data = blob.numpy().tobytes()
     start = 8 + int.from_bytes(data[:8], "little")
     packed, kinds = json.loads(data[8:start])

@@ -1,36 +1,34 @@
-"""A forward pass of stacks that fails leaves everything as it was, so that the same work can be done in another way."""
+"""Rollback of a forward pass of stacks that failed, so that the same work can be done in another way."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from paretomtl._support.random_state import host_random_state, random_state, set_random_state
-from paretomtl.engine.models.models import Stack
-
-if TYPE_CHECKING:
-    from paretomtl.engine.step import Group
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.stack import Stack
 
 
 @contextlib.contextmanager
-def undone_on_failure(groups: Sequence[Group], *, isolated: bool = False) -> Iterator[None]:
+def rollback_on_failure(groups: Sequence[Group], *, isolated: bool = False) -> Iterator[None]:
     """Undo what a pass changed where an error ends it: buffers of stacks, the state of the method, random states.
 
     The caller restores these last where randomness is ``isolated`` from that of training.
 
-    Stacks then know the error by which they failed (:attr:`Group.failed`). Models alone are not guarded: an error of
-    theirs is an error of the user's code.
+    Stacks then know the error by which they failed (:attr:`Group.failed`). Models alone are not guarded: their
+    errors are errors of the user's code.
     """
     stacks = [group for group in groups if isinstance(group.models, Stack)]
     if not stacks or _is_capturing(stacks[0].active):
         yield
         return
-    before = [([tensor.clone() for tensor in group.models.held()], group.state) for group in stacks]
-    draws = None if isolated else _Draws(stacks[0])
+    before = [([tensor.clone() for tensor in group.models.live_buffers()], group.state) for group in stacks]
+    draws = None if isolated else _RandomStates(stacks[0])
     try:
         yield
     except Exception as error:
@@ -38,7 +36,7 @@ def undone_on_failure(groups: Sequence[Group], *, isolated: bool = False) -> Ite
             draws.undo()
         for group, (buffers, state) in zip(stacks, before, strict=True):
             with torch.no_grad():
-                for now, then in zip(group.models.held(), buffers, strict=True):
+                for now, then in zip(group.models.live_buffers(), buffers, strict=True):
                     now.copy_(then)
             group.state = state
             group.failed = error
@@ -47,7 +45,7 @@ def undone_on_failure(groups: Sequence[Group], *, isolated: bool = False) -> Ite
         draws.learn()
 
 
-class _Draws:
+class _RandomStates:
     """The random states before a pass.
 
     Those of NumPy and Python take longer to read than a small step has time for. They are read before every pass of
@@ -67,12 +65,12 @@ class _Draws:
             self._seen = host_random_state()[1:]
 
     def learn(self) -> None:
-        """After a pass that went well."""
+        """Note, after a pass that went well, whether it drew on the host."""
         if self._seen is not None:
             self._group.draws_on_host = host_random_state()[1:] != self._seen
 
     def undo(self) -> None:
-        """After one that did not."""
+        """Restore the random states, after a pass that failed."""
         if self._others is not None:
             set_random_state(self._others)
             return

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import check_floating, may_ask
-from paretomtl.engine.accumulate import Sums, scale_rows, sum_rows
+from paretomtl.engine.accumulate import Sums, all_reduce_rows, scale_rows
 from paretomtl.engine.gradients import (
     TaskGradients,
     before_stack,
@@ -99,7 +99,7 @@ def backward(
     by_gramian = weigher.method.needs_gramian
 
     if last and weigher.pending is None and not by_gramian and bool(present.all()):
-        sums = Sums.of(values, counts, torch.zeros_like(counts[0]), []).over(ranks)
+        sums = Sums.of(values, counts, torch.zeros_like(counts[0]), []).all_reduce(ranks)
         plain = not ranks.is_distributed and samples is None
         seen, present = (values, present) if plain else (sums.means().to(values.dtype), sums.counts > 0)
         weights, state = weigher.peek(seen, None, present)
@@ -127,9 +127,9 @@ def backward(
                 weigher.pending = pending
                 return torch.zeros_like(values)
             weigher.pending = None
-            sums = pending.undivided().over(ranks)
+            sums = pending.undivided().all_reduce(ranks)
             seen, present, usable = sums.means().to(values.dtype), sums.counts > 0, sums.broken == 0
-            rows = sum_rows(ranks, sums.mean_rows(), trained) if by_gramian else sums.mean_rows()
+            rows = all_reduce_rows(ranks, sums.mean_rows(), trained) if by_gramian else sums.mean_rows()
         c = None
         if by_gramian:
             trunk = [tuple(g for g, inside in zip(row, in_trunk, strict=True) if inside) for row in rows]

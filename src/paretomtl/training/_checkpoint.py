@@ -51,7 +51,7 @@ class Checkpoints:
         """Store a checkpoint; where that fails, warn and go on: the last one is still there."""
         if self._state.step and not self._resumes_inside:
             return
-        if self._folder is None and not self._settings.shares.ranks.is_distributed:
+        if self._folder is None and not self._settings.shares.processes.is_distributed:
             return
         try:
             stored = self._state.stored()
@@ -65,7 +65,7 @@ class Checkpoints:
 
     def begin(self, folder: RunFolder, config: Mapping[str, Any], scaling: Mapping[str, str]) -> None:
         """Start the folder of a new run; ``scaling`` is for its log."""
-        stored, choice = self._state.stored(), vars(self._state.models.choice)
+        stored, choice = self._state.stored(), self._state.models.choice.stored()
 
         def write() -> None:
             try:
@@ -75,7 +75,7 @@ class Checkpoints:
                 raise ValueError(f"'out' must have room for a run. {error}.") from None
             folder.log("start", **self._settings.legend(), **choice, **scaling)
 
-        self._settings.shares.ranks.broadcast(write)
+        self._settings.shares.processes.broadcast(write)
 
     def resume(
         self,
@@ -95,7 +95,7 @@ class Checkpoints:
         Returns:
             The front of a run that is complete already; None otherwise.
         """
-        settings, state, ranks = self._settings, self._state, self._settings.shares.ranks
+        settings, state, ranks = self._settings, self._state, self._settings.shares.processes
         longer = extend.asks_for_more(stored, settings)
         before = {**config_of(extend.stored_plan(stored, settings)), "start": config["start"]} if longer else config
         folder.check(stored, before, differing_start(stored.get("start"), config["start"], settings.precision))

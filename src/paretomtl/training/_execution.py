@@ -9,13 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
-from paretomtl.engine.data.batches import Batches, Resident
+from paretomtl.engine.autotune.choose import choose
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.evaluate import Scores, evaluate
-from paretomtl.engine.fallback import Fallback, attempt, take_apart
+from paretomtl.engine.fallback import Fallback, attempt, unstack
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.plan import ExecutionPlan, Plan, choose
-from paretomtl.engine.rollback import undone_on_failure
-from paretomtl.engine.runners.runners import EagerRunner, GraphRunner, Runner
+from paretomtl.engine.plan import ExecutionPlan, Plan
+from paretomtl.engine.rollback import rollback_on_failure
+from paretomtl.engine.runners.base import Runner
+from paretomtl.engine.runners.cuda_graph import GraphRunner
+from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.training.preflight.loss_units import FirstLosses, initial_state
 from paretomtl.training.settings import Settings
 from paretomtl.training.untrained import checked_untrained, measure_untrained
@@ -147,21 +151,21 @@ class Execution:
         self._runner = None
 
     def _scores(self, split: str) -> Scores:
-        problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.ranks
-        with isolated_randomness(), undone_on_failure(self.groups, isolated=True):
+        problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.processes
+        with isolated_randomness(), rollback_on_failure(self.groups, isolated=True):
             seed_everything(0)
             if not ranks.is_distributed:  # of several, none may leave on its own to try again
                 try:
                     return evaluate(problem, self.groups, batches, split=repr(split))
                 except torch.OutOfMemoryError:
                     seed_everything(0)
-            return evaluate(problem, self.groups, batches, at_once=False, ranks=ranks, split=repr(split))
+            return evaluate(problem, self.groups, batches, at_once=False, processes=ranks, split=repr(split))
 
     def _running(self) -> Runner:
         """The runner of the groups, made when it is first needed: all that it reads is in place by then."""
         if self._runner is None:
             train, graphed = self._splits["train"], self.choice.strategy == "graphed"
-            assert not graphed or isinstance(train, Resident)
+            assert not graphed or isinstance(train, ResidentBatches)
             kind: type[Runner] = GraphRunner if graphed else EagerRunner
             every, workers = self._settings.weigh_every, self.choice.workers
             self._runner = kind(self.groups, train, self._history, self._total, every, workers)
@@ -172,6 +176,6 @@ class Execution:
 
     def _leave_stacks(self, fallback: Fallback) -> None:
         """Go on with single models from where the stacks are now."""
-        self.fallback, self.choice = fallback, fallback.choice
-        self.groups = take_apart(self._plan, self.groups)
+        self.fallback, self.choice = fallback, fallback.plan
+        self.groups = unstack(self._plan, self.groups)
         self.close()

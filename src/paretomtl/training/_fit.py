@@ -156,7 +156,7 @@ def fit(
     check_callbacks(callbacks)
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"'executor' must be one, such as RayExecutor(). Got {executor!r} instead.")
-    listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.is_main else []
+    listeners = [*make_progress(progress), *callbacks] if settings.shares.processes.is_main else []
     folder = None if out is None else as_path("out", out)
     if executor is None and folder is not None and is_sharded_run(folder):
         executor = SerialExecutor()
@@ -217,5 +217,5 @@ def fit_seeds(
         precision, clip_norm, compile, keep, only, weigh_every, workers, accumulate, distributed, patience,
     )  # fmt: skip
     check_callbacks(callbacks)
-    listeners = [*make_progress(progress), *callbacks] if settings.shares.ranks.is_main else []
+    listeners = [*make_progress(progress), *callbacks] if settings.shares.processes.is_main else []
     return train_fronts(settings, None, False, 0.0, listeners)

@@ -25,13 +25,15 @@ from paretomtl._support.random_state import (
 )
 from paretomtl._support.signals import Stopping
 from paretomtl._support.version import made_by
-from paretomtl.engine.data.batches import Batches, first_part, make_batches
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.make import make_batches
+from paretomtl.engine.batches.partition import first_part
 from paretomtl.engine.error_hints import came_from
 from paretomtl.engine.evaluate import Scores
+from paretomtl.engine.group import split_by_group
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.models.models import make_modules, named_tensors
+from paretomtl.engine.models.modules import make_modules, named_tensors
 from paretomtl.engine.plan import ExecutionPlan
-from paretomtl.engine.step import split_by_group
 from paretomtl.front import Front
 from paretomtl.runs.checkpoint_file import explain_mismatch
 from paretomtl.runs.folder import CONFIG, RunFolder
@@ -69,7 +71,7 @@ class TrainingRun:
         self, settings: Settings, folder: RunFolder | None, resume: bool, pause: float, listeners: list[Callback]
     ) -> None:
         made_by()  # before the source changes during a long run
-        self._ranks = settings.shares.ranks
+        self._ranks = settings.shares.processes
         self._folder = folder if self._ranks.is_main else None
         self._listeners = listeners
         problem = settings.problem
@@ -299,7 +301,7 @@ class TrainingRun:
             batch_size=settings.batch_size,
             device=settings.device,
             dtype=settings.dtype,
-            shares=settings.shares,
+            partition=settings.shares,
         )
 
     def _evaluate(self, split: str) -> Scores:

@@ -14,9 +14,9 @@ from typing import Any
 from torch import nn
 
 from paretomtl._support.random_state import random_state, set_random_state
-from paretomtl.engine.data.batches import Batches
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.step import Group
 from paretomtl.training._execution import Execution
 from paretomtl.training._extend import plan_again, plan_differs
 from paretomtl.training._stopping import planned_end
@@ -74,7 +74,7 @@ class RunState:
 
     def stored(self) -> dict[str, Any]:
         """The content of a checkpoint. All processes of the run must call it."""
-        own, *others = self._settings.shares.ranks.gather(random_state())
+        own, *others = self._settings.shares.processes.gather(random_state())
         return {
             "epoch": self.epoch,
             "step": self.step,
@@ -91,7 +91,7 @@ class RunState:
 
     def load(self, stored: Mapping[str, Any], planned: int) -> None:
         """Go back to a checkpoint; ``planned`` are the epochs of one that does not say for how many it was written."""
-        settings, ranks = self._settings, self._settings.shares.ranks
+        settings, ranks = self._settings, self._settings.shares.processes
         self.epoch, self.step, self.number = stored["epoch"], stored["step"], stored["number"]
         self._earlier_seconds = stored["seconds"]
         self.models.load(stored)
@@ -113,7 +113,7 @@ class RunState:
         times = self.number if settings.schedule == "step" else self.epoch
         for group in self.groups:
             plan_again(group, settings.scheduler_for(steps_of(self._train, settings.epochs)), times)
-        if settings.shares.ranks.is_main:
+        if settings.shares.processes.is_main:
             warnings.warn(
                 f"the schedule was planned for {planned} epochs, and goes on as planned for {settings.epochs}: the "
                 "learning rates so far are not those of a run that was begun for so many.",

@@ -20,10 +20,14 @@ from paretomtl._support.module_tensors import load_tensors
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl._support.splits import SPLITS
 from paretomtl._support.version import made_by
-from paretomtl.engine.data.batches import Batches, first_part, make_batches
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.make import make_batches
+from paretomtl.engine.batches.partition import first_part
 from paretomtl.engine.device import find_device
 from paretomtl.engine.evaluate import Scores, evaluate
-from paretomtl.engine.models.models import Models, Single, copy_module, named_tensors
+from paretomtl.engine.models.base import Models
+from paretomtl.engine.models.modules import copy_module, named_tensors
+from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup, is_dtensor
 from paretomtl.front.limits import MAX_SOLUTIONS
 from paretomtl.problems import Problem

@@ -20,9 +20,11 @@ from torch import Tensor, nn
 
 from paretomtl._support.factories import make_scheduler
 from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
-from paretomtl.engine.data.batches import Batches, Resident, make_batches
-from paretomtl.engine.data.task_batches import TaskBatches
-from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.make import make_batches
+from paretomtl.engine.batches.task_batches import TaskBatches
+from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.parameters import name_parameters
 from paretomtl.methods import describe
 from paretomtl.problems import OptimizerFactory, Problem, Recipe, SchedulerFactory
@@ -130,7 +132,7 @@ def fingerprint(batches: Batches) -> str | None:
 
     None where samples differ from one draw to the next, or belong to one process of several.
     """
-    if isinstance(batches, Resident):
+    if isinstance(batches, ResidentBatches):
         return digest(batches.whole())
     if isinstance(batches, TaskBatches):
         parts = {task: fingerprint(part) for task, part in batches.parts.items()}

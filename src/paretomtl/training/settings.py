@@ -16,12 +16,13 @@ from paretomtl._support.checks import as_whole, check_count, check_not_negative,
 from paretomtl._support.factories import check_factories, make_scheduler
 from paretomtl._support.optional import version_of
 from paretomtl.core import preferences as vector_sets
-from paretomtl.engine.data.batches import Batches, BatchPartition
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.partition import BatchPartition
 from paretomtl.engine.device import find_device
-from paretomtl.engine.models.models import named_tensors
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.modules import named_tensors
 from paretomtl.engine.plan import STRATEGIES
 from paretomtl.engine.processes import Distributed, check_processes, join_process_group
-from paretomtl.engine.step import Group
 from paretomtl.front import Front
 from paretomtl.front.limits import MAX_SOLUTIONS
 from paretomtl.methods import Method, describe, resolve_method
@@ -242,7 +243,7 @@ def make_settings(
         scheduler=recipe.scheduler if scheduler is None else scheduler,
         schedule=recipe.schedule if scheduler is None else schedule,
         strategy=strategy,
-        device=find_device(device, shares.ranks),
+        device=find_device(device, shares.processes),
         precision=precision,
         dtype=dtype,
         autocast=autocast,
@@ -259,12 +260,12 @@ def make_settings(
 
 def _check_shares(shares: BatchPartition, batch_size: int, strategy: str, workers: int | None) -> None:
     """Refuse what cannot be shared by several processes, or cut into parts."""
-    if batch_size < shares.ranks.size:
+    if batch_size < shares.processes.size:
         raise ValueError(
-            f"'batch_size' must be at least the number of processes ({shares.ranks.size}), which share a batch. "
+            f"'batch_size' must be at least the number of processes ({shares.processes.size}), which share a batch. "
             f"Got {batch_size} instead."
         )
-    if shares.ranks.is_distributed and workers is not None and workers > 1:
+    if shares.processes.is_distributed and workers is not None and workers > 1:
         raise ValueError(f"'workers' must be 1 where several processes share a run. Got {workers} instead.")
     if not shares.whole and strategy == "graphed":
         raise ValueError(

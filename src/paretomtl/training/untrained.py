@@ -15,14 +15,14 @@ from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
 from paretomtl._support.splits import ranking_split
-from paretomtl.engine.autotune.stack_matches import copies
-from paretomtl.engine.data.batches import Batches, NoData, Resident
+from paretomtl.engine.batches.base import Batches, NoData
+from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.device import find_device
 from paretomtl.engine.evaluate import evaluate
-from paretomtl.engine.models.models import make_modules
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.modules import copy_modules, make_modules
 from paretomtl.engine.plan import ExecutionPlan, Plan
 from paretomtl.engine.processes import ProcessGroup
-from paretomtl.engine.step import Group
 from paretomtl.front import Front
 from paretomtl.methods import State
 from paretomtl.problems import Problem
@@ -39,29 +39,29 @@ def measure_untrained(
     splits: Mapping[str, Batches],
     settings: Settings,
 ) -> Tensor | None:
-    """Losses ``[K, m]`` on the split that ranks, of copies; None where that costs too much or is not possible.
+    """Losses ``[K, m]`` on the split that ranks, of copy_modules; None where that costs too much or is not possible.
 
     Data must be tensors: reading a Dataset or a DataLoader once more may have side effects.
     """
     split = splits[ranking_split(list(splits))]
-    if plan.shares.ranks.is_distributed or not _is_cheap(split, splits["train"], settings):
+    if plan.partition.processes.is_distributed or not _is_cheap(split, splits["train"], settings):
         return None
     bare = replace(plan, problem=replace(plan.problem, metrics={}), compiler=None, scheduler=None)
     try:
         with isolated_randomness(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # training will say the same
             seed_everything(0)
-            if choice.strategy == "sequential" or choice.apart:
-                groups = bare.sequential(copies(modules), state)
+            if choice.strategy == "sequential" or choice.on_streams:
+                groups = bare.sequential(copy_modules(modules), state)
             else:
-                groups = bare.batched(copies(modules), state, choice.most)
+                groups = bare.batched(copy_modules(modules), state, choice.most)
             return evaluate(bare.problem, groups, split).losses
     except Exception:  # nothing depends on it
         return None
 
 
 def _is_cheap(split: Batches, train: Batches, settings: Settings) -> bool:
-    if not all(isinstance(each, (NoData, Resident)) for each in (split, train)):
+    if not all(isinstance(each, (NoData, ResidentBatches)) for each in (split, train)):
         return False
     passes = 1 + len(settings.problem.tasks)  # of a step; an evaluation has one
     return (split.samples or 1) <= _SHARE * settings.epochs * passes * (train.samples or 1)

@@ -28,15 +28,16 @@ from _helpers.streams import (  # noqa: F401
 )
 from paretomtl._support.files import read_json
 from paretomtl.engine import gradients as _gradients
-from paretomtl.engine import plan as _strategies
-from paretomtl.engine.autotune import streams as _apart
-from paretomtl.engine.autotune.streams import StreamTrial, has_wide_convolutions
-from paretomtl.engine.autotune.trials import CaptureTrial
-from paretomtl.engine.data.batches import Resident, make_batches
+from paretomtl.engine.autotune import choose, streams
+from paretomtl.engine.autotune.streams import has_wide_convolutions
+from paretomtl.engine.autotune.trial import Trial
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.models.models import Single
+from paretomtl.engine.models.single import Single
 from paretomtl.engine.plan import ExecutionPlan, Plan
-from paretomtl.engine.runners.runners import EagerRunner, GraphRunner
+from paretomtl.engine.runners.cuda_graph import GraphRunner
+from paretomtl.engine.runners.eager import EagerRunner
 
 
 @pytest.mark.usefixtures("pretended")
@@ -61,25 +62,25 @@ def test_modules_side_by_side_step_as_one_after_another(
     run(launched, 1, number)
     for name, tensor in values(alone).items():
         torch.testing.assert_close(tensor, values(groups)[name], rtol=1e-4, atol=1e-6)
-    for trace in (side.trace, launched.trace):
-        trace.end_epoch()
-    torch.testing.assert_close(side.trace.last("losses"), launched.trace.last("losses"), rtol=1e-4, atol=1e-6)
+    for history in (side.history, launched.history):
+        history.end_epoch()
+    torch.testing.assert_close(side.history.last("losses"), launched.history.last("losses"), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.usefixtures("pretended")
 def test_streams_are_forked_and_joined_in_all_but_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, modules, state = planned(5)
     runner = GraphRunner(plan.on_streams(modules, state), batches(), EpochHistory(5, 2, CPU), 10, 1, 2)
-    step = runner._workers.step
+    step = runner._threads.step
 
     def noted(groups: Any, *args: Any, **options: Any) -> Any:
         Stream.log.append(("work", Stream.current, [runner.groups.index(group) for group in groups]))
         return step(groups, *args, **options)
 
-    monkeypatch.setattr(runner._workers, "step", noted)
+    monkeypatch.setattr(runner._threads, "step", noted)
     items = runner.epoch(0, 0, 0, 0)
     runner.step(next(items), 0)
-    main, (one, two) = runner._stream, runner._sides
+    main, (one, two) = runner._stream, runner._side_streams
     assert Stream.log[1:-1] == [("work", main, [0, 1, 2, 3, 4])]  # what is made once is made here
     Stream.log.clear()
     runner.step(next(items), 1)
@@ -94,7 +95,7 @@ def test_channels_come_last_where_the_model_allows_it(model: Any, suits: bool) -
     plan, (module,), state = planned(1, model)
     layouts = [p.stride() for p in module.parameters()]
     batch = next(batches().epoch(0, 0))
-    assert _apart._channels_last(plan, module, state, batch, 10) == suits
+    assert streams._suits_channels_last(plan, module, state, batch, 10) == suits
     assert [p.stride() for p in module.parameters()] == layouts, "tried on copies"
 
 
@@ -109,74 +110,78 @@ CUT = ExecutionPlan("graphed", "cut", most=2)
 
 
 @pytest.mark.parametrize(
-    ("unstackable", "stack", "apart", "wide", "given", "reason"),
+    ("unstackable", "stack", "on_streams", "wide", "given", "reason"),
     [
-        (None, CaptureTrial(None, 0.074), StreamTrial(None, 0.013, 5, True), True, STACK,
+        (None, Trial(seconds=0.074), Trial(seconds=0.013, workers=5, channels_last=True), True, STACK,
          "13 ms a step as ordinary modules side by side, 74 ms as a stack"),
-        (None, CaptureTrial(None, 3.0412), StreamTrial(None, 1.334, 5, True), True, STACK,
+        (None, Trial(seconds=3.0412), Trial(seconds=1.334, workers=5, channels_last=True), True, STACK,
          "1,334 ms a step as ordinary modules side by side, 3,041 ms as a stack"),
-        (None, CaptureTrial(None, 0.01), StreamTrial(None, 0.02, 5, True), True, STACK,
+        (None, Trial(seconds=0.01), Trial(seconds=0.02, workers=5, channels_last=True), True, STACK,
          "10 ms a step as a stack, 20 ms as ordinary modules side by side"),
-        (None, CaptureTrial(None, 0.01), StreamTrial(None, 0.02, 5, True), True, CUT,
+        (None, Trial(seconds=0.01), Trial(seconds=0.02, workers=5, channels_last=True), True, CUT,
          "cut; 10 ms a step as a stack, 20 ms as ordinary modules side by side"),
-        (None, CaptureTrial(None, 0.074), StreamTrial(None, 0.013), False, STACK, "the step can be captured"),
-        (None, CaptureTrial(None, 0.074), StreamTrial("no room"), True, STACK, "the step can be captured"),
-        (None, CaptureTrial("it waits"), StreamTrial(None, 0.013, 1), False, STACK,
+        (None, Trial(seconds=0.074), Trial(seconds=0.013), False, STACK, "the step can be captured"),
+        (None, Trial(seconds=0.074), Trial("no room"), True, STACK, "the step can be captured"),
+        (None, Trial("it waits"), Trial(seconds=0.013), False, STACK,
          "as ordinary modules one after another; not as a stack: it waits"),
-        ("no rule", CaptureTrial(), StreamTrial(None, 0.013, 1, several=False), True, STACK,
+        ("no rule", Trial(), Trial(seconds=0.013), True, STACK,
          "as an ordinary module; not as a stack: no rule"),
     ],
 )  # fmt: skip
 def test_the_faster_way_to_capture_is_taken(
     unstackable: str | None,
-    stack: CaptureTrial,
-    apart: StreamTrial,
+    stack: Trial,
+    on_streams: Trial,
     wide: bool,
     given: ExecutionPlan,
     reason: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_strategies, "try_capture", lambda *_, **__: stack)
-    monkeypatch.setattr(_strategies, "try_streams", lambda *_: apart)
-    monkeypatch.setattr(_strategies, "has_wide_convolutions", lambda module: wide)
-    plan, modules, state = planned()
-    choice, whys = _strategies._captured(plan, modules, state, batches(), None, 10, given, unstackable)
+    monkeypatch.setattr(choose, "try_capture", lambda *_, **__: stack)
+    monkeypatch.setattr(choose, "try_streams", lambda *_: on_streams)
+    monkeypatch.setattr(choose, "has_wide_convolutions", lambda module: wide)
+    plan, modules, state = planned(1 if "an ordinary module" in reason else 3)
+    choice, whys = choose._captured(plan, modules, state, batches(), None, 10, given, unstackable)
     assert choice is not None
     assert (choice.reason, whys) == (reason, [])
-    assert choice.apart == ("as ordinary modules" in reason.split(", ")[0] or "not as a stack" in reason)
-    if choice.apart:
-        assert (choice.workers, choice.channels_last, choice.most) == (apart.workers, apart.channels_last, None)
-    assert ExecutionPlan(**json.loads(json.dumps(vars(choice)))) == choice, "as a run is taken up again"
+    assert choice.on_streams == ("as ordinary modules" in reason.split(", ")[0] or "not as a stack" in reason)
+    if choice.on_streams:
+        assert (choice.workers, choice.channels_last, choice.most) == (
+            on_streams.workers,
+            on_streams.channels_last,
+            None,
+        )
+    assert ExecutionPlan.of(json.loads(json.dumps(choice.stored()))) == choice, "as a run is taken up again"
 
 
 def test_what_cannot_be_captured_either_way_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, modules, state = planned()
-    for apart, expected in (("b", ["a", "as ordinary modules, b"]), ("a", ["a"])):
-        monkeypatch.setattr(_strategies, "try_streams", lambda *_, why=apart: StreamTrial(why))
-        assert _strategies._captured(plan, modules, state, batches(), None, 10, STACK, "a") == (None, expected)
+    for reason, expected in (("b", ["a", "as ordinary modules, b"]), ("a", ["a"])):
+        monkeypatch.setattr(choose, "try_streams", lambda *_, why=reason: Trial(why))
+        assert choose._captured(plan, modules, state, batches(), None, 10, STACK, "a") == (None, expected)
 
 
 @pytest.mark.usefixtures("pretended")
 def test_fewer_streams_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
-    def trial(groups: Any, *args: Any, workers: int, **options: Any) -> CaptureTrial:
+    def trial(groups: Any, *args: Any, workers: int, **options: Any) -> Trial:
         tried.append((len(groups()), workers))
-        return CaptureTrial("OutOfMemoryError: CUDA out of memory") if workers > room else CaptureTrial(None, 0.008)
+        return Trial("OutOfMemoryError: CUDA out of memory") if workers > room else Trial(seconds=0.008)
 
-    monkeypatch.setattr(_apart, "try_capture", trial)
+    monkeypatch.setattr(streams, "try_capture", trial)
     plan, modules, state = planned(10)
     batch = next(batches().epoch(0, 0))
     room = 2
-    found = _apart.try_streams(plan, modules, state, batches(), batch, 10)
+    found = streams.try_streams(plan, modules, state, batches(), batch, 10)
     assert tried == [(8, 8), (8, 4), (8, 2)]
-    assert (found.why, found.workers, found.channels_last) == (None, 2, True)
+    assert (found.why_not, found.workers, found.channels_last) == (None, 2, True)
     assert found.seconds == pytest.approx(0.01), "of all ten"
     room = 0
-    assert str(_apart.try_streams(plan, modules, state, batches(), batch, 10).why).startswith("OutOfMemoryError")
+    assert str(streams.try_streams(plan, modules, state, batches(), batch, 10).why_not).startswith("OutOfMemoryError")
     room = 8
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1000, 1 << 40))
-    assert "all models would need about" in str(_apart.try_streams(plan, modules, state, batches(), batch, 10).why)
+    assert "all models would need about" in str(streams.try_streams(plan, modules, state, batches(), batch, 10).why_not)
 
 
 class Recurrent(nn.Module):
@@ -214,13 +219,13 @@ def test_a_run_that_is_taken_up_again_does_not_try_anew(tmp_path: Path, monkeypa
             raise InterruptedError
 
     options: dict[str, Any] = {"strategy": "graphed", "optimizer": adam, "batch_size": 16}
-    monkeypatch.setattr(_strategies, "_stackable", lambda *_, **__: (3, "", "so it is said"))
+    monkeypatch.setattr(choose, "try_stack", lambda *_, **__: Trial("so it is said"))
     with pytest.raises(InterruptedError):
         fit(images(), out=tmp_path, callbacks=[stop], **options)
     taken = read_json(tmp_path / "config.json")["taken"]
     assert (taken["apart"], taken["channels_last"], taken["workers"]) == (True, True, 3)
     whole = fit(images(), **options)
-    monkeypatch.setattr(_strategies, "try_streams", None)
+    monkeypatch.setattr(choose, "try_streams", None)
     resumed = fit(images(), out=tmp_path, resume=True, **options)
     assert resumed.strategy == whole.strategy
     for name, tensor in whole.parameters.items():
@@ -270,7 +275,7 @@ def test_a_model_that_broke_is_taken_out_of_a_captured_step() -> None:
     groups = plan.on_streams(modules, method.init(torch.full((2, 2), 0.5, dtype=torch.float64)))
     assert all(isinstance(group.models, Single) for group in groups)
     train = make_batches("train", made.train, batch_size=8, device=CPU, dtype=torch.float32)
-    assert isinstance(train, Resident)
+    assert isinstance(train, ResidentBatches)
     runner = GraphRunner(groups, train, EpochHistory(2, 2, CPU), 10, 1, 2)
     path = []
     for number in range(8):

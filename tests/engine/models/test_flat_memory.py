@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,18 @@ import torch
 from torch import Tensor
 
 from _helpers.networks import sgd
+from _helpers.normed_regression import fit, problem
 from _helpers.streams import CPU, Net, adam, batches, planned, pretended, run, values  # noqa: F401
 from paretomtl._support.files import read_tensors, write_tensors
 from paretomtl._support.pack import pack, unpack
 from paretomtl.engine import gradients as _gradients
-from paretomtl.engine.autotune import trials as _trials
+from paretomtl.engine.autotune import capture
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.runners.runners import GraphRunner
-from paretomtl.engine.step import Group
+from paretomtl.engine.models import stack as stack_module
+from paretomtl.engine.models.modules import make_modules
+from paretomtl.engine.models.stack import Stack
+from paretomtl.engine.runners.cuda_graph import GraphRunner
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
@@ -45,7 +50,7 @@ def test_blocks_hold_the_values_of_a_module(channels_last: bool) -> None:
     models.restore(torch.tensor([True]), dict(kept))  # by name
     assert torch.equal(weight.detach(), before["trunk.0.weight"])
     weight.data.add_(2)
-    models.remember(kept)
+    models.save_to(kept)
     assert torch.equal(kept["trunk.0.weight"][0], before["trunk.0.weight"] + 2)
 
 
@@ -61,12 +66,12 @@ def test_a_buffer_that_is_replaced_is_not_overlooked() -> None:
 
     plan, modules, state = planned(1, Replaces)
     (group,) = plan.on_streams(modules, state)
-    held, kept = _trials._held([group]), group.models.copy()
+    held, kept = capture._kept_tensors([group]), group.models.copy()
     group.models.losses(next(batches().epoch(0, 0)))
-    now = _trials._held([group])
+    now = capture._kept_tensors([group])
     assert [mine is theirs for mine, theirs in zip(held, now, strict=True)].count(False) == 1
     assert float(group.models.copy()["calls"]) == 1
-    group.models.remember(kept)
+    group.models.save_to(kept)
     assert float(kept["calls"]) == 1
 
 
@@ -129,3 +134,40 @@ def test_gathered_gradients_keep_channels_last() -> None:
     torch.testing.assert_close([first, second], expected)
     assert first is not None
     assert first.stride() == rows[0][0].stride(), "as the optimizer wants it"
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (stack_module, _gradients):
+        monkeypatch.setattr(module, "launches_cost", lambda tensor: True)
+
+
+@pytest.mark.parametrize("keep", ["last", "best"])
+def test_blocks_and_gathered_gradients_train_as_others(keep: str, request: pytest.FixtureRequest) -> None:
+    made = problem()
+    made = dataclasses.replace(made, val=made.train)
+    plain = fit(made, strategy="batched", keep=keep)
+    request.getfixturevalue("as_on_a_gpu")
+    block = fit(made, strategy="batched", keep=keep)
+    for name, tensor in plain.parameters.items():
+        torch.testing.assert_close(tensor, block.parameters[name])
+
+
+@pytest.mark.usefixtures("as_on_a_gpu")
+def test_rows_of_a_block_go_back_alone() -> None:
+    made = problem()
+    stack = Stack(made, make_modules(made, range(3), CPU, torch.float32))
+    kept = stack.copy()
+    (block,) = stack.blocks()
+    assert all(tensor.data_ptr() % 256 == block.values.data_ptr() % 256 for tensor in stack.trained.values())
+    before = {name: tensor.clone() for name, tensor in kept.items()}
+    with torch.no_grad():
+        for tensor in stack.tensors().values():
+            tensor.add_(1)
+    stack.restore(torch.tensor([False, True, False]), kept)
+    for name, tensor in stack.tensors().items():
+        assert torch.equal(tensor[1], before[name][1]), name
+        assert torch.equal(tensor[0], before[name][0] + 1), name
+    stack.save_to(kept)
+    for name, tensor in stack.tensors().items():
+        assert torch.equal(kept[name], tensor), name

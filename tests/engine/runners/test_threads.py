@@ -1,38 +1,22 @@
+"""Models that step side by side in threads."""
+
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-import paretomtl as pm
-from _helpers.networks import MLP, Dropped, Normed, fit, lenet_problem, problem
+from _helpers.networks import MLP, Normed, fit, lenet_problem, problem
+from _helpers.thread_counts import same, threads
 from paretomtl._support.files import read_json
-from paretomtl.engine import plan as _strategies
-from paretomtl.engine.runners.threads import ThreadPool, ThreadTrial, share_of
+from paretomtl.engine.runners.threads import ThreadPool, share_of
 from paretomtl.problems import cross_entropies
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def same(one: pm.Front, other: pm.Front) -> bool:
-    pairs = [(one.parameters[name], other.parameters[name]) for name in one.parameters]
-    return all(torch.equal(a, b) for a, b in [*pairs, *((one.history[n], other.history[n]) for n in one.history)])
 
 
 @pytest.mark.parametrize("options", [{}, {"clip_norm": 0.1}, {"precision": "bfloat16"}, {"method": "linear"}])
@@ -62,41 +46,6 @@ def test_a_network_with_threads_of_its_own_computes_as_with_its_share_of_them() 
 
 def test_shares_of_threads() -> None:
     assert [share_of(16, count) for count in (1, 3, 16, 25)] == [16, 5, 1, 1]
-
-
-def test_models_that_draw_take_turns() -> None:
-    one, two = (fit(problem(Dropped), strategy="sequential", workers=count) for count in (1, 2))
-    assert "not side by side" in two.strategy
-    assert "random numbers" in two.strategy
-    assert same(one, two)
-
-
-def test_models_that_share_a_tensor_take_turns() -> None:
-    common = nn.Linear(6, 12)
-
-    class Sharing(MLP):
-        def __init__(self) -> None:
-            super().__init__()
-            self.trunk = nn.Sequential(common, nn.Tanh())
-
-    assert "share tensors" in fit(problem(Sharing), strategy="sequential", workers=2).strategy
-
-
-def test_a_mode_that_holds_for_one_thread_is_respected() -> None:
-    with torch.device("cpu"):
-        assert "a mode of torch" in fit(strategy="sequential", workers=2).strategy
-
-
-def test_models_that_depend_on_their_neighbours_take_turns() -> None:
-    seen: list[str] = []
-
-    def losses(outputs: Any, targets: Tensor) -> Tensor:
-        seen.append(threading.current_thread().name)
-        return cross_entropies(outputs, targets) * (1.0 + threading.current_thread().name.startswith("paretomtl"))
-
-    front = fit(problem(losses=losses), strategy="sequential", workers=2)
-    assert "differ from those one after another" in front.strategy
-    assert not seen[-1].startswith("paretomtl")
 
 
 def test_an_error_surfaces_and_no_thread_stays() -> None:
@@ -130,39 +79,6 @@ def test_ctrl_c_ends_after_the_step_and_the_run_goes_on_to_the_same_bits(tmp_pat
     resumed = fit(problem(), strategy="sequential", out=tmp_path, resume=True)  # on the workers that it had
     assert resumed.strategy == whole.strategy
     assert same(whole, resumed)
-
-
-@pytest.mark.parametrize(
-    ("side", "stack", "taken", "count"),
-    [
-        (ThreadTrial(2, "", 1.0, 0.8), 2.0, "sequential", 2),  # faster than both
-        (ThreadTrial(2, "", 1.0, 0.97), 2.0, "sequential", 1),  # by too little
-        (ThreadTrial(2, "", 1.0, 0.8), 0.5, "batched", 1),
-        (ThreadTrial(2, "", 0.9, 0.7), 0.8, "sequential", 2),  # the stack beats one after another alone
-        (ThreadTrial(), 2.0, "sequential", 1),
-        (ThreadTrial(why="so"), 0.5, "batched", 1),
-    ],
-)
-def test_auto_takes_the_fastest(
-    side: ThreadTrial, stack: float, taken: str, count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(_strategies, "try_threads", lambda *_, **__: side)
-    monkeypatch.setattr(_strategies, "_seconds", lambda *_: (1.0, stack))
-    front = fit(out=tmp_path)
-    together = "2,000 ms" if stack == 2.0 else f"{1e3 * stack:.0f} ms"
-    assert front.strategy.startswith(f"{taken}: {together} a step as a stack, 1,000 ms one after another")
-    assert ("side by side" in front.strategy) == (side.count > 1 or bool(side.why))
-    assert read_json(tmp_path / "config.json")["taken"]["workers"] == count
-
-
-def test_auto_measures_long_steps_and_leaves_short_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "side by side" not in fit().strategy
-    monkeypatch.setattr("paretomtl.engine.runners.threads._SHORT", 0.0)
-    with threads(2):
-        assert "ms with 2 models side by side" in fit().strategy
-        assert "side by side" not in fit(workers=1).strategy
-    with threads(1):
-        assert "side by side" not in fit().strategy
 
 
 def test_bad_numbers_of_workers_are_refused() -> None:

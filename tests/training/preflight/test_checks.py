@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import paretomtl as pm
 from _helpers.networks import MLP, accuracy, classes, fit, problem, sgd
-from paretomtl.engine.data.batches import count_samples
+from paretomtl.engine.batches.structure import count_samples
 from paretomtl.problems import cross_entropies
 
 X, Y = classes()

@@ -1,28 +1,37 @@
-"""Whether a stack can stand in for the models alone: one step of both is compared."""
+"""Comparison of a stack with the models alone, by one step of both.
+
+A stack is taken only after one of its steps agreed with that of models alone, up to four of them, dropout aside:
+losses, gradients of every task, buffers, the options under which the optimizer trains each parameter, and the
+parameters after its step on the same gradients. Tied weights pass, and are stacked; buffers that are replaced in a
+forward pass do not.
+
+The comparison is in the parameters' own precision. Where gradients alone differ, and by little, float64 decides:
+rounding at the kinks of ReLU and max pooling is 5e-3 in float32 and 4e-15 in float64. Models that do not run in
+float64 are compared at other parameters, as a wrong stack is wrong everywhere.
+"""
 
 from __future__ import annotations
 
-import copy
 import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import seed_everything
-from paretomtl.engine.autotune.trials import first_line
-from paretomtl.engine.data.batches import map_tensors
+from paretomtl.engine.autotune.no_dropout import NoDropout
+from paretomtl.engine.autotune.trial import describe_error
+from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.gradients import task_gradients
-from paretomtl.engine.models.attributes import others_than_first
-from paretomtl.engine.models.models import NoDropout, Stack
-from paretomtl.engine.step import Group
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.attributes import differing_from_first
+from paretomtl.engine.models.modules import copy_modules
+from paretomtl.engine.models.stack import Stack
+from paretomtl.engine.plan import Plan
 from paretomtl.methods import State, slice_state
-
-if TYPE_CHECKING:
-    from paretomtl.engine.plan import Plan
 
 COMPARED = 4
 """How many models of a stack are compared with models trained alone."""
@@ -64,19 +73,20 @@ def find_difference(plan: Plan, modules: Sequence[nn.Module], state: State, batc
     shows here and there, a wrong stack shows everywhere.
     """
     try:
-        found = _compare(plan, modules, state, batch)
-        if isinstance(found, _Difference) and found.may_be_rounding and not _is_systematic(plan, modules, state, batch):
+        difference = _compare(plan, modules, state, batch)
+        small = isinstance(difference, _Difference) and difference.may_be_rounding
+        if small and not _is_systematic(plan, modules, state, batch):
             return None
     except Exception as error:
-        return first_line(error)
-    return None if found is None else str(found)
+        return describe_error(error)
+    return None if difference is None else str(difference)
 
 
 def _is_systematic(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> bool:
     """Whether a small difference of gradients is more than rounding."""
     if all(parameter.dtype == torch.float64 for parameter in modules[0].parameters()):
         return True
-    wide = [module.double() for module in copies(modules)]
+    wide = [module.double() for module in copy_modules(modules)]
     try:
         return _compare(plan, wide, state, map_tensors(_widened, batch), _ARBITER) is not None
     except Exception:  # such as a layer that casts its inputs to float32
@@ -90,12 +100,12 @@ def _widened(tensor: Tensor) -> Tensor:
 
 def _jittered(modules: Sequence[nn.Module], draw: int) -> list[nn.Module]:
     """Copies of the models, each parameter a little larger or smaller."""
-    found = copies(modules)
+    jittered = copy_modules(modules)
     seed_everything(draw)
     with torch.no_grad():
-        for parameter in (p for module in found for p in module.parameters() if p.requires_grad):
+        for parameter in (p for module in jittered for p in module.parameters() if p.requires_grad):
             parameter.mul_(1 + _JITTER * torch.randn_like(parameter))
-    return found
+    return jittered
 
 
 def _compare(
@@ -103,39 +113,41 @@ def _compare(
 ) -> _Difference | str | None:
     """The first difference between a step of the stack and those of some of its models alone; None without one."""
     evenly = {round(i * (len(modules) - 1) / (COMPARED - 1)) for i in range(COMPARED)}
-    rows = sorted(evenly | set(others_than_first(modules)[:COMPARED]))
-    (stacked,) = plan.batched(copies(modules), state)
+    rows = sorted(evenly | set(differing_from_first(modules)[:COMPARED]))
+    (stacked,) = plan.batched(copy_modules(modules), state)
     stack = stacked.models
     assert isinstance(stack, Stack)
     stack.randomness = "same"
-    together = _one_step(stacked, batch)
+    together = _step_quantities(stacked, batch)
     stack.randomness = "different"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stack.losses(batch)  # some random functions know only one of the two
-    found: _Difference | None = None
+    small: _Difference | None = None
     for k in rows:
-        (alone,) = plan.sequential(copies([modules[k]]), slice_state(state, slice(k, k + 1)))
-        if _groups_of(alone) != _groups_of(stacked):
+        (alone,) = plan.sequential(copy_modules([modules[k]]), slice_state(state, slice(k, k + 1)))
+        if _options_by_parameter(alone) != _options_by_parameter(stacked):
             return "the optimizer's factory treats stacked parameters differently: it must not go by their shapes"
-        expected = _one_step(alone, batch, follow=(together, k))
+        expected = _step_quantities(alone, batch, follow=(together, k))
         sample = next(iter(alone.models.trained.values()))
         usual = tolerance or _TOLERANCE.get((sample.dtype, sample.device.type), _COARSE)
-        for what, mine in expected.items():
+        for what, value in expected.items():
             if what == "scale":
                 continue
             allowed = 1e-3 * usual if what.startswith("parameters") else usual
             least = 1e-3 * float(expected["scale"]) if what.startswith("gradients") else 0.0
-            theirs = together[what][k] if what in together else torch.zeros_like(mine)
-            difference = _Difference(what, _distance(mine, theirs, least))
+            stacked_value = together[what][k] if what in together else torch.zeros_like(value)
+            difference = _Difference(what, _distance(value, stacked_value, least))
             if difference.size > allowed and not difference.may_be_rounding:
                 return difference
             if difference.size > allowed:
-                found = found or difference
-    return found
+                small = small or difference
+    return small
 
 
-def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | None = None) -> dict[str, Tensor]:
+def _step_quantities(
+    group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | None = None
+) -> dict[str, Tensor]:
     """Losses, gradients and buffers of one step, and the parameters that the optimizer makes of it.
 
     Without dropout, and in the precision of the parameters: what vmap gets wrong does not depend on either.
@@ -143,8 +155,8 @@ def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | 
     Args:
         group: the models; they are left where the step took them.
         batch: the batch.
-        follow: what a stack found, and a row of it: its gradients go to the optimizer in place of those found here, so
-            that rounding does not hide what the optimizer does.
+        follow: the quantities of a stack, and a row of it: the optimizer gets the stack's gradients in place of those
+            computed here, so that rounding does not hide what the optimizer does.
     """
     seed_everything(0)
     models = group.models
@@ -155,7 +167,7 @@ def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | 
         losses = models.losses(batch)
         with torch.no_grad(), models.evaluating():
             evaluated = models.forward(batch)[0]
-    found: dict[str, Tensor] = {"losses": losses.detach(), "losses in eval mode": evaluated}
+    quantities: dict[str, Tensor] = {"losses": losses.detach(), "losses in eval mode": evaluated}
     rows = task_gradients(losses, list(models.trained.values()))
     shape = (models.count,) if stacked else ()
     squares = losses.new_zeros(shape, dtype=torch.float64)
@@ -163,25 +175,20 @@ def _one_step(group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | 
         total = torch.zeros_like(models.trained[name])
         for i, part in enumerate(parts):
             if part is not None:
-                found[f"gradients of task {i} for {name}"] = part
+                quantities[f"gradients of task {i} for {name}"] = part
                 squares = squares + part.double().reshape(*shape, -1).square().sum(-1)
                 total = total + torch.where(part.isfinite(), part, 0.0)
         models.trained[name].grad = total if follow is None else follow[0][f"update of {name}"][follow[1]]
-        found[f"update of {name}"] = models.trained[name].grad  # type: ignore[assignment]
-    found["scale"] = squares.sqrt()
+        quantities[f"update of {name}"] = models.trained[name].grad  # type: ignore[assignment]
+    quantities["scale"] = squares.sqrt()
     group.optimizer.step()
     for name, tensor in models.tensors().items():
         kind = "parameters" if name in before else "buffers"
-        found[f"{kind} {name}"] = (tensor if stacked else tensor[0]).to(torch.float64, copy=True)
-    return found
+        quantities[f"{kind} {name}"] = (tensor if stacked else tensor[0]).to(torch.float64, copy=True)
+    return quantities
 
 
-def copies(modules: Sequence[nn.Module]) -> list[nn.Module]:
-    """The same models elsewhere, for trials."""
-    return [copy.deepcopy(module) for module in modules]
-
-
-def _groups_of(group: Group) -> dict[str, Any]:
+def _options_by_parameter(group: Group) -> dict[str, Any]:
     """The options under which the optimizer trains each parameter, by name."""
     names = {id(tensor): name for name, tensor in group.models.trained.items()}
     return {
@@ -191,12 +198,12 @@ def _groups_of(group: Group) -> dict[str, Any]:
     }
 
 
-def _distance(mine: Tensor, theirs: Tensor, least: float) -> float:
-    """How far two tensors are apart, relative to their norm, or to ``least`` if that is more; NaN equals NaN."""
-    mine, theirs = mine.double(), theirs.double()
-    finite = mine.isfinite()
-    if not torch.equal(finite, theirs.isfinite()):
+def _distance(expected: Tensor, actual: Tensor, least: float) -> float:
+    """The distance of two tensors, relative to their norm, or to ``least`` if that is more; NaN equals NaN."""
+    expected, actual = expected.double(), actual.double()
+    finite = expected.isfinite()
+    if not torch.equal(finite, actual.isfinite()):
         return math.inf
-    distance = float(torch.where(finite, mine - theirs, 0.0).norm())
-    norm = max(float(torch.where(finite, mine, 0.0).norm()), least)
+    distance = float(torch.where(finite, expected - actual, 0.0).norm())
+    norm = max(float(torch.where(finite, expected, 0.0).norm()), least)
     return max(0.0, distance - _NOTHING) / norm if norm else (math.inf if distance > _NOTHING else 0.0)

@@ -1,93 +1,71 @@
-"""Ordinary modules captured in one graph, side by side on streams: whether that can be, how, and how fast it is."""
+"""Streams: whether ordinary modules can be captured side by side in one graph, and how fast a step is.
+
+A wide convolution fills the GPU alone. vmap would turn it into a grouped one, which is slower, and under autocast it
+cannot stack batch normalisation at all. Replays of both ways are timed where a convolution has more channels than the
+kernels for stacks take; otherwise a stack is taken without a comparison, as it has fewer launches. There are at most
+eight streams, as each holds the activations of a model, and fewer where these do not fit.
+
+Convolutions have their channels last if one step gives the same losses, which a ``view`` of images forbids.
+"""
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
-from paretomtl.engine.autotune.stack_matches import copies
-from paretomtl.engine.autotune.trials import obstacle, quiet, try_capture
-from paretomtl.engine.data.batches import Batches
+from paretomtl.engine.autotune.capture import find_obstacle, try_capture
+from paretomtl.engine.autotune.trial import Trial, quiet
+from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.kernels.stacked_layers import CHANNELS
-from paretomtl.engine.models.models import named_tensors
 from paretomtl.engine.models.module_checks import has_hooks
+from paretomtl.engine.models.modules import copy_modules, named_tensors
+from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
 from paretomtl.methods import State, slice_state
 
-if TYPE_CHECKING:
-    from paretomtl.engine.plan import Plan
-
-_MOST = 8  # streams; with more, activations take memory and hardly any time is saved
+_MAX_STREAMS = 8  # with more, activations take memory and hardly any time is saved
 _COPIES = 5  # of a model's values: themselves, of one and two steps ago, and two that an optimizer may keep
 _TOLERANCE = 2e-2  # of losses; another layout is another order of sums
 
 
-@dataclass(frozen=True)
-class StreamTrial:
-    """What a trial of ordinary modules in one captured step found.
-
-    Attributes:
-        why: why they cannot be captured; None if they can.
-        seconds: of a step of all models.
-        workers: how many of them step side by side.
-        channels_last: how their convolutions lie in memory.
-        several: whether there are more models than one.
-    """
-
-    why: str | None = None
-    seconds: float = math.inf
-    workers: int = 1
-    channels_last: bool = False
-    several: bool = True
-
-    @property
-    def words(self) -> str:
-        """What is done, for a reason."""
-        if not self.several:
-            return "as an ordinary module"
-        return f"as ordinary modules {'side by side' if self.workers > 1 else 'one after another'}"
-
-
 def try_streams(
     plan: Plan, modules: Sequence[nn.Module], state: State, train: Batches, batch: Any, total: int
-) -> StreamTrial:
+) -> Trial:
     """Whether ordinary modules can be captured, on copies of some of them; and how long a step of all would take.
 
     Each stream has activations of its own: where they do not fit into the memory, there are fewer streams.
     """
-    why = obstacle(train)
+    why = find_obstacle(train)
     if why is None and any(has_hooks(module) for module in modules):
         why = "gradients go through hooks, which may do something else at each step"
     if why is not None:
-        return StreamTrial(why)
-    workers = count = min(_MOST, len(modules))
-    last = _channels_last(plan, modules[0], state, batch, total)
+        return Trial(why)
+    workers = count = min(_MAX_STREAMS, len(modules))
+    channels_last = _suits_channels_last(plan, modules[0], state, batch, total)
     some = slice_state(state, slice(0, count))
     device = next(iter(state.values())).device
     while True:
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
-        found = try_capture(
-            lambda: plan.on_streams(copies(modules[:count]), some, channels_last=last),
+        trial = try_capture(
+            lambda: plan.on_streams(copy_modules(modules[:count]), some, channels_last=channels_last),
             train,
             total,
             schedule=plan.schedule,
             workers=workers,
         )
-        if found.why is None or workers == 1 or "out of memory" not in found.why.lower():
+        if trial.why_not is None or workers == 1 or "out of memory" not in trial.why_not.lower():
             break
         workers //= 2
-    why = found.why
+    why = trial.why_not
     if why is None and count < len(modules):
-        why = _lacking(modules, count, torch.cuda.max_memory_allocated(device) - before, device)
-    seconds = found.seconds * len(modules) / count
-    return StreamTrial(why, seconds, workers, last, several=len(modules) > 1)
+        why = _describe_shortage(modules, count, torch.cuda.max_memory_allocated(device) - before, device)
+    seconds = trial.seconds * len(modules) / count
+    return Trial(why, seconds, workers=workers, channels_last=channels_last)
 
 
 def has_wide_convolutions(module: nn.Module) -> bool:
@@ -95,7 +73,7 @@ def has_wide_convolutions(module: nn.Module) -> bool:
     return any(p.ndim == 4 and max(p.shape[:2]) > CHANNELS for p in module.parameters())
 
 
-def _channels_last(plan: Plan, module: nn.Module, state: State, batch: Any, total: int) -> bool:
+def _suits_channels_last(plan: Plan, module: nn.Module, state: State, batch: Any, total: int) -> bool:
     """Whether convolutions may have their channels last, and want them there: the model must give the same losses."""
     if not any(p.ndim == 4 for p in module.parameters()):
         return False
@@ -110,8 +88,8 @@ def _channels_last(plan: Plan, module: nn.Module, state: State, batch: Any, tota
     return torch.allclose(losses[0], losses[1], rtol=_TOLERANCE, atol=1e-12, equal_nan=True)
 
 
-def _lacking(modules: Sequence[nn.Module], count: int, peak: int, device: torch.device) -> str | None:
-    """What to say where ``count`` models fit, with so many bytes at the peak, but not all."""
+def _describe_shortage(modules: Sequence[nn.Module], count: int, peak: int, device: torch.device) -> str | None:
+    """Why not all models fit, if ``count`` of them take ``peak`` bytes; None if all fit."""
     each = _COPIES * sum(tensor.nbytes for tensor in named_tensors(modules[0]).values())
     need = peak + (len(modules) - count) * each
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)

@@ -1,4 +1,11 @@
-"""Layers of stacked models by kernels made for them, where libraries leave a GPU idle: few channels, small images."""
+"""Layers of stacked models by kernels made for them, where libraries leave a GPU idle: few channels, small images.
+
+A function mode puts an autograd function with a vmap rule in place of ``torch.conv2d``, so that users' modules stay
+as they are. Kernels are CUDA C, compiled by NVRTC through torch when first used. Triton was tried for the
+convolutions: gathers for its matrix unit cost more than they save with ten channels. Every kernel has torch
+operations that do the same, so a compiler that fails costs only speed, and is warned of. Tests compare each kernel
+with them on a CPU, by an emulator of its threads.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from paretomtl._support.cuda import Launch, kernel, prefetch, why_not
 
-_Found = TypeVar("_Found")
+_T = TypeVar("_T")
 
 _CONV, _POOL = (Path(__file__).with_name(name) for name in ("conv.cu", "pool.cu"))
 _TURNED = {"SHARED_X": 0, "FLIPPED": 1}
@@ -26,23 +33,23 @@ _ALL_SHARED, _ALL_REGISTERS = 227 * 1024, 65536  # of a processor of an H100 or 
 _REGISTERS = 128  # of a thread
 _THREADS = 384  # of a block
 _WARPS = 16  # on a processor, to hide what they wait for
-_BLOCKS = 528  # so many blocks keep all processors busy
+_BLOCKS = 528  # blocks that keep all processors busy
 
 
 class StackedLayers(TorchFunctionMode):
-    """Within it, convolutions and max poolings under ``vmap`` take the kernels of this module where these apply."""
+    """A mode in which convolutions and max poolings under ``vmap`` take the kernels of this module, if they apply."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = dict(kwargs or {})
         if func is torch.conv2d:
-            found = _convolution(*args, **kwargs)
+            output = _convolution(*args, **kwargs)
         elif func in (torch.nn.functional.max_pool2d, torch.max_pool2d):
-            found = _pooling(*args, **kwargs)
+            output = _pooling(*args, **kwargs)
         else:
-            found = None
-        return func(*args, **kwargs) if found is None else found
+            output = None
+        return func(*args, **kwargs) if output is None else output
 
 
 @dataclass(frozen=True)
@@ -76,13 +83,13 @@ class _Shape:
         return {**vars(self), "HO": self.rows, "WO": self.columns}
 
     def wide(self, columns: int) -> int:
-        """The length of a row in shared memory, for tiles of so many columns."""
+        """The length of a row in shared memory, for tiles of some width."""
         if columns >= self.columns:
             return self.WI
         return max(self.WI + 2 * self.PW, -(-self.columns // columns) * columns + self.KW - 1)
 
     def products(self, columns: int) -> int:
-        """How many products make a row of one channel from one row of another, for tiles of so many columns."""
+        """The number of products that make a row of one channel from one row of another, for tiles of some width."""
         if columns < self.columns:
             return -(-self.columns // columns) * columns * self.KW
         places = [t + j - self.PW for t in range(columns) for j in range(self.KW)]
@@ -91,7 +98,7 @@ class _Shape:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a kernel is compiled and launched."""
+    """Constants and launch sizes of a kernel."""
 
     constants: dict[str, int]
     threads: int
@@ -102,7 +109,7 @@ class _Plan:
 def _planned(
     constants: dict[str, int], threads: int, shared: int, registers: int, cost: float, waiting: float
 ) -> _Plan:
-    """With the cost of too few threads, and of too few blocks, which wait by turns: fitted to times on an H200."""
+    """The cost of a plan with too few threads or blocks, which wait by turns: fitted to times on an H200."""
     blocks = min(_ALL_SHARED // (shared + 1024), _ALL_REGISTERS // (registers * threads), 2048 // threads)
     blocks = max(1, blocks)
     warps = blocks * threads / 32
@@ -121,7 +128,7 @@ def _most_shared() -> int:
 
 @functools.cache
 def _correlate_plan(shape: _Shape) -> _Plan | None:
-    """Of ``correlate``: the tile that loads least for its arithmetic."""
+    """The plan of ``correlate``: the tile that loads least for its arithmetic."""
     plans = []
     for channels, columns in itertools.product(range(2, 11), range(2, min(30, shape.columns) + 1)):
         groups, segments, taps = -(-shape.CO // channels), -(-shape.columns // columns), -(-channels // 2) * 2
@@ -147,7 +154,7 @@ def _correlate_plan(shape: _Shape) -> _Plan | None:
 
 @functools.cache
 def _weight_plan(shape: _Shape) -> _Plan | None:
-    """Of ``weight_gradient``."""
+    """The plan of ``weight_gradient``."""
     plans = []
     for channels, columns, slices in itertools.product(range(1, 11), range(2, 15, 2), range(1, shape.rows + 1)):
         groups, segments = -(-shape.CO // channels), -(-shape.columns // columns)
@@ -170,9 +177,9 @@ def _weight_plan(shape: _Shape) -> _Plan | None:
 
 def _correlate(x: Tensor, weight: Tensor, bias: Tensor | None, shape: _Shape, *, shared: bool, flipped: bool) -> Tensor:
     """``[K, N, CO, HO, WO]``."""
-    plan = _known(_correlate_plan(shape))
+    plan = _require(_correlate_plan(shape))
     flags = {"SHARED_X": int(shared), "FLIPPED": int(flipped)}
-    launch = _known(kernel(_CONV, "correlate", plan.constants | flags, x.device))
+    launch = _require(kernel(_CONV, "correlate", plan.constants | flags, x.device))
     models, count = len(weight), x.shape[0 if shared else 1]
     y = x.new_empty(models, count, shape.CO, shape.rows, shape.columns)
     args: list[Tensor | int | float] = [x, weight, weight if bias is None else bias, y, count, int(bias is not None)]
@@ -182,9 +189,9 @@ def _correlate(x: Tensor, weight: Tensor, bias: Tensor | None, shape: _Shape, *,
 
 def _weight_gradient(x: Tensor, gradient: Tensor, shape: _Shape, *, shared: bool) -> tuple[Tensor, Tensor]:
     """The gradients of filters ``[K, CO, CI, KH, KW]`` and biases ``[K, CO]``."""
-    plan = _known(_weight_plan(shape))
+    plan = _require(_weight_plan(shape))
     flags = {"SHARED_X": int(shared), "FLIPPED": 0}
-    launch = _known(kernel(_CONV, "weight_gradient", plan.constants | flags, x.device))
+    launch = _require(kernel(_CONV, "weight_gradient", plan.constants | flags, x.device))
     models, count = gradient.shape[:2]
     chunk = max(1, models * count // _BLOCKS)
     splits = -(-count // chunk)
@@ -197,7 +204,7 @@ def _weight_gradient(x: Tensor, gradient: Tensor, shape: _Shape, *, shared: bool
 
 
 class _Convolve(torch.autograd.Function):
-    """Of stacked models: ``x [K, N, CI, HI, WI]``, or ``[N, CI, HI, WI]`` for all alike; ``weight [K, ...]``."""
+    """Convolution of stacked models: ``x [K, N, CI, HI, WI]``, or without K for all alike; ``weight [K, ...]``."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, shape: _Shape) -> Tensor:
@@ -267,7 +274,7 @@ class _Pool(torch.autograd.Function):
 
 
 class _PoolUnderVmap(torch.autograd.Function):
-    """What vmap sees of :class:`_Pool`."""
+    """Max pooling as vmap sees it, by :class:`_Pool`."""
 
     @staticmethod
     def forward(x: Tensor, window: tuple[int, int]) -> Tensor:
@@ -288,7 +295,7 @@ class _PoolUnderVmap(torch.autograd.Function):
 
 
 def _pool_launch(name: str, shape: torch.Size, window: tuple[int, int], total: int, tensors: list[Tensor]) -> None:
-    launch = _known(_pool_kernel(name, shape[-2], shape[-1], window, tensors[0].device))
+    launch = _require(_pool_kernel(name, shape[-2], shape[-1], window, tensors[0].device))
     launch((-(-total // 256), 1, 1), 256, [*tensors, total])
 
 
@@ -347,13 +354,13 @@ def _pooling(
 
 
 def _has_kernels(shape: _Shape, device: torch.device, *, shared: bool) -> bool:
-    """Whether kernels for a convolution of this shape and its gradients can be had; they are compiled side by side."""
+    """Whether kernels for a convolution of this shape and its gradients are there; they are compiled in parallel."""
     plans = [_correlate_plan(shape), _weight_plan(shape), _correlate_plan(shape.backwards())]
     if None in plans:
         return False
     flags = {"SHARED_X": int(shared), "FLIPPED": 0}
     wanted = [
-        (_CONV, name, _known(plan).constants | each)
+        (_CONV, name, _require(plan).constants | each)
         for name, plan, each in zip(
             ("correlate", "weight_gradient", "correlate"), plans, (flags, flags, _TURNED), strict=True
         )
@@ -364,10 +371,10 @@ def _has_kernels(shape: _Shape, device: torch.device, *, shared: bool) -> bool:
     return all(kernel(*each, device) is not None for each in wanted)
 
 
-def _known(found: _Found | None) -> _Found:
-    if found is None:
+def _require(value: _T | None) -> _T:
+    if value is None:
         raise RuntimeError(f"a kernel for stacked layers could not be had: {why_not()}.")
-    return found
+    return value
 
 
 def _usual(*tensors: Tensor) -> bool:

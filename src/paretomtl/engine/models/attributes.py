@@ -1,4 +1,4 @@
-"""Attributes of modules beside parameters and buffers: read, compared, put back."""
+"""Attributes of modules other than parameters and buffers: read, compared, restored."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _OF_TORCH = frozenset(vars(nn.Module()))
 _DEEPEST = 4  # containers and plain objects within each other that are compared
 
 Spaces: TypeAlias = dict[str, MutableMapping[str, Any]]
-"""Attributes by the name of what they belong to, and by their own."""
+"""Attributes by the name of their owner, and by their own."""
 
 Place: TypeAlias = tuple[str, str]
-"""The name of what an attribute belongs to, and its own."""
+"""The name of an attribute's owner, and its own."""
 
 
 def changes(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[Place]:
-    """The attributes that differ, each by the name of what it belongs to and its own."""
+    """The attributes that differ, each by the name of its owner and its own."""
     return [
         (label, name)
         for label in now
@@ -30,7 +30,7 @@ def changes(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[s
 
 
 def attributes_of(module: nn.Module) -> Spaces:
-    """What each submodule keeps beside its parameters and buffers, by the submodule's name."""
+    """The attributes of each submodule other than its parameters and buffers, by the submodule's name."""
     return {name: _Attributes(part) for name, part in module.named_modules()}
 
 
@@ -56,8 +56,8 @@ class _Attributes(MutableMapping[str, Any]):
         return len(list(iter(self)))
 
 
-def others_than_first(modules: Sequence[nn.Module]) -> list[int]:
-    """The models that differ from the first in what they keep beside parameters and buffers."""
+def differing_from_first(modules: Sequence[nn.Module]) -> list[int]:
+    """The models that differ from the first in attributes other than parameters and buffers."""
     first = attributes_of(modules[0])
     return [k for k, module in enumerate(modules) if k and _differ(first, attributes_of(module))]
 

@@ -1,4 +1,9 @@
-"""Values of models by name, in few pieces of memory where that pays: what is done to all is then few operations."""
+"""Flat memory: values of models by name in few pieces, so that an operation on all of them is few operations.
+
+In a captured step all that a single model keeps (parameters, buffers, their values one and two steps ago) lies in one
+block for each dtype, so that putting it back is one operation. A buffer that is replaced would be lost to a replay,
+so models that replace buffers are not captured.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_ALIGNED = 64  # tensors begin at multiples of so many numbers, as libraries like it
+_ALIGNED = 64  # numbers; tensors begin at multiples of it, as libraries prefer
 
 
 @dataclass(frozen=True)
@@ -47,16 +52,16 @@ class FlatBlock:
         return {name: self.values.as_strided(*place) for name, place in self.places.items()}
 
     def copy(self) -> FlatBlock:
-        """The same values elsewhere."""
+        """A copy of the values in new memory."""
         return FlatBlock(self.values.clone(), self.rows, self.places)
 
-    def like(self, other: FlatBlock) -> bool:
+    def has_layout_of(self, other: FlatBlock) -> bool:
         """Whether the same tensors lie at the same places of both."""
         same = self.places is other.places or self.places == other.places
         return same and self.values.dtype == other.values.dtype
 
     def write(self, other: FlatBlock, rows: Tensor | None) -> None:
-        """Take over the values of a block like this one, of the models in ``rows [K]`` bool or of all."""
+        """Copy the values of a block with this layout, for the models in ``rows [K]`` bool or for all."""
         if rows is None:
             self.values.copy_(other.values)
             return
@@ -72,7 +77,7 @@ class ModelState(dict[str, Tensor]):
         self.blocks = blocks
 
     def copy(self) -> ModelState:
-        """The same values elsewhere, in the same places of such blocks."""
+        """A copy of the values in new memory, at the same places of such blocks."""
         blocks = [block.copy() for block in self.blocks]
         views = {name: view for block in blocks for name, view in block.views().items()}
         return ModelState(
@@ -81,13 +86,13 @@ class ModelState(dict[str, Tensor]):
 
     @torch.no_grad()
     def write(self, values: Mapping[str, Tensor], rows: Tensor | None = None) -> None:
-        """Take over values of these names, in place, of the models in ``rows [K]`` bool or of all."""
+        """Copy values of these names in place, for the models in ``rows [K]`` bool or for all."""
         inside: set[str] = set()
         if isinstance(values, ModelState) and len(self.blocks) == len(values.blocks):
-            for mine, theirs in zip(self.blocks, values.blocks, strict=True):
-                if mine.like(theirs):
-                    mine.write(theirs, rows)
-                    inside |= mine.places.keys()
+            for block, other in zip(self.blocks, values.blocks, strict=True):
+                if block.has_layout_of(other):
+                    block.write(other, rows)
+                    inside |= block.places.keys()
         names = [name for name in self if name in values and name not in inside]
         if rows is None and names:
             torch._foreach_copy_([self[name] for name in names], [values[name] for name in names])
@@ -97,7 +102,7 @@ class ModelState(dict[str, Tensor]):
                 torch.where(rows.reshape(-1, *[1] * (tensor.ndim - 1)), values[name], tensor, out=tensor)
 
 
-def in_blocks(tensors: Mapping[str, Tensor]) -> list[FlatBlock]:
+def make_blocks(tensors: Mapping[str, Tensor]) -> list[FlatBlock]:
     """A block for each dtype; none where tensors share memory or have gaps, which blocks would not keep."""
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors.values()}
     if len(storages) < len(tensors) or not all(_dense(tensor) for tensor in tensors.values()):
@@ -107,7 +112,7 @@ def in_blocks(tensors: Mapping[str, Tensor]) -> list[FlatBlock]:
 
 
 def _dense(tensor: Tensor) -> bool:
-    """Whether a tensor has all its memory for itself, in some order of its dimensions."""
+    """Whether a tensor fills its memory without gaps, in some order of its dimensions."""
     expected = 1
     for size, stride in sorted(zip(tensor.shape, tensor.stride(), strict=True), key=lambda pair: pair[1]):
         if size > 1 and stride != expected:

@@ -1,19 +1,15 @@
-"""What a factory made: the mode of each part of a module, and hooks of its parameters."""
+"""Checks of modules: modes, hooks, shapes."""
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
-import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from paretomtl.engine.data.batches import map_tensors
 
-
-def settle_modes(module: nn.Module) -> None:
+def set_train_modes(module: nn.Module) -> None:
     """Put a module in the modes that its training is to have, as ``train()`` would.
 
     Parts that override ``train``, such as to keep normalisation in eval mode, are asked. Parts that the factory put in
@@ -30,7 +26,7 @@ def settle_modes(module: nn.Module) -> None:
         )
 
 
-def warn_of_modes(module: nn.Module) -> None:
+def warn_if_dropout_off(module: nn.Module) -> None:
     """Say so where dropout is off in a part that is trained."""
     outer = ""
     for name, part in module.named_modules():
@@ -55,11 +51,11 @@ def has_hooks(module: nn.Module) -> bool:
 
 def check_hooks(name: str, parameters: Iterable[tuple[str, Tensor]]) -> None:
     """Refuse hooks that wait for gradients to be accumulated."""
-    found = [each for each, parameter in parameters if getattr(parameter, "_post_accumulate_grad_hooks", None)]
-    if found:
+    hooked = [each for each, parameter in parameters if getattr(parameter, "_post_accumulate_grad_hooks", None)]
+    if hooked:
         raise ValueError(
             f"'{name}' must have no register_post_accumulate_grad_hook: gradients are taken task by task, and hooks "
-            f"that wait for the sum never run. Got {', '.join(map(repr, found[:3]))}: let the optimizer do it."
+            f"that wait for the sum never run. Got {', '.join(map(repr, hooked[:3]))}: let the optimizer do it."
         )
 
 
@@ -82,25 +78,3 @@ def check_shapes(shapes: Sequence[Mapping[str, list[int]]]) -> None:
             "'model' must make the same architecture at each call. Got parameters of different shapes: "
             f"{name!r} is {first.get(name)} in the first and {other.get(name)} in number {k}."
         )
-
-
-def copy_template(module: nn.Module) -> nn.Module:
-    """A copy of a module that a stack was run through, for values of one model.
-
-    What its passes kept for a look, such as attention maps, are tensors of vmap or parts of a graph, which cannot be
-    copied. The next pass of the copy writes its own.
-    """
-    memo: dict[int, Tensor] = {}
-
-    def leave_out(tensor: Tensor) -> Tensor:
-        if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-            memo[id(tensor)] = torch.empty(0)
-        elif not tensor.is_leaf:
-            memo[id(tensor)] = tensor.detach()
-        return tensor
-
-    for part in module.modules():
-        for name, value in vars(part).items():
-            if name not in ("_parameters", "_buffers", "_modules"):
-                map_tensors(leave_out, value)
-    return copy.deepcopy(module, memo)

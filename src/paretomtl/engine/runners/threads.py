@@ -1,35 +1,20 @@
-"""Models side by side on a CPU: the threads that step them, and whether that pays; checked, measured, chosen."""
+"""A pool of threads that steps groups side by side on a CPU."""
 
 from __future__ import annotations
 
 import contextvars
-import copy
-import math
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.overrides import _get_current_function_mode_stack
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from paretomtl._support.random_state import random_state
-from paretomtl.engine.step import Group, StepRecord, train_step
-from paretomtl.methods import State, slice_state
-
-if TYPE_CHECKING:
-    from paretomtl.engine.plan import Plan
-
-_GAIN = 0.95  # side by side is taken where it needs less than this share of the time
-_SHORT = 5e-3  # seconds; a model's step under this is mostly Python, of which one thread runs at a time
-_TIMED = 3  # how many steps of each way are timed
+from paretomtl.engine.group import Group
+from paretomtl.engine.step import StepRecord, train_step
 
 
 class ThreadPool:
-    """Steps groups one after another, or so many side by side, each with its share of the threads.
+    """Steps groups one after another, or ``count`` side by side, each with its share of the threads.
 
     What a step computes does not depend on its neighbours: with the same number of threads it is the same bit by bit.
 
@@ -39,41 +24,41 @@ class ThreadPool:
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
-        self.taken: list[StepRecord] = []
-        """What groups did in a step that failed at another one; empty after one that went well."""
-        self._pool = ThreadPoolExecutor(count, "paretomtl") if count > 1 else None
+        self.records: list[StepRecord] = []
+        """Records of the groups before the one that failed in a step; empty after a step that went well."""
+        self._executor = ThreadPoolExecutor(count, "paretomtl") if count > 1 else None
 
     def step(self, groups: Sequence[Group], batch: Any, **options: Any) -> list[StepRecord]:
         """One step of every group, in their order; an error in one of them is raised once its neighbours are done.
 
         The options are those of :func:`~paretomtl.engine.step.train_step`.
         """
-        self.taken = taken = []
+        self.records = records = []
         for start in range(0, len(groups), self.count):
             wave = groups[start : start + self.count]
-            if self._pool is None or len(wave) == 1:
-                taken += [train_step(group, batch, **options) for group in wave]
+            if self._executor is None or len(wave) == 1:
+                records += [train_step(group, batch, **options) for group in wave]
             else:
-                taken += self._side_by_side(self._pool, wave, batch, options)
-        self.taken = []  # a captured step must not be outlived by its tensors, or its memory cannot be captured again
-        return taken
+                records += self._side_by_side(self._executor, wave, batch, options)
+        self.records = []  # a captured step must not be outlived by its tensors, or its memory cannot be captured again
+        return records
 
     def close(self) -> None:
         """End the threads, after the steps that they are in."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        if self._executor is not None:
+            self._executor.shutdown()
 
     def _side_by_side(
-        self, pool: ThreadPoolExecutor, wave: Sequence[Group], batch: Any, options: dict[str, Any]
+        self, executor: ThreadPoolExecutor, wave: Sequence[Group], batch: Any, options: dict[str, Any]
     ) -> list[StepRecord]:
         threads = torch.get_num_threads()
-        mine = share_of(threads, len(wave))
+        own = share_of(threads, len(wave))
 
         def one(group: Group) -> StepRecord:
-            torch.set_num_threads(mine)  # of this thread, and of those that have not started yet
+            torch.set_num_threads(own)  # of this thread, and of those that have not started yet
             return train_step(group, batch, **options)
 
-        steps = [pool.submit(contextvars.copy_context().run, one, group) for group in wave]
+        steps = [executor.submit(contextvars.copy_context().run, one, group) for group in wave]
         try:
             wait(steps)
         finally:
@@ -82,125 +67,5 @@ class ThreadPool:
 
 
 def share_of(threads: int, count: int) -> int:
-    """How many threads each of some models computes with."""
+    """The number of threads for each of ``count`` models."""
     return max(1, threads // count)
-
-
-@dataclass(frozen=True)
-class ThreadTrial:
-    """What is known of some models side by side.
-
-    Attributes:
-        count: how many at a time; 1 where they cannot.
-        why: why they cannot.
-        alone: seconds of a step of all models, one after another; not known where they cannot.
-        seconds: the same, side by side.
-    """
-
-    count: int = 1
-    why: str = ""
-    alone: float = math.inf
-    seconds: float = math.inf
-
-    @property
-    def pays(self) -> bool:
-        """Whether it is faster than one after another."""
-        return self.seconds < _GAIN * self.alone
-
-    def beats(self, seconds: float) -> bool:
-        """Whether it is faster than one after another, and than another way that needs so long."""
-        return self.pays and self.seconds < _GAIN * seconds
-
-
-def try_threads(
-    plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, most: int | None, *, timed: bool
-) -> ThreadTrial:
-    """Whether models can step side by side, by one step of copies; and how long that takes.
-
-    Args:
-        plan: what they have in common.
-        modules: the models; fresh, for hooks on them would be copied.
-        state: what the method remembers of them.
-        batch: to step on.
-        total: steps planned.
-        most: how many at a time; None for one per thread of torch.
-        timed: whether to measure; short steps are then not tried.
-    """
-    count = min(len(modules), most or torch.get_num_threads())
-    if count == 1:
-        return ThreadTrial()
-    why = _obstacle(plan, modules)
-    if why:
-        return ThreadTrial(why=why)
-    workers = ThreadPool(count)
-    part, factor = slice_state(state, slice(0, count)), len(modules) / count
-    try:
-        found = _trial(plan, workers, modules[:count], part, batch, total, timed)
-        return replace(found, alone=factor * found.alone, seconds=factor * found.seconds)
-    except Exception as error:  # what cannot be tried can still be trained one after another
-        return ThreadTrial(why=f"{type(error).__name__} in a trial")
-    finally:
-        workers.close()
-
-
-def _trial(
-    plan: Plan, workers: ThreadPool, modules: Sequence[nn.Module], state: State, batch: Any, total: int, timed: bool
-) -> ThreadTrial:
-    """One wave of models, which are as many as there are workers."""
-    alone, side = (plan.sequential([copy.deepcopy(m) for m in modules], state) for _ in range(2))
-    threads, before = torch.get_num_threads(), random_state()
-    try:
-        torch.set_num_threads(share_of(threads, workers.count))
-        began = time.perf_counter()
-        expected = [train_step(group, batch, number=0, total=total) for group in alone]
-        short = (time.perf_counter() - began) / len(alone) < _SHORT
-    finally:
-        torch.set_num_threads(threads)
-    if timed and short:
-        return ThreadTrial()
-    if not _equal(before, random_state()):
-        return ThreadTrial(why="their steps draw random numbers, which must come in order")
-    found = workers.step(side, batch, number=0, total=total)
-    if not _equal([vars(taken) for taken in expected], [vars(taken) for taken in found]) or not _equal(
-        [group.models.tensors() for group in alone], [group.models.tensors() for group in side]
-    ):
-        return ThreadTrial(why="their steps side by side differ from those one after another")
-    if not timed:
-        return ThreadTrial(workers.count)
-    one = ThreadPool()
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(_TIMED + 1):
-        for way, groups, taken in ((one, alone, times[0]), (workers, side, times[1])):
-            began = time.perf_counter()
-            way.step(groups, batch, number=0, total=total)
-            taken.append(time.perf_counter() - began)
-    return ThreadTrial(workers.count, "", min(times[0][1:]), min(times[1][1:]))
-
-
-def _obstacle(plan: Plan, modules: Sequence[nn.Module]) -> str:
-    """Why models cannot step side by side, as far as that is known without a step."""
-    storages: list[int] = []
-    for module in modules:
-        tensors = [tensor for tensor in (*module.parameters(), *module.buffers()) if tensor.numel()]
-        if any(tensor.device.type != "cpu" for tensor in tensors):
-            return "that is for a CPU"
-        storages += {tensor.untyped_storage().data_ptr() for tensor in tensors}
-    if plan.compiler is not None:
-        return "compiled models are not made for several threads"
-    functions = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
-    if functions or _get_current_dispatch_mode_stack() or torch.is_autocast_enabled("cpu"):
-        return "a mode of torch is on, which holds for one thread"
-    if len(set(storages)) < len(storages):
-        return "the models share tensors"
-    return ""
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two structures hold the same, bit by bit; NaN equals NaN."""
-    if isinstance(one, Tensor):
-        return one.shape == other.shape and bool(((one == other) | ((one != one) & (other != other))).all())
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_equal(value, other[name]) for name, value in one.items())
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))
-    return bool(one == other)

@@ -17,14 +17,16 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed
-from paretomtl.engine.data.batches import Batches, count_samples, map_tensors, unchanged
-from paretomtl.engine.data.passes import check_starts_again
-from paretomtl.engine.data.task_batches import TaskBatches
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.rereading import check_starts_again
+from paretomtl.engine.batches.structure import count_samples, map_tensors, unchanged
+from paretomtl.engine.batches.task_batches import TaskBatches
 from paretomtl.engine.error_hints import came_from, find_pairs, hints, how_called
 from paretomtl.engine.gradients import before_stack, task_gradients
-from paretomtl.engine.models.attributes import others_than_first
-from paretomtl.engine.models.models import Single, make_modules
-from paretomtl.engine.models.module_checks import warn_of_modes
+from paretomtl.engine.models.attributes import differing_from_first
+from paretomtl.engine.models.module_checks import warn_if_dropout_off
+from paretomtl.engine.models.modules import make_modules
+from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
 from paretomtl.training.fingerprint import digest
@@ -50,8 +52,8 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
     problem = settings.problem
     for name, split in splits.items():
         check_passes(name, getattr(problem, name), split)
-    check_distinct_samples(settings.shares.ranks, splits["train"], batch)
-    warn_of_modes(modules[0])
+    check_distinct_samples(settings.shares.processes, splits["train"], batch)
+    warn_if_dropout_off(modules[0])
     stacked = check_losses(settings, modules[0], batch)
     for text in [] if batch is None else missing_values(problem, "train", splits["train"], modules[0], batch):
         warnings.warn(text, stacklevel=5)
@@ -162,7 +164,7 @@ def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any)
         return make_modules(settings.problem, [seed], settings.device, settings.dtype)[0]
 
     seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
-    others = others_than_first(modules)
+    others = differing_from_first(modules)
     for k in (0, *others[:1]) if others or len(modules) == 1 else ():
         check_factory(settings.problem, modules[k], seeds[k], make, batch)
 

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
-from paretomtl.engine.data.batches import map_samples, map_tensors
+from paretomtl.engine.batches.structure import map_samples, map_tensors
 from paretomtl.engine.global_state import global_numbers
 from paretomtl.engine.models.attributes import Place, Spaces, attributes_of, changes
-from paretomtl.engine.models.models import ModelWithLosses, copy_module
+from paretomtl.engine.models.base import ModelWithLosses
+from paretomtl.engine.models.modules import copy_module
 from paretomtl.problems import Problem
 from paretomtl.problems.task_losses import loss_functions
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from paretomtl.engine.data.batches import map_samples
-from paretomtl.engine.models.models import copy_module
+from paretomtl.engine.batches.structure import map_samples
+from paretomtl.engine.models.modules import copy_module
 from paretomtl.problems import Problem
 from paretomtl.training.preflight.hidden_state import try_pass
 

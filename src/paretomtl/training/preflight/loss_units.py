@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed
-from paretomtl.engine.accumulate import Sums
-from paretomtl.engine.data.batches import MicroBatches
-from paretomtl.engine.measure import count_samples_of
-from paretomtl.engine.models.models import Single, make_modules, named_tensors
+from paretomtl.engine.accumulate import Sums, count_labels
+from paretomtl.engine.batches.partition import MicroBatches
+from paretomtl.engine.models.modules import make_modules, named_tensors
+from paretomtl.engine.models.single import Single
 from paretomtl.methods import Method, State, slice_state
 from paretomtl.methods.loss_scaling import UNITS_DIFFER, auto_factors, format_ratio, largest_ratio
 from paretomtl.training.settings import Settings
@@ -73,7 +73,7 @@ def initial_state(settings: Settings, first: FirstLosses) -> State:
 
 def warn_of_units(settings: Settings, first: Sequence[Sequence[Sequence[float]]]) -> None:
     """Say before training that losses have different units, where the method does nothing about it."""
-    if not settings.method.minds_units or not first or not settings.shares.ranks.is_main:
+    if not settings.method.minds_units or not first or not settings.shares.processes.is_main:
         return
     large, small, ratio = largest_ratio(first[0])
     if ratio <= UNITS_DIFFER:
@@ -109,7 +109,7 @@ def _model(settings: Settings, modules: Sequence[nn.Module], seed: int, k: int) 
         at = settings.seeds.index(seed) * len(settings.subproblems) + settings.subproblems.index(k)
         return copy.deepcopy(modules[at])
     (made,) = make_modules(settings.problem, [model_seed(seed, k)], settings.device, settings.dtype)
-    settings.shares.ranks.broadcast_tensors([tensor.detach() for tensor in named_tensors(made).values()])
+    settings.shares.processes.broadcast_tensors([tensor.detach() for tensor in named_tensors(made).values()])
     return made
 
 
@@ -124,8 +124,8 @@ def _losses(settings: Settings, module: nn.Module, batch: Any) -> Tensor:
     with isolated_randomness(), torch.no_grad(), precision:
         for part, samples in zip(cut.parts, cut.samples, strict=True):
             losses = models.losses(part).detach()
-            parts.append(Sums.of(losses, *count_samples_of(models, losses, part, samples), []))
+            parts.append(Sums.of(losses, *count_labels(models, losses, part, samples), []))
     summed = parts[0]
     for part in parts[1:]:
         summed = summed.plus(part)
-    return summed.over(settings.shares.ranks).means().double().cpu()
+    return summed.all_reduce(settings.shares.processes).means().double().cpu()

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness
-from paretomtl.engine.data.batches import Batches, Resident
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.problems import Problem
 from paretomtl.problems.per_task import TaskBatch
 
@@ -32,7 +33,7 @@ def missing_values(problem: Problem, name: str, split: Batches, module: nn.Modul
         module: a model, which is left as it is.
         batch: the first one, by which other data are judged.
     """
-    whole = split.whole() if isinstance(split, Resident) else None
+    whole = split.whole() if isinstance(split, ResidentBatches) else None
     data, where = (batch, " of its first batch") if whole is None else (whole, "")
     if isinstance(data, TaskBatch):
         return _of_tasks(problem, name, module, data)

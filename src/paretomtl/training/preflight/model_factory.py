@@ -10,7 +10,7 @@ from torch import nn
 
 from paretomtl._support.module_tensors import load_tensors
 from paretomtl.engine.models.attributes import attributes_of, changes
-from paretomtl.engine.models.models import copy_module
+from paretomtl.engine.models.modules import copy_module
 from paretomtl.problems import Problem
 from paretomtl.training.preflight.hidden_state import in_words, try_pass
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 
 from paretomtl.engine.evaluate import Scores
+from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.step import Group
 from paretomtl.training.progress.callbacks import Report
 from paretomtl.training.results.hypervolume import mean_hypervolume
 from paretomtl.training.results.snapshot import scale_now

@@ -60,7 +60,7 @@ class ShardConfig:
     def part(self, subproblems: Sequence[int]) -> Settings:
         """The settings of a shard, where it is trained."""
         problem = self.settings.problem if self.named is None else self.named.make()
-        device = find_device(self.settings.device, self.settings.shares.ranks)
+        device = find_device(self.settings.device, self.settings.shares.processes)
         return replace(self.settings, problem=problem, subproblems=list(subproblems), device=device)
 
 

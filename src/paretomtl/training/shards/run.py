@@ -71,7 +71,7 @@ def train_in_shards(
         pause: seconds between checkpoints of a shard, and between fronts of what there is.
         listeners: called with one report of all shards.
     """
-    if settings.shares.ranks.is_distributed:
+    if settings.shares.processes.is_distributed:
         raise ValueError("'executor' must be left out where processes share a run. Got one under torchrun.")
     if settings.patience is not None:
         raise ValueError(

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import paretomtl as pm
-from paretomtl.engine.data.batches import Batches, make_batches
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.problems import PerTask
 from paretomtl.training._run import TrainingRun
 from paretomtl.training.fingerprint import fingerprint, identify_problem

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paretomtl.engine.data.batch import Batches, MicroBatches, count_samples
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.partition import MicroBatches
+from paretomtl.engine.batches.structure import count_samples
 from paretomtl.problems.per_task import TaskBatch
 
-_PASSES = 2**14  # epochs apart, whose orders are those of further passes of a short data set within one epoch
+_PASSES = 2**14  # distance of the epochs whose orders further passes of a short data set within one epoch have
 _END = object()
 
 
@@ -34,52 +36,52 @@ class TaskBatches(Batches):
         samples = [part.samples for part in parts.values() if part.samples is not None]
         self.samples = sum(samples) if len(samples) == len(lengths) else None
         self.resumes_inside = all(part.resumes_inside for part in parts.values())
-        self.cut = any(part.cut for part in parts.values())
+        self.in_micro_batches = any(part.in_micro_batches for part in parts.values())
 
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
         passes = [_Passes(part, seed, epoch, start) for part in self.parts.values()]
         while True:
-            found = [_END if each.number else each.next() for each in passes]  # those in their first pass come first
+            firsts = [_END if each.number else each.next() for each in passes]  # those in their first pass come first
             ended = [each.number > 0 for each in passes]
             if all(ended) or (self.mode == "min_size" and any(ended)):
                 return
             yield self._together(
-                [each.next() if batch is _END else batch for each, batch in zip(passes, found, strict=True)]
+                [each.next() if batch is _END else batch for each, batch in zip(passes, firsts, strict=True)]
             )
 
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
         sources = {task: part.in_order(models, shared=shared) for task, part in self.parts.items()}
         stand_ins: dict[str, Any] = {}
         while True:
-            found = {task: next(source, _END) for task, source in sources.items()}
-            if all(batch is _END for batch in found.values()):
+            batches_by_task = {task: next(source, _END) for task, source in sources.items()}
+            if all(batch is _END for batch in batches_by_task.values()):
                 return
-            for task, batch in found.items():
+            for task, batch in batches_by_task.items():
                 stand_ins.setdefault(task, batch)
             yield TaskBatch(
-                {task: stand_ins[task] if batch is _END else batch for task, batch in found.items()},
-                {task: 0 if batch is _END else count_samples(batch) for task, batch in found.items()},
+                {task: stand_ins[task] if batch is _END else batch for task, batch in batches_by_task.items()},
+                {task: 0 if batch is _END else count_samples(batch) for task, batch in batches_by_task.items()},
             )
 
     def probe(self) -> Any:
-        found = {task: part.probe() for task, part in self.parts.items()}
-        if any(batch is None for batch in found.values()):
+        batches_by_task = {task: part.probe() for task, part in self.parts.items()}
+        if any(batch is None for batch in batches_by_task.values()):
             return None
-        return TaskBatch(found, {task: count_samples(batch) for task, batch in found.items()})
+        return TaskBatch(batches_by_task, {task: count_samples(batch) for task, batch in batches_by_task.items()})
 
     def _together(self, batches: list[Any]) -> Any:
-        """One batch of all tasks; where they are cut, as many parts as the task with most has."""
+        """One batch of all tasks; in micro-batches, as many as the task with most has."""
         if not isinstance(batches[0], MicroBatches):
-            found = dict(zip(self.parts, batches, strict=True))
-            return TaskBatch(found, {task: count_samples(batch) for task, batch in found.items()})
-        cuts: dict[str, MicroBatches] = dict(zip(self.parts, batches, strict=True))
+            batches_by_task = dict(zip(self.parts, batches, strict=True))
+            return TaskBatch(batches_by_task, {task: count_samples(batch) for task, batch in batches_by_task.items()})
+        micro_batches: dict[str, MicroBatches] = dict(zip(self.parts, batches, strict=True))
         parts = []
-        for i in range(max(len(cut.parts) for cut in cuts.values())):
-            there = {task: i < len(cut.parts) for task, cut in cuts.items()}
+        for i in range(max(len(micro.parts) for micro in micro_batches.values())):
+            there = {task: i < len(micro.parts) for task, micro in micro_batches.items()}
             parts.append(
                 TaskBatch(
-                    {task: cut.parts[i if there[task] else 0] for task, cut in cuts.items()},
-                    {task: cut.samples[i] if there[task] else 0 for task, cut in cuts.items()},
+                    {task: micro.parts[i if there[task] else 0] for task, micro in micro_batches.items()},
+                    {task: micro.samples[i] if there[task] else 0 for task, micro in micro_batches.items()},
                 )
             )
         return MicroBatches(tuple(parts), tuple(max(part.samples.values()) for part in parts))

@@ -1,4 +1,4 @@
-"""Samples of a Dataset as a batch, with the number of the sample that could not be read or does not fit."""
+"""Samples of a Dataset, collated to a batch: errors name the sample."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_batch(name: str, dataset: Any, numbers: Sequence[int]) -> Any:
         return default_collate(samples)
     except Exception as error:
         shapes = [_shapes(sample) for sample in samples]
-        other = next((at for at, found in enumerate(shapes) if found != shapes[0]), None)
+        other = next((at for at, shape in enumerate(shapes) if shape != shapes[0]), None)
         if other is not None:
             error.add_note(
                 f"Samples of '{name}' must have the same shapes to make a batch: sample {numbers[0]} has {shapes[0]}, "

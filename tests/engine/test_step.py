@@ -1,4 +1,4 @@
-"""What is tried out before a run, and what happens around broken models, missing labels and other machines."""
+"""One step: broken models, missing labels, and weights of earlier steps."""
 
 from __future__ import annotations
 
@@ -11,32 +11,13 @@ import torch
 from torch import Tensor
 
 import paretomtl as pm
+from _helpers.regression import CPU, Remembers, X, group, problem
 from paretomtl._support.files import read_record, write_record
-from paretomtl.engine.autotune.trials import _changes_more_than_rates, _numbers, try_capture
-from paretomtl.engine.data.batches import make_batches
+from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.plan import Plan, equal_parts
-from paretomtl.engine.runners.runners import EagerRunner
-from paretomtl.engine.step import Group, train_step
-
-CPU = torch.device("cpu")
-X = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
-
-
-def model() -> torch.nn.Module:
-    return torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
-
-
-def with_missing_labels(outputs: Tensor, targets: Tensor) -> Tensor:
-    there = ~targets.isnan()
-    errors = (outputs - targets.nan_to_num()).square() * there
-    return torch.stack([errors[:, i].sum() / there[:, i].sum() for i in range(2)])
-
-
-def problem(missing: int = 0) -> pm.Problem:
-    targets = torch.stack([X.sin().sum(1), X.cos().sum(1)], 1)
-    targets[:missing, 1] = torch.nan
-    return pm.Problem(model, with_missing_labels, ["a", "b"], train=(X, targets))
+from paretomtl.engine.plan import Plan
+from paretomtl.engine.runners.eager import EagerRunner
+from paretomtl.engine.step import train_step
 
 
 def fit(made: pm.Problem, method: str = "pareto-mtl", **options: Any) -> pm.Front:
@@ -51,20 +32,6 @@ def test_old_weights_leave_out_tasks_without_labels(method: str, strategy: str) 
     front = fit(problem(missing=48), method, weigh_every=2, strategy=strategy, epochs=5)
     assert "non-finite" not in front.status
     assert front.losses["train"].isfinite().all()
-
-
-class Remembers(torch.nn.Module):
-    """Makes a buffer in its first forward pass."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = torch.nn.Linear(3, 2)
-        self.register_buffer("cache", None)
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.cache is None:
-            self.cache = torch.ones(2)
-        return self.layer(x) * self.cache
 
 
 def test_a_run_with_a_buffer_made_in_a_forward_pass_can_be_taken_up_again(tmp_path: Path) -> None:
@@ -143,79 +110,3 @@ def test_a_model_that_broke_goes_back_also_in_a_stack_of_its_own(most: int | Non
     finite = [w for w in path if w > 0.75]
     assert len(set(finite)) > 2
     assert float(groups[0].models.tensors()["w"][0, 0]) == min(finite), "where it last was finite"
-
-
-def group(scheduler: Any = None, factory: Any = model) -> Group:
-    made = dataclasses.replace(problem(), model=factory)
-    method = pm.ParetoMTL()
-    plan = Plan(made, method, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), scheduler)
-    return plan.batched([factory(), factory()], method.init(method.spread(2, 2)))[0]
-
-
-def test_schedulers_that_change_momentum_are_found() -> None:
-    rates = torch.optim.lr_scheduler
-    assert not _changes_more_than_rates(group(lambda o: rates.CosineAnnealingLR(o, 10)))
-    assert _changes_more_than_rates(group(lambda o: rates.OneCycleLR(o, 0.1, total_steps=10)))
-
-
-def test_numbers_that_a_model_keeps_in_python_are_found() -> None:
-    class Anneals(Remembers):
-        beta = 0.0
-
-        def forward(self, x: Tensor) -> Tensor:
-            self.beta += 1e-4
-            return super().forward(x)
-
-    class Counts(Remembers):
-        calls = 0
-
-        def forward(self, x: Tensor) -> Tensor:
-            Counts.calls += 1
-            return super().forward(x)
-
-    for kind in (Anneals, Counts):
-        made = group(factory=kind)
-        before = _numbers([made])
-        assert _numbers([made]) == before
-        made.models.losses((X, torch.zeros(64, 2)))
-        assert _numbers([made]) != before
-
-
-def test_reasons_against_a_capture() -> None:
-    def never() -> list[Group]:
-        raise AssertionError("nothing is made to find that out")
-
-    def why(data: Any) -> str | None:
-        batches = make_batches("train", data, batch_size=4, device=CPU, dtype=torch.float32)
-        return try_capture(never, batches, 10, schedule="epoch").why
-
-    assert why(None) == "the problem has no data"
-    assert why((X, X)) == "there is no CUDA device"
-    assert "not tensors that lie on the device" in str(why(torch.utils.data.TensorDataset(X, X)))
-
-
-@pytest.mark.parametrize(("count", "most"), [(5, None), (5, 5), (5, 2), (7, 3), (125, 62), (1, 1)])
-def test_shards_are_as_equal_as_can_be(count: int, most: int | None) -> None:
-    parts = equal_parts(count, most)
-    numbers = [k for part in parts for k in range(count)[part]]
-    sizes = [len(range(count)[part]) for part in parts]
-    assert numbers == list(range(count))
-    assert max(sizes) <= (most or count)
-    assert max(sizes) - min(sizes) <= 1
-
-
-def test_shards_train_as_one_stack() -> None:
-    made, method = problem(), pm.ParetoMTL()
-    ends = []
-    for most in (None, 2):
-        torch.manual_seed(0)
-        modules = [model() for _ in range(5)]
-        groups = Plan(made, method, lambda p: torch.optim.SGD(p, lr=0.05)).batched(
-            modules, method.init(method.spread(5, 2)), most
-        )
-        batches = make_batches("train", made.train, batch_size=8, device=CPU, dtype=torch.float32)
-        runner = EagerRunner(groups, batches, EpochHistory(5, 2, CPU), 20, 1)
-        for number, item in enumerate(runner.epoch(0, 0, 0, 0)):
-            runner.step(item, number)
-        ends.append(torch.cat([each.models.tensors()["0.weight"] for each in groups]))
-    torch.testing.assert_close(*ends)

@@ -1,4 +1,4 @@
-"""Passes over data that are read again and again: a source that can be read only once is refused."""
+"""Rereading of data in every epoch: sources that can be read only once are refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def why_empty(name: str, loader: Any, seen: int) -> str:
 
 
 def warn_if_short(name: str, loader: Any, batches: int) -> bool:
-    """Say so where a pass had fewer batches than the loader's length; whether that was said."""
+    """Warn if a pass had fewer batches than the loader's length; return whether it did."""
     try:
         length = len(loader)
     except (TypeError, NotImplementedError):
@@ -70,8 +70,8 @@ def check_starts_again(name: str, data: Any, read_first: Callable[[], Any], same
         same: whether two batches are the same.
     """
     sources = _sources(data)
-    held = {label: iterator for source in sources for label, iterator in _held(source).items()}
-    if not held:
+    iterators = {label: iterator for source in sources for label, iterator in _held_iterators(source).items()}
+    if not iterators:
         return
     first = read_first()
     before = {id(source): _numbers(source) for source in sources}
@@ -81,16 +81,17 @@ def check_starts_again(name: str, data: Any, read_first: Callable[[], Any], same
     reset = any(_numbers(source) != before[id(source)] for source in sources)
     if reset or same(first, read_first()):
         return
-    still = {label for source in sources for label, each in _held(source).items() if held.get(label) is each}
-    if still:
+    now = {label: each for source in sources for label, each in _held_iterators(source).items()}
+    same_ones = sorted(label for label, each in now.items() if iterators.get(label) is each)
+    if same_ones:
         raise ValueError(
-            f"'{name}' must start from the beginning at each pass. Got {', '.join(sorted(still))}, which goes on where "
-            f"the last pass stopped: {_REMEDY}."
+            f"'{name}' must start from the beginning at each pass. Got {', '.join(same_ones)}, which goes on where the "
+            f"last pass stopped: {_REMEDY}."
         )
 
 
 def _sources(data: Any) -> list[Any]:
-    """What a loader reads in this process; workers read copies, which start where the original stands."""
+    """The sources that a loader reads in this process; workers read copies, which start where the original stands."""
     if not isinstance(data, DataLoader):
         return [data] if isinstance(data, IterableDataset) else []
     if data.num_workers:
@@ -99,7 +100,7 @@ def _sources(data: Any) -> list[Any]:
     return [*parts, *(each for each in (data.sampler, data.batch_sampler) if isinstance(each, Iterator))]
 
 
-def _held(source: Any) -> dict[str, Iterator[Any]]:
+def _held_iterators(source: Any) -> dict[str, Iterator[Any]]:
     """The iterators that a source is or keeps, by what to call them."""
     kind = type(source).__name__
     own = {f"{kind}, an iterator": source} if isinstance(source, Iterator) else {}

@@ -1,0 +1,171 @@
+"""The choice of a strategy, by trials on copies of the models."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from paretomtl._support.random_state import isolated_randomness
+from paretomtl.engine.autotune.capture import try_capture
+from paretomtl.engine.autotune.stack import time_stack, try_stack
+from paretomtl.engine.autotune.streams import has_wide_convolutions, try_streams
+from paretomtl.engine.autotune.threads import threads_pay, try_threads
+from paretomtl.engine.autotune.trial import Trial
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.partition import BatchPartition, first_part
+from paretomtl.engine.models.modules import copy_modules
+from paretomtl.engine.plan import ExecutionPlan, Plan
+from paretomtl.methods import State, slice_state
+
+
+def choose(
+    plan: Plan,
+    wanted: tuple[str, int | None],
+    modules: Sequence[nn.Module],
+    state: State,
+    train: Batches,
+    batch: Any,
+    total: int,
+) -> ExecutionPlan:
+    """Choose how to train these models: by the strategy and the number of workers that the user wants.
+
+    "auto" and None leave the choice to trials.
+
+    A stack is taken only after one of its steps agreed with the models alone: what vmap gets wrong, it may get wrong
+    silently. A captured step is taken only after its replays agreed with steps that were launched: of a stack, or of
+    ordinary modules where those cannot be stacked or are faster. "auto" takes a captured step where there can be one,
+    and else measures a few steps of a stack, of the models alone and of models side by side, on copies.
+
+    Trials are of this process alone. Where several processes share the run, all take the choice of the first.
+    """
+    processes, plan, batch = plan.partition.processes, replace(plan, partition=BatchPartition()), first_part(batch)
+    if processes.is_distributed:
+        wanted = wanted[0], 1  # threads would come to what processes tell each other in any order
+    own = _choose(plan, wanted, modules, state, train, batch, total)
+    return ExecutionPlan(**processes.broadcast(lambda: vars(own)))
+
+
+def _choose(
+    plan: Plan,
+    wanted: tuple[str, int | None],
+    modules: Sequence[nn.Module],
+    state: State,
+    train: Batches,
+    batch: Any,
+    total: int,
+) -> ExecutionPlan:
+    strategy, workers = wanted
+    on_cpu = next(iter(state.values())).device.type == "cpu"
+    if strategy == "auto" and len(modules) == 1 and on_cpu:
+        return ExecutionPlan("sequential", "there is one model")
+    with isolated_randomness():
+        if strategy == "sequential":
+            threads = try_threads(plan, modules, state, batch, total, workers or 1, timed=False)
+            return ExecutionPlan("sequential", f"asked for{_describe_threads(threads)}", workers=threads.workers)
+        stack = try_stack(plan, modules, state, batch, total, on_cpu=on_cpu)
+        not_captured = ""
+        if strategy != "batched":
+            reason = "asked for" if strategy == "graphed" else "the step can be captured"
+            as_stack = ExecutionPlan("graphed", stack.note or reason, stack.most)
+            captured, reasons = _captured(plan, modules, state, train, batch, total, as_stack, stack.why_not)
+            if captured is not None:
+                if stack.note and not captured.on_streams:
+                    warnings.warn(stack.note + ".", stacklevel=2)
+                return captured
+            if strategy == "graphed":
+                raise ValueError(
+                    f"'strategy' must be one that these models can be trained by: {'; '.join(reasons)}. Got 'graphed' "
+                    'instead: take "auto".'
+                )
+            others = [reason for reason in reasons if reason != stack.why_not]
+            not_captured = "" if on_cpu else f"; not graphed: {'; '.join(others)}"
+        if stack.note:
+            warnings.warn(stack.note + ".", stacklevel=2)
+        if strategy == "batched":
+            if stack.why_not is not None:
+                raise ValueError(
+                    f"'strategy' must be \"sequential\" or \"auto\" for these models: {stack.why_not}. Got 'batched' "
+                    "instead."
+                )
+            return ExecutionPlan("batched", stack.note or "asked for", stack.most)
+        if len(modules) == 1:
+            return ExecutionPlan("sequential", f"there is one model{not_captured}")
+        threads = try_threads(plan, modules, state, batch, total, workers, timed=True) if on_cpu else Trial()
+        timed = stack
+        if stack.why_not is None:
+            timed = time_stack(plan, modules[: stack.most], slice_state(state, slice(0, stack.most)), batch, total)
+    reason = timed.why_not or (f"{_in_ms(timed.seconds)} a step as a stack, {_in_ms(timed.baseline)} one after another")
+    reason += _describe_threads(threads) + not_captured
+    if threads_pay(threads, timed.seconds):
+        return ExecutionPlan("sequential", reason, workers=threads.workers)
+    if timed.seconds < timed.baseline:
+        return ExecutionPlan("batched", reason, stack.most)
+    return ExecutionPlan("sequential", reason)
+
+
+def _captured(
+    plan: Plan,
+    modules: Sequence[nn.Module],
+    state: State,
+    train: Batches,
+    batch: Any,
+    total: int,
+    as_stack: ExecutionPlan,
+    unstackable: str | None,
+) -> tuple[ExecutionPlan | None, list[str]]:
+    """The faster of a captured stack and captured ordinary modules; where neither works, the reasons.
+
+    Modules are not tried where a stack surely is faster: with few channels, its convolutions have kernels of their own,
+    and without convolutions it has fewer launches.
+    """
+    stack = Trial(unstackable)
+    if unstackable is None:
+        stack = try_capture(
+            lambda: plan.graphed(copy_modules(modules), state, as_stack.most), train, total, schedule=plan.schedule
+        )
+        if stack.why_not is None and not has_wide_convolutions(modules[0]):
+            return as_stack, []
+    streams = try_streams(plan, modules, state, train, batch, total)
+    if streams.why_not is not None:
+        if stack.why_not is None:
+            return as_stack, []
+        reasons = [stack.why_not, f"as ordinary modules, {streams.why_not}"]
+        return None, reasons[:1] if streams.why_not == stack.why_not else reasons
+    way = _describe_streams(streams, len(modules))
+    if stack.why_not is not None:
+        reason = f"{way}; not as a stack: {stack.why_not}"
+    else:
+        (first, here), (second, there) = sorted([(streams.seconds, way), (stack.seconds, "as a stack")])
+        reason = f"{_in_ms(first)} a step {here}, {_in_ms(second)} {there}"
+        if stack.seconds < streams.seconds:
+            return replace(as_stack, reason=f"{as_stack.reason}; {reason}" if as_stack.most else reason), []
+    on_streams = ExecutionPlan(
+        "graphed", reason, workers=streams.workers, on_streams=True, channels_last=streams.channels_last
+    )
+    return on_streams, []
+
+
+def _describe_streams(trial: Trial, count: int) -> str:
+    if count == 1:
+        return "as an ordinary module"
+    return f"as ordinary modules {'side by side' if trial.workers > 1 else 'one after another'}"
+
+
+def _describe_threads(trial: Trial) -> str:
+    """A remark on models side by side; empty where there is nothing to say."""
+    if trial.why_not is not None:
+        return f"; not side by side, for {trial.why_not}"
+    if trial.workers == 1:
+        return ""
+    if math.isinf(trial.seconds):
+        return f", {trial.workers} models side by side"
+    return f", {_in_ms(trial.seconds)} with {trial.workers} models side by side ({_in_ms(trial.baseline)} without)"
+
+
+def _in_ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{1e3 * seconds:,.0f} ms"

@@ -1,0 +1,49 @@
+"""Memory: how many models fit as one stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from paretomtl.engine.autotune.trial import Trial, quiet, release_memory
+from paretomtl.engine.group import Group
+from paretomtl.engine.step import train_step
+
+
+def try_memory(make: Callable[[int], Group], count: int, batch: Any, total: int) -> Trial:
+    """How many models, of ``count``, fit as one stack; a note says what all would need, if not all fit.
+
+    Args:
+        make: makes a group of some models, on copies.
+        count: how many there are.
+        batch: to try a step on.
+        total: how many steps are planned.
+    """
+    many = count
+    while True:
+        try:
+            with quiet():
+                group = make(many)
+                device = group.active.device
+                if device.type == "cuda":
+                    torch.cuda.reset_peak_memory_stats(device)
+                    before = torch.cuda.memory_allocated(device)
+                train_step(group, batch, number=0, total=total)
+            break
+        except torch.OutOfMemoryError:
+            if many == 1:
+                raise
+        group = None  # type: ignore[assignment]
+        release_memory()
+        many = -(-many // 2)
+    if many == count:
+        return Trial()
+    each = (torch.cuda.max_memory_allocated(device) - before) / many
+    room = torch.cuda.get_device_properties(device).total_memory
+    note = (
+        f"a stack of {count} models would need about {each * count / 2**30:.1f} GiB beside what is there, of "
+        f"{room / 2**30:.1f} GiB in all: stacks of {many} one after another"
+    )
+    return Trial(most=many, note=note)

@@ -1,0 +1,74 @@
+"""Stack: whether models can be trained as one, how many at a time, and how long a step takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from paretomtl.engine.autotune.memory import try_memory
+from paretomtl.engine.autotune.stack_matches import COMPARED, find_difference
+from paretomtl.engine.autotune.trial import Trial, describe_error
+from paretomtl.engine.group import Group
+from paretomtl.engine.models.module_checks import has_hooks
+from paretomtl.engine.models.modules import copy_modules
+from paretomtl.engine.plan import Plan
+from paretomtl.engine.step import train_step
+from paretomtl.methods import State, slice_state
+
+_TIMED = 3  # how many steps are timed
+
+
+def try_stack(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, *, on_cpu: bool) -> Trial:
+    """Whether models can be stacked, and how many of them fit into one stack; a note says why not all do."""
+
+    def stack_of(count: int) -> Group:
+        return plan.batched(copy_modules(modules[:count]), _first(state, count))[0]
+
+    if any(has_hooks(module) for module in modules):
+        return Trial("gradients go through hooks, which a stack would not run")
+    most, note = len(modules), ""
+    try:
+        if not on_cpu:
+            memory = try_memory(stack_of, most, batch, total)
+            most, note = memory.most or most, memory.note
+        why_not = find_difference(plan, modules[:most], _first(state, most), batch)
+        while most > 1 and why_not is not None and why_not.startswith("OutOfMemoryError"):
+            most = -(-most // 2)
+            note = note or f"{why_not}: stacks of {most} one after another"
+            why_not = find_difference(plan, modules[:most], _first(state, most), batch)
+    except Exception as error:
+        why_not = describe_error(error)
+    return Trial(why_not, most=most if most < len(modules) else None, note=note)
+
+
+def time_stack(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int) -> Trial:
+    """Seconds of a step of models as one stack, and one after another (estimated by a few of them), on copies."""
+    some = range(min(COMPARED, len(modules)))
+    times: dict[int, list[float]] = {0: [], 1: []}
+    try:
+        alone = plan.sequential(copy_modules([modules[k] for k in some]), _first(state, len(some)))
+        together = plan.batched(copy_modules(modules), state)
+        for _ in range(_TIMED + 1):
+            for which, groups in enumerate((alone, together)):
+                _wait()
+                began = time.perf_counter()
+                for group in groups:
+                    train_step(group, batch, number=0, total=total)
+                _wait()
+                times[which].append(time.perf_counter() - began)
+    except Exception as error:  # models that cannot be timed can still be trained one after another
+        return Trial(describe_error(error))
+    return Trial(seconds=min(times[1][1:]), baseline=min(times[0][1:]) * len(modules) / len(some))
+
+
+def _first(state: State, count: int) -> State:
+    return slice_state(state, slice(0, count))
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()

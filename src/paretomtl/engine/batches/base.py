@@ -1,0 +1,50 @@
+"""Batches of a split: what the engine asks of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+
+class Batches(ABC):
+    """One split in batches.
+
+    Attributes:
+        steps: how many batches an epoch has; None when that is not known before the end.
+        samples: how many samples there are; None when that is not known.
+        resumes_inside: whether an epoch can be resumed in its middle.
+        in_micro_batches: whether each batch of an epoch comes in micro-batches.
+    """
+
+    steps: int | None
+    samples: int | None = None
+    resumes_inside: bool = True
+    in_micro_batches: bool = False
+
+    @abstractmethod
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
+        """The batches of a training epoch, from number ``start`` on."""
+
+    @abstractmethod
+    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
+        """All samples once, to evaluate ``models`` models at a time; ``shared`` splits them among all processes."""
+
+    @abstractmethod
+    def probe(self) -> Any:
+        """A batch of few samples, by which the data are recognised; None where there are none, or only some here."""
+
+
+class NoData(Batches):
+    """A problem without data: an epoch is one step without a batch."""
+
+    steps = 1
+
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
+        yield from [None][start:]
+
+    def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
+        yield None
+
+    def probe(self) -> Any:
+        return None

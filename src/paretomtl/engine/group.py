@@ -1,0 +1,167 @@
+"""Groups: models that step together by one optimizer, their state, and which of them are frozen.
+
+A model with a loss or a Gramian that is not finite goes back to its parameters one step ago and stays there. A copy
+of the parameters is kept for that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl.engine.models.base import Models
+from paretomtl.engine.models.flat_memory import ModelState
+from paretomtl.engine.models.stack import Stack
+from paretomtl.engine.processes import ProcessGroup
+from paretomtl.methods import Method, State
+
+
+@dataclass
+class Group:
+    """K models that step together, by one optimizer.
+
+    Attributes:
+        models: one module, or a stack.
+        method: how their tasks are weighed.
+        optimizer: over the parameters of all K.
+        scheduler: of its learning rate.
+        state: what the method remembers.
+        clip_norm: the longest update of a model that the optimizer sees.
+        autocast: the precision of forward passes, where it is lower than that of the parameters.
+        static_memory: whether all that a step writes stays where it is, as a captured step needs it.
+        processes: the processes that train the same models, each on its share of a batch.
+        active: ``[K]`` bool; a model whose losses were once not finite is frozen.
+        weights: ``[K, m]`` of the last step that weighed; None before the first.
+        previous: parameters and buffers one step ago, which still had finite losses.
+        before_previous: the same two steps ago, for models in groups of their own, whose losses are compared after
+            the step.
+        failed: the error of a forward pass of a stack, which left everything as it was.
+        draws_on_host: whether passes draw from NumPy's or Python's generator; None where that is not known yet.
+    """
+
+    models: Models
+    method: Method
+    optimizer: torch.optim.Optimizer
+    scheduler: torch.optim.lr_scheduler.LRScheduler | None
+    state: State
+    clip_norm: float | None = None
+    autocast: torch.dtype | None = None
+    static_memory: bool = False
+    processes: ProcessGroup = field(default_factory=ProcessGroup)
+    active: Tensor = field(init=False)
+    weights: Tensor | None = field(init=False, default=None)
+    previous: ModelState = field(init=False)
+    before_previous: ModelState | None = field(init=False)
+    failed: Exception | None = field(init=False, default=None)
+    draws_on_host: bool | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.previous = self.models.copy()
+        alone = self.models.problem.train is not None and not isinstance(self.models, Stack)
+        self.before_previous = self.models.copy() if alone else None
+        device = next(iter(self.previous.values())).device
+        self.active = torch.ones(self.models.count, dtype=torch.bool, device=device)
+
+    def restore_frozen(self) -> None:
+        """Put frozen models back to where they last had finite losses."""
+        if self.active.device.type == "cpu" and bool(self.active.all()):  # on a GPU, asking would wait
+            return
+        self.models.restore(~self.active, self.previous)
+
+    def save_previous(self) -> None:
+        """Save the values of the models, before a step changes them."""
+        if self.before_previous is not None and self.static_memory:
+            self.before_previous.write(self.previous)
+        elif self.before_previous is not None:
+            self.previous, self.before_previous = self.before_previous, self.previous
+        self.models.save_to(self.previous)
+
+    def freeze(self, healthy: Tensor, *, last_step: bool) -> None:
+        """Freeze the models that are not healthy, ``[K]`` bool: they stay where they last were.
+
+        Args:
+            healthy: which models go on.
+            last_step: whether it was the last step that began with parameters that were broken already, so that one
+                step before it they were not.
+        """
+        broken = self.active & ~healthy
+        self.active &= healthy  # in place: a captured step reads it there
+        if broken.device.type == "cpu" and not bool(broken.any()):  # on a GPU, asking would wait
+            return
+        if last_step and self.before_previous is not None:
+            self.previous.write(self.before_previous, broken)
+
+    def stored(self) -> dict[str, Any]:
+        """Everything that steps change, for a checkpoint."""
+        return {
+            "tensors": self.models.tensors(),
+            "previous": self.previous,
+            "older": self.before_previous,
+            "alive": self.active,
+            "weights": self.weights,
+            "state": self.state,
+            "optimizer": self.optimizer.state_dict(),
+            "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
+        }
+
+    def load(self, stored: Mapping[str, Any]) -> None:
+        """Go back to what :meth:`stored` returned."""
+        device = self.active.device
+        self.models.restore(torch.ones_like(self.active), _to_device(stored["tensors"], device))
+        self.previous = self._copy_of(stored["previous"])
+        self.before_previous = None if stored["older"] is None else self._copy_of(stored["older"])
+        own, other = ({name: t.shape for name, t in each.items()} for each in (self.state, stored["state"]))
+        if own != other or stored["alive"].shape != self.active.shape:
+            raise ValueError(f"the method has a state of {own}, and not of {other}")
+        self.active = stored["alive"].to(device)
+        self.weights = None if stored["weights"] is None else stored["weights"].to(device)
+        self.state = _to_device(stored["state"], device)
+        self.optimizer.load_state_dict(stored["optimizer"])
+        trained = [p for part in self.optimizer.param_groups for p in part["params"]]
+        for index, values in stored["optimizer"]["state"].items():
+            values_now = self.optimizer.state[trained[index]]
+            for name, value in values.items():  # load_state_dict casts what was kept in another precision on purpose
+                if isinstance(value, Tensor) and values_now[name].dtype != value.dtype:
+                    values_now[name] = value.to(values_now[name].device)
+                if isinstance(value, Tensor) and value.shape == trained[index].shape:
+                    values_now[name] = match_strides(values_now[name], trained[index])
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(stored["scheduler"])
+
+    def _copy_of(self, values: Mapping[str, Tensor]) -> ModelState:
+        """Stored values, laid out as those of the models are."""
+        state = self.models.copy()
+        for name, tensor in values.items():
+            if name in state and state[name].shape == tensor.shape:
+                state[name].copy_(tensor)
+            else:  # a buffer that was made, or grew, in a forward pass
+                state[name] = tensor.to(self.active.device)
+        return state
+
+    def precision(self) -> contextlib.AbstractContextManager[Any]:
+        """The context of a forward pass."""
+        if self.autocast is None:
+            return contextlib.nullcontext()
+        return torch.autocast(self.active.device.type, dtype=self.autocast)
+
+
+def split_by_group(rows: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:
+    """Rows of all models, split into those of each group."""
+    return torch.split(rows, [group.models.count for group in groups])
+
+
+def match_strides(tensor: Tensor, like: Tensor) -> Tensor:
+    """The same numbers with the strides of another tensor of this shape, as fused optimizers need them."""
+    if tensor.stride() == like.stride():
+        return tensor
+    laid_out = torch.empty_strided(like.shape, like.stride(), dtype=tensor.dtype, device=tensor.device)
+    return laid_out.copy_(tensor)
+
+
+def _to_device(tensors: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    return {name: tensor.to(device) for name, tensor in tensors.items()}

@@ -1,0 +1,152 @@
+"""K models of one architecture: what the engine asks of them.
+
+The shared representation is captured by a hook on its submodule. Under vmap an autograd function with a vmap rule of
+its own hands out the tensor as it is outside, with the models in front, so that gradients can be taken for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl.engine.batches.structure import map_tensors
+from paretomtl.engine.models.flat_memory import FlatBlock, ModelState
+from paretomtl.problems import Problem
+
+_LOW = (torch.bfloat16, torch.float16)  # what autocast makes of outputs
+
+
+class Models(ABC):
+    """K models, their losses on a batch, and their parameters and buffers.
+
+    Attributes:
+        count: K.
+        trained: the parameters to train, by name, as the optimizer gets them.
+        captured: the shared representations of the last forward pass, where the problem names their module.
+        hook: what captures them.
+    """
+
+    count: int
+    trained: dict[str, Tensor]
+
+    def __init__(self, problem: Problem, module: nn.Module) -> None:
+        self.problem = problem
+        self.module = module
+        self.captured: list[Tensor] = []
+        self._capturing = False
+        self._runner = ModelWithLosses(problem, module)
+        self.hook = self._add_hook()
+
+    @abstractmethod
+    def forward(self, batch: Any) -> tuple[Tensor, Any]:
+        """Losses, ``[K, m]`` for a stack and ``[m]`` for one model, attached to the graph; and outputs alike."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """All parameters and buffers with a leading K, by name, detached; what is written to them stays."""
+
+    @abstractmethod
+    def extract(self, k: int) -> nn.Module:
+        """Model k as an ordinary module."""
+
+    def live_buffers(self) -> list[Tensor]:
+        """The buffers, which forward passes may change, as they lie in memory."""
+        return [buffer.detach() for buffer in self.module.buffers()]
+
+    def losses(self, batch: Any) -> Tensor:
+        """The losses of a forward pass."""
+        self.captured.clear()
+        self._capturing = True
+        try:
+            return self.forward(batch)[0]
+        finally:
+            self._capturing = False
+
+    def blocks(self) -> list[FlatBlock]:
+        """The pieces of memory that hold some or all of :meth:`tensors`."""
+        return []
+
+    def copy(self) -> ModelState:
+        """The values of all parameters and buffers, by name."""
+        return self._state().copy()
+
+    def save_to(self, state: ModelState) -> None:
+        """Write all values to what :meth:`copy` returned, in place."""
+        current = self._state()
+        for name, tensor in current.items():  # a buffer that was made, or grew, in the forward pass
+            if name not in state or state[name].shape != tensor.shape:
+                state[name] = tensor.clone()
+        state.write(current)
+
+    def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
+        """Put the models in ``rows [K]`` bool back to earlier values."""
+        self._state().write(values, rows)
+
+    def _state(self) -> ModelState:
+        return ModelState(self.blocks(), self.tensors())
+
+    @contextlib.contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Eval mode within; every module then has its own mode again."""
+        modes = {module: module.training for module in self.module.modules()}
+        fast = torch.backends.mha.get_fastpath_enabled()
+        self.module.eval()
+        torch.backends.mha.set_fastpath_enabled(False)  # attention's kernel for inference knows no vmap
+        try:
+            yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fast)
+            for module, mode in modes.items():
+                module.training = mode
+
+    def _add_hook(self) -> torch.utils.hooks.RemovableHandle | None:
+        name = self.problem.representation
+        if name is None:
+            return None
+        modules = dict(self.module.named_modules())
+        if not name or name not in modules:
+            known = [each for each in modules if each][:6]
+            raise ValueError(
+                f"'representation' must name a submodule of the model. Got {name!r} instead: it has {known}."
+            )
+
+        def keep(module: nn.Module, inputs: Any, output: Any) -> Any:
+            if not self._capturing:
+                return output
+            if not isinstance(output, Tensor):
+                raise TypeError(
+                    f"'representation' must name a submodule that returns a tensor. {name!r} returned a "
+                    f"{type(output).__name__}."
+                )
+            return self._capture(output)
+
+        handle: torch.utils.hooks.RemovableHandle = modules[name].register_forward_hook(keep)
+        return handle
+
+    @abstractmethod
+    def _capture(self, output: Tensor) -> Tensor:
+        """Keep a representation where autograd can be asked for its gradients; what goes on to the heads."""
+
+
+class ModelWithLosses(nn.Module):
+    """The model together with its losses, so that the general form may use any part of the model."""
+
+    def __init__(self, problem: Problem, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        self._problem = problem
+
+    def forward(self, batch: Any) -> tuple[Tensor, Any]:
+        return self._problem.run(self.model if self._problem.takes_model else self._widened, batch)
+
+    def _widened(self, *inputs: Any) -> Any:
+        """The model's outputs in float32 or better, as a mean of years in bfloat16 is good to two digits only."""
+        outputs = self.model(*inputs)
+        if isinstance(outputs, (Tensor, tuple, list)) or type(outputs) is dict:  # others may have no such constructor
+            return map_tensors(lambda x: x.float() if x.dtype in _LOW else x, outputs)
+        return outputs

@@ -1,0 +1,133 @@
+"""K models as one stack of parameters, run by vmap. Nothing else in the package knows vmap.
+
+vmap covers the forward pass alone. The m task gradients are taken outside of it by plain autograd, so that batch
+normalisation and dropout work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from paretomtl._support.module_tensors import load_tensors
+from paretomtl.engine.batches.structure import unchanged
+from paretomtl.engine.gradients import launches_cost
+from paretomtl.engine.kernels.stacked_layers import StackedLayers
+from paretomtl.engine.models.base import Models
+from paretomtl.engine.models.flat_memory import FlatBlock, make_blocks
+from paretomtl.engine.models.modules import copy_template
+from paretomtl.problems import Problem
+
+_NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+_BLOCK = 1 << 23  # numbers; with more, an operation takes longer than its launch
+
+
+class Stack(Models):
+    """K models as stacked parameters and buffers ``[K, ...]``.
+
+    Args:
+        problem: whose losses they have.
+        modules: the K models; the first becomes the template that the stack is run through.
+        compiler: arguments of ``torch.compile``; None does not compile.
+    """
+
+    def __init__(
+        self, problem: Problem, modules: Sequence[nn.Module], compiler: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(problem, modules[0])
+        self.count = len(modules)
+        self.parameters: dict[str, Tensor]
+        self.parameters, self.buffers = stack_module_state(list(modules))
+        wanted = {name for name, p in self.module.named_parameters() if p.requires_grad}
+        self._blocks = make_blocks(self.parameters) if _pays_as_block(self.parameters) else []
+        for block in self._blocks:
+            self.parameters |= {name: t.requires_grad_(name in wanted) for name, t in block.views().items()}
+        self.trained = {name: tensor for name, tensor in self.parameters.items() if name in wanted}
+        self.randomness = "different"
+        self._compiled = None if compiler is None else torch.compile(self._vmapped, **compiler)
+
+    def forward(self, batch: Any) -> tuple[Tensor, Any]:
+        with self._kernels(), unchanged(batch):
+            losses, outputs = (self._compiled or self._vmapped)(self.parameters, self.buffers, batch)
+        return losses, outputs
+
+    def extract(self, k: int) -> nn.Module:
+        module = copy_template(self.module)
+        load_tensors(module, {name: tensor[k] for name, tensor in self.tensors().items()})
+        return module
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {name: tensor.detach() for name, tensor in (self.parameters | self.buffers).items()}
+
+    def blocks(self) -> list[FlatBlock]:
+        return self._blocks
+
+    def live_buffers(self) -> list[Tensor]:
+        return [buffer.detach() for buffer in self.buffers.values()]
+
+    @contextlib.contextmanager
+    def _kernels(self) -> Iterator[None]:
+        """Plain attention, and layers made for stacks on a GPU.
+
+        Fused kernels of attention know no vmap on a CPU, and fail on misaligned strides on a GPU.
+        """
+        on_gpu = next(iter(self.trained.values())).device.type != "cpu"
+        with sdpa_kernel(SDPBackend.MATH), StackedLayers() if on_gpu and not self._compiled else _NOTHING:
+            yield
+
+    def _vmapped(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], batch: Any) -> tuple[Tensor, Any]:
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Any]:
+            renamed = {f"model.{name}": tensor for name, tensor in (parameters | buffers).items()}
+            losses, outputs = functional_call(self._runner, renamed, (batch,))
+            return losses, _plain(outputs, wanted=bool(self.problem.metrics))
+
+        results: tuple[Tensor, Any] = vmap(one, randomness=self.randomness)(parameters, buffers)
+        return results
+
+    def _capture(self, output: Tensor) -> Tensor:
+        captured: Tensor = _Capture.apply(output, self.captured.append)  # type: ignore[no-untyped-call]
+        return captured
+
+
+class _Capture(torch.autograd.Function):
+    """Hands out a representation as it is outside of vmap, with the models in front."""
+
+    @staticmethod
+    def forward(x: Tensor, keep: Callable[[Tensor], None]) -> Tensor:
+        raise RuntimeError("the representation must depend on the parameters of the models.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int, None], x: Tensor, keep: Callable[[Tensor], None]) -> tuple[Tensor, int]:
+        x = x.movedim(in_dims[0], 0)
+        keep(x)
+        return x.clone(), 0
+
+
+def _pays_as_block(parameters: Mapping[str, Tensor]) -> bool:
+    """Whether a block saves time: on a GPU, for small parameters of one dtype, where launches are what costs."""
+    tensors = list(parameters.values())
+    small = sum(tensor.numel() for tensor in tensors) <= _BLOCK
+    return launches_cost(tensors[0]) and len({tensor.dtype for tensor in tensors}) == 1 and small
+
+
+def _plain(outputs: Any, wanted: bool) -> Any:
+    """Outputs as tuples, lists and dictionaries of tensors, which vmap can return."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    if isinstance(outputs, Mapping):
+        return {name: _plain(part, wanted) for name, part in outputs.items()}
+    if isinstance(outputs, (tuple, list)):
+        return tuple(_plain(part, wanted) for part in outputs)
+    if wanted and outputs is not None:
+        raise TypeError(f"metrics of stacked models need outputs made of tensors. Got {type(outputs).__name__}.")
+    return ()

@@ -1,12 +1,50 @@
 """Pareto multi-task learning: train a set of models, one per trade-off, spread over the Pareto front."""
 
-from paretomtl import core, methods, preferences, problems
+from typing import TYPE_CHECKING
+
+from paretomtl._support.lazy import lazy_names
 from paretomtl._support.version import __version__
-from paretomtl.diagnosis import Diagnosis, diagnose
-from paretomtl.front import Choice, Front
-from paretomtl.methods import MGDA, GradNorm, Linear, ParetoMTL, RandomSearch, SingleTask, TorchJD, Uncertainty, Weigher
-from paretomtl.problems import Metric, Problem, Recipe
-from paretomtl.training import RayExecutor, TensorBoard, backward, fit, fit_seeds
+
+if TYPE_CHECKING:
+    from paretomtl import core, methods, preferences, problems
+    from paretomtl.diagnosis import Diagnosis, diagnose
+    from paretomtl.front import Choice, Front
+    from paretomtl.methods import (
+        MGDA,
+        GradNorm,
+        Linear,
+        ParetoMTL,
+        RandomSearch,
+        SingleTask,
+        TorchJD,
+        Uncertainty,
+        Weigher,
+    )
+    from paretomtl.problems import Metric, Problem, Recipe
+    from paretomtl.training import RayExecutor, TensorBoard, backward, fit, fit_seeds
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "paretomtl.diagnosis": ("Diagnosis", "diagnose"),
+            "paretomtl.front": ("Choice", "Front"),
+            "paretomtl.methods": (
+                "MGDA",
+                "GradNorm",
+                "Linear",
+                "ParetoMTL",
+                "RandomSearch",
+                "SingleTask",
+                "TorchJD",
+                "Uncertainty",
+                "Weigher",
+            ),
+            "paretomtl.problems": ("Metric", "Problem", "Recipe"),
+            "paretomtl.training": ("RayExecutor", "TensorBoard", "backward", "fit", "fit_seeds"),
+        },
+        submodules=("core", "methods", "preferences", "problems"),
+    )
+
 
 __all__ = [
     "MGDA",

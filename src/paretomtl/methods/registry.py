@@ -6,10 +6,11 @@ is a file and an entry here. The module imports neither torch nor numpy; a class
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from paretomtl._support.lazy import LazyTable
 
 if TYPE_CHECKING:
     from paretomtl.methods.base import Method
@@ -49,25 +50,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
 _OTHER_COLOUR, _OTHER_MARKER = "0.4", "X"
 
 
-class _Classes(Mapping[str, "type[Method]"]):
-    """The classes of the built-in methods by name, each imported when it is asked for."""
-
-    def __getitem__(self, name: str) -> type[Method]:
-        module, _, attribute = REGISTRY[name].place.partition(":")
-        kind: type[Method] = getattr(importlib.import_module(module), attribute)
-        return kind
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(REGISTRY)
-
-    def __len__(self) -> int:
-        return len(REGISTRY)
-
-    def __contains__(self, name: object) -> bool:
-        return name in REGISTRY
-
-
-METHODS: Mapping[str, type[Method]] = _Classes()
+METHODS: Mapping[str, type[Method]] = LazyTable({name: entry.place for name, entry in REGISTRY.items()})
 """The classes of the built-in methods, with the paper's settings as defaults."""
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import importlib
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from paretomtl._support.lazy import LazyTable
 
 if TYPE_CHECKING:
     from paretomtl.problems._problem import Problem
@@ -104,25 +106,10 @@ DATA_SETS = tuple(name for name, entry in ENTRIES.items() if entry.data_set is n
 """The names that ``paretomtl data prepare`` takes."""
 
 
-class _Problems(Mapping[str, "Callable[..., Problem]"]):
-    """The functions that make the built-in problems; a module is imported when its problem is looked up."""
-
-    def __getitem__(self, name: str) -> Callable[..., Problem]:
-        make: Callable[..., Problem] = _resolve(ENTRIES[name].make)
-        return make
-
-    def __contains__(self, name: object) -> bool:
-        return name in ENTRIES
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(ENTRIES)
-
-    def __len__(self) -> int:
-        return len(ENTRIES)
-
-
-PROBLEMS: Mapping[str, Callable[..., Problem]] = _Problems()
-"""The built-in problems by name."""
+PROBLEMS: Mapping[str, Callable[..., Problem]] = LazyTable(
+    {name: f"{_HERE}.{entry.make}" for name, entry in ENTRIES.items()}
+)
+"""The functions that make the built-in problems; a module is imported when its problem is looked up."""
 
 
 def find_data_set(name: str) -> DataSet:

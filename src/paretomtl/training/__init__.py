@@ -1,12 +1,31 @@
 """From a problem and a method to a front: the loop, and the pieces for a loop of one's own."""
 
-from paretomtl.engine.plan import Strategy
-from paretomtl.training._backward import backward
-from paretomtl.training._fit import fit, fit_seeds
-from paretomtl.training.progress.callbacks import Callback, Report
-from paretomtl.training.progress.tensorboard import TensorBoard
-from paretomtl.training.shards.executor import Capacity, Channel, Executor, JobBatch, SerialExecutor
-from paretomtl.training.shards.ray.executor import RayExecutor
+from typing import TYPE_CHECKING
+
+from paretomtl._support.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from paretomtl.engine.plan import Strategy
+    from paretomtl.training._backward import backward
+    from paretomtl.training._fit import fit, fit_seeds
+    from paretomtl.training.progress.callbacks import Callback, Report
+    from paretomtl.training.progress.tensorboard import TensorBoard
+    from paretomtl.training.shards.executor import Capacity, Channel, Executor, JobBatch, SerialExecutor
+    from paretomtl.training.shards.ray.executor import RayExecutor
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "paretomtl.engine.plan": ("Strategy",),
+            "paretomtl.training._backward": ("backward",),
+            "paretomtl.training._fit": ("fit", "fit_seeds"),
+            "paretomtl.training.progress.callbacks": ("Callback", "Report"),
+            "paretomtl.training.progress.tensorboard": ("TensorBoard",),
+            "paretomtl.training.shards.executor": ("Capacity", "Channel", "Executor", "JobBatch", "SerialExecutor"),
+            "paretomtl.training.shards.ray.executor": ("RayExecutor",),
+        },
+    )
+
 
 __all__ = [
     "Callback",

@@ -17,8 +17,8 @@ import paretomtl as pm
 from _helpers.fronts import front_of
 from _helpers.places import DOCS
 from paretomtl._support.optional import require
-from paretomtl.cli._common import find_method, find_problem
-from paretomtl.cli._places import check_run
+from paretomtl.cli._lookup import find_method, find_problem
+from paretomtl.cli._paths import check_run
 
 PAGE = (DOCS / "errors.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(.+?)` \| (.+) \| (.+) \|$", PAGE, re.MULTILINE)

@@ -21,8 +21,7 @@ from _helpers.fronts import front_of
 from _helpers.fuzzing.packing import bomb
 from _helpers.pictures import picture, write_picture, write_road
 from paretomtl._support.files import read_json, sweep, write_record, write_tensors
-from paretomtl.cli._common import _parsed
-from paretomtl.cli._run_options import RunOptions
+from paretomtl.cli._options import parse_settings
 from paretomtl.compare import load_rows
 from paretomtl.front.indicators import quick_hypervolume
 from paretomtl.problems import Faces, load_utkface
@@ -38,6 +37,7 @@ from paretomtl.runs import read_log
 from paretomtl.runs.checkpoint_file import FORMAT, read_checkpoint
 from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.log import LogTail
+from paretomtl.runs.options import RunOptions
 
 DEEP = "[" * 100_000
 
@@ -245,10 +245,10 @@ def test_options_of_another_kind_are_named(tmp_path: Path, field: str, value: An
     options |= dict.fromkeys(("problem", "method", "strategy", "precision", "keep"), "x")
     options |= {"with_": [], "set_": [], "seed": 0, "weigh_every": 1, "compile": False, "clip_norm": 1}
     (tmp_path / "asked.json").write_text(json.dumps(options))
-    assert RunOptions.of(tmp_path).clip_norm == 1
+    assert RunOptions.load(tmp_path).clip_norm == 1
     (tmp_path / "asked.json").write_text(json.dumps({**options, field: value}))
     with pytest.raises(ValueError, match=rf"asked.json' must hold the options of a run. Got .* for '{field}'"):
-        RunOptions.of(tmp_path)
+        RunOptions.load(tmp_path)
 
 
 def test_rows_must_be_objects(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_rows_must_be_objects(tmp_path: Path) -> None:
 
 def test_brackets_without_end_are_text_on_the_command_line() -> None:
     for value in ("-" * 50_000 + "1", "[[]," * 50_000):
-        assert _parsed("--set", [f"epsilon={value}"], ["epsilon"], "x") == {"epsilon": value}
+        assert parse_settings("--set", [f"epsilon={value}"], ["epsilon"], "x") == {"epsilon": value}
 
 
 def test_an_idx_file_is_not_unpacked_further_than_its_shape(tmp_path: Path) -> None:

@@ -176,14 +176,14 @@ def test_a_name_is_one_part_of_a_path(text: str) -> None:
 def test_a_run_stays_where_runs_are(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     made = pm.Problem(torch.nn.Identity, len, ["a", "b"], name=name)
-    monkeypatch.setattr("paretomtl.cli._run_options.find_problem", lambda *_: made)
+    monkeypatch.setattr("paretomtl.cli._train.find_problem", lambda *_: made)
     seen: list[Path] = []
 
     def fit(*_: Any, out: Path, **__: Any) -> Any:
         seen.append(out)
         raise ValueError("seen")
 
-    monkeypatch.setattr("paretomtl.cli._run_options.fit", fit)
+    monkeypatch.setattr("paretomtl.cli._train.fit", fit)
     CliRunner().invoke(app, ["run", "any:thing", "--epochs", "1"])
     assert seen[0].parent == Path("runs")
     (tmp_path / seen[0]).mkdir(parents=True)

@@ -60,13 +60,14 @@ def test_dependencies_of_torchjd_are_named(monkeypatch: pytest.MonkeyPatch) -> N
             make("torchjd:UPGrad")
 
 
+@pytest.mark.parametrize("missing", ["typer", "rich"])
 def test_the_command_without_its_dependencies(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("paretomtl.cli.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 2
-    assert f"'typer' is not installed: {install_hint('cli')}" in capsys.readouterr().err
+    assert f"'{missing}' is not installed: {install_hint('cli')}" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def stored(tmp_path: Path) -> str:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretomtl.cli._select.at_terminal", lambda: True)
+    monkeypatch.setattr("paretomtl.cli._interview.at_terminal", lambda: True)
 
 
 @pytest.mark.usefixtures("terminal")

@@ -80,7 +80,7 @@ def train(problem: str, *more: str) -> pm.Front:
 
 
 def made(problem: str) -> Any:
-    from paretomtl.cli._common import find_problem
+    from paretomtl.cli._lookup import find_problem
 
     return find_problem(problem)
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import paretomtl as pm
 from paretomtl.cli._app import app
-from paretomtl.cli._common import find_problem
+from paretomtl.cli._lookup import find_problem
 from paretomtl.training import Report
 from paretomtl.training.progress.display import RichProgress, report_panel
 
@@ -66,7 +66,7 @@ def test_every_command_prints_names_as_they_are(names: list[str], monkeypatch: p
     assert folder in trained
     assert names[0] in bounded
     assert f"of {names[0]}" in shown
-    monkeypatch.setattr("paretomtl.cli._select.at_terminal", lambda: True)
+    monkeypatch.setattr("paretomtl.cli._interview.at_terminal", lambda: True)
     asked = CliRunner().invoke(app, ["select", folder], input="1\n" * 20)
     assert asked.exit_code == 0, asked.output
     assert f"{names[0]}, lower is better" in asked.output

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from cli.test_training_commands import call, here, run
 from paretomtl._support.locks import Lock
-from paretomtl.cli._again import resuming
 from paretomtl.cli._app import app
+from paretomtl.cli._resume_command import resume_command
 
 __all__ = ["here"]
 
@@ -126,13 +126,13 @@ def test_an_error_in_the_users_code_keeps_the_command_that_goes_on(
 
 
 def test_the_command_of_several_processes_names_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretomtl.cli._again._asked", ["run", "a b", "--resume"])
-    assert resuming() == "paretomtl run 'a b' --resume"
-    monkeypatch.setattr("paretomtl.cli._again.is_torchrun", lambda: True)
+    monkeypatch.setattr("paretomtl.cli._resume_command._arguments", ["run", "a b", "--resume"])
+    assert resume_command() == "paretomtl run 'a b' --resume"
+    monkeypatch.setattr("paretomtl.cli._resume_command.is_torchrun", lambda: True)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     for world, options in (("2", "--nproc-per-node 2"), ("4", "...")):
         monkeypatch.setenv("WORLD_SIZE", world)
-        assert resuming() == f"torchrun {options} -m paretomtl run 'a b' --resume"
+        assert resume_command() == f"torchrun {options} -m paretomtl run 'a b' --resume"
 
 
 def test_a_method_that_fails_does_not_cost_the_others(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import paretomtl as pm
 from paretomtl.cli._app import app
-from paretomtl.cli._common import find_method, find_problem
+from paretomtl.cli._lookup import find_method, find_problem
 from paretomtl.cli._ray import with_place
 from paretomtl.compare import load_rows
 from paretomtl.methods import METHODS, describe
@@ -290,7 +290,7 @@ def test_compare_with_one_seed_shows_the_fronts(here: Path) -> None:
 
 
 def test_completion_knows_the_names() -> None:
-    from paretomtl.cli._common import complete_method, complete_problem
+    from paretomtl.cli._options import complete_method, complete_problem
 
     assert complete_problem("multi-f") == ["multi-fashion", "multi-fashion-mnist", "multi-fashion-3"]
     assert set(complete_method("")) == set(METHODS)

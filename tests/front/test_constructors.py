@@ -283,7 +283,7 @@ def test_reasons_name_the_solutions() -> None:
 
 
 def test_questions_show_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretomtl.cli._select.at_terminal", lambda: True)
+    monkeypatch.setattr("paretomtl.cli._interview.at_terminal", lambda: True)
     given(names=NAMES).save(tmp_path)
     said = call("select", tmp_path, input="1\n1\n1\n")
     assert "1: solution 0 (alpha=0)" in said

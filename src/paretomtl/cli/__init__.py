@@ -1,4 +1,8 @@
-"""The command line: ``paretomtl COMMAND``. One file per command."""
+"""The command line: ``paretomtl COMMAND``. One file per command.
+
+A command's file declares its arguments with light imports at its top. What does the work, and torch with it, is
+imported in the bodies of functions, so that ``--help``, ``--version``, completion and wrong arguments answer at once.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ from paretomtl._support.optional import install_hint
 
 
 def main() -> None:
-    """The entry point; says what to install where the command line's own dependencies are missing."""
+    """The entry point; says what to install if the command line's own dependencies are missing."""
     try:
+        import rich  # noqa: F401  # found missing now rather than by a command that prints
+
         from paretomtl.cli._app import app
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):

@@ -1,29 +1,32 @@
-"""The commands put together."""
+"""The app: all commands together."""
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
+from paretomtl._support.torchrun import is_torchrun
 from paretomtl._support.version import __version__
-from paretomtl.cli._again import RepeatableCommand
-from paretomtl.cli._common import BAD_INPUT
 from paretomtl.cli._compare import compare
 from paretomtl.cli._data import data
 from paretomtl.cli._diagnose import diagnose
 from paretomtl.cli._doctor import doctor
+from paretomtl.cli._errors import BAD_INPUT
 from paretomtl.cli._list import list_names
 from paretomtl.cli._ray import RayCommand
 from paretomtl.cli._refine import refine
 from paretomtl.cli._report import report
 from paretomtl.cli._reproduce import reproduce
+from paretomtl.cli._resume_command import RepeatableCommand
 from paretomtl.cli._run import run
 from paretomtl.cli._select import select
 from paretomtl.cli._show import show
 from paretomtl.cli._watch import watch
-from paretomtl.engine.processes import is_torchrun
 
 app = typer.Typer(
     name="paretomtl",
@@ -32,17 +35,25 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("diagnose", cls=RepeatableCommand)(diagnose)
-app.command("run", cls=RayCommand)(run)
-app.command("compare", cls=RayCommand)(compare)
-app.command("show")(show)
-app.command("select")(select)
-app.command("report")(report)
-app.command("watch")(watch)
-app.command("refine", cls=RepeatableCommand)(refine)
-app.command("doctor")(doctor)
-app.command("reproduce", cls=RayCommand)(reproduce)
-app.command("list")(list_names)
+
+
+def _add(name: str, command: Callable[..., None], kind: type[TyperCommand] = TyperCommand) -> None:
+    """Add a command; its docstring is the help text, whose paragraphs are wrapped to the width of the terminal."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    app.command(name, cls=kind, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(command)
+
+
+_add("diagnose", diagnose, RepeatableCommand)
+_add("run", run, RayCommand)
+_add("compare", compare, RayCommand)
+_add("show", show)
+_add("select", select)
+_add("report", report)
+_add("watch", watch)
+_add("refine", refine, RepeatableCommand)
+_add("doctor", doctor)
+_add("reproduce", reproduce, RayCommand)
+_add("list", list_names)
 app.add_typer(data, name="data")
 
 
@@ -52,17 +63,17 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-_SHARED = ("run", "refine")  # what several processes may do together
+_UNDER_TORCHRUN = ("run", "refine")  # commands that several processes may run together
 
 
 @app.callback()
 def options(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Options of the command itself."""
-    if is_torchrun() and context.invoked_subcommand not in _SHARED:
+    if is_torchrun() and context.invoked_subcommand not in _UNDER_TORCHRUN:
         print(f"paretomtl: '{context.invoked_subcommand}' must be started without torchrun.", file=sys.stderr)
         raise typer.Exit(BAD_INPUT)

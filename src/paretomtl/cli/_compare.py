@@ -3,16 +3,13 @@ from __future__ import annotations
 import math
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._again import repeated
-from paretomtl.cli._common import (
-    SOME_FAILED,
+from paretomtl.cli._errors import SOME_FAILED, clean_errors
+from paretomtl.cli._options import (
     BatchSize,
     ClipNorm,
     Device,
@@ -21,7 +18,6 @@ from paretomtl.cli._common import (
     LearningRate,
     MethodSettings,
     OptimizerName,
-    OptimizerNumber,
     Precision,
     Preferences,
     ProblemArgument,
@@ -29,20 +25,17 @@ from paretomtl.cli._common import (
     ProgressName,
     StrategyName,
     WeighEvery,
-    clean_errors,
-    find_optimizer,
-    find_problem,
-    method_settings,
-    print_above,
-    print_json,
+    WeightDecay,
 )
+from paretomtl.cli._printing import print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, check_methods_for, ray_executor
-from paretomtl.cli._show import ranked_words
-from paretomtl.cli._tables import Column, print_front, print_tables
-from paretomtl.compare import RESULTS, FailedRun, Summary, common_reference, summaries, verdict
-from paretomtl.compare import compare as compare_methods
-from paretomtl.methods import METHODS
-from paretomtl.report import draw_comparison
+from paretomtl.cli._resume_command import repeat_command
+from paretomtl.methods.registry import METHODS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from paretomtl.compare import FailedRun, Summary
 
 _UNRANKED = "No validation split; give `val` to rank by it."
 
@@ -53,16 +46,16 @@ def compare(
     with_: ProblemSettings = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Names separated by commas, as for run; all built-in ones if left out.", show_default=False),
+        typer.Option(help="Methods separated by commas, as for run; default: all built-in ones.", show_default=False),
     ] = None,
     set_: MethodSettings = None,
-    seeds: Annotated[int, typer.Option(help="How many seeds for each method.")] = 5,
+    seeds: Annotated[int, typer.Option(help="Number of seeds for each method.")] = 5,
     preferences: Preferences = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
     optimizer: OptimizerName = None,
     learning_rate: LearningRate = None,
-    weight_decay: OptimizerNumber = None,
+    weight_decay: WeightDecay = None,
     strategy: StrategyName = "auto",
     device: Device = None,
     precision: Precision = "float32",
@@ -73,22 +66,32 @@ def compare(
     cpus: Cpus = 1,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where results and the figure go; what is there already is not trained again."),
+        typer.Option(help="Folder for results and figure; runs that it has already are not trained again."),
     ] = None,
     fronts_: Annotated[
-        bool, typer.Option("--fronts", help="Store the models, too, in OUT/fronts, for select and report.")
+        bool, typer.Option("--fronts", help="Also store the models in OUT/fronts, for select and report.")
     ] = False,
     progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Train several methods with the same recipe, seeds and budget, and say which does best.
 
-    Methods are ranked by their hypervolume on validation, or on training where there is no such split, all against one
-    reference point. What they have on test is shown beside it. A run that fails does not stop the others; the exit code
-    is then 6.
+    Methods are ranked by their hypervolume on validation (on training if there is no such split), all with the same
+    reference point. Results on test are shown next to it. A run that fails does not stop the others; the exit code is
+    then 6.
     """
+    from rich.text import Text
+
+    from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings
+    from paretomtl.cli._summary import ranked_words
+    from paretomtl.cli._tables import print_front
+    from paretomtl.compare import RESULTS, common_reference, summaries, verdict
+    from paretomtl.compare import compare as compare_methods
+    from paretomtl.report import draw_comparison
+
     settings = with_ or []
-    found, said = find_problem(problem, settings), "".join(f" --with {setting}" for setting in settings)
+    made = find_problem(problem, settings)
+    arguments = "".join(f" --with {setting}" for setting in settings)
     names = list(METHODS) if methods is None else [name.strip() for name in methods.split(",")]
     check_methods_for(ray, names)
     if seeds < 1:
@@ -120,14 +123,14 @@ def compare(
     if chosen is not None:
         options["optimizer"] = _Named(chosen, f"{optimizer or 'adam'} {learning_rate} {weight_decay}")
     rows, fronts = compare_methods(
-        found,
+        made,
         names,
         seeds,
         preferences=preferences,
-        method_settings=method_settings(set_ or [], names, found),
+        method_settings=method_settings(set_ or [], names, made),
         problem_settings=settings,
         folder=out,
-        command=f"{shlex.join(['paretomtl', 'compare', problem])}{said} --methods {','.join(names)}{changed} "
+        command=f"{shlex.join(['paretomtl', 'compare', problem])}{arguments} --methods {','.join(names)}{changed} "
         f"--seeds {seeds}",
         keep_fronts=fronts_,
         progress=progress,  # type: ignore[arg-type]
@@ -140,13 +143,13 @@ def compare(
     if out is not None:
         draw_comparison(rows, out)
     ranking = table[0].split
-    unranked = ranking == "train" and found.train is not None
+    unranked = ranking == "train" and made.train is not None
     if as_json:
         content = [_facts(each) for each in table]
         note = _UNRANKED if unranked else None
-        told = {"split": ranking, "reference": reference, "methods": content, "verdict": verdict(table), "note": note}
+        facts = {"split": ranking, "reference": reference, "methods": content, "verdict": verdict(table), "note": note}
         wrong = [{"method": run.method, "seed": run.seed, "error": run.reason} for run in failed]
-        print_json({**told, **({"failed": wrong} if wrong else {})})
+        print_json({**facts, **({"failed": wrong} if wrong else {})})
         _leave_if(failed, out)
         return
     console = text_console()
@@ -157,9 +160,9 @@ def compare(
             console.print()
     _print_table(console, table, rows[0]["tasks"])
     where = f"Ranked by hypervolume on {ranking} at {tuple(round(value, 3) for value in reference)}"
-    beside = ", test beside it" if table[0].test is not None else ""
+    test = ", test beside it" if table[0].test is not None else ""
     note = "; * of one point made of the best losses of separate networks" if any(s.ideal for s in table) else ""
-    console.print(f"{where}{beside}{note}; K models each.", highlight=False, soft_wrap=True)
+    console.print(f"{where}{test}{note}; K models each.", highlight=False, soft_wrap=True)
     if unranked:
         console.print(_UNRANKED, highlight=False, soft_wrap=True)
     console.print(verdict(table), highlight=False, soft_wrap=True)
@@ -178,7 +181,7 @@ def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
     for run in failed:
         errors.print(str(run), style="yellow", highlight=False, soft_wrap=True)
     if out is not None:
-        errors.print(f"To try them again: {repeated()}", highlight=False, soft_wrap=True)
+        errors.print(f"To try them again: {repeat_command()}", highlight=False, soft_wrap=True)
     raise typer.Exit(SOME_FAILED)
 
 
@@ -196,9 +199,12 @@ class _Named:
         return self._name
 
 
-def _print_table(console: Console, found: list[Summary], tasks: list[str]) -> None:
-    """One row for each method: indicators on the split that ranks, and on test beside it."""
-    parts = [found] if found[0].test is None else [found, [each.test for each in found if each.test is not None]]
+def _print_table(console: Console, summaries: list[Summary], tasks: list[str]) -> None:
+    """One row for each method: indicators on the split that ranks, and on test next to it."""
+    from paretomtl.cli._tables import Column, print_tables
+
+    tests = [each.test for each in summaries if each.test is not None]
+    parts = [summaries] if summaries[0].test is None else [summaries, tests]
     volumes = [[Column("hypervolume", [_volume(each) for each in part], part[0].split)] for part in parts]
     spreads = [[Column("spread", [f"{each.spread:.3g}" for each in part], part[0].split)] for part in parts]
     best = [
@@ -206,9 +212,9 @@ def _print_table(console: Console, found: list[Summary], tasks: list[str]) -> No
         for i, task in enumerate(tasks if len(tasks) == 2 else [])
         for part in parts
     ]
-    models = Column("K", [str(each.models) for each in found])
-    time = Column("time", [f"{each.seconds:.1f} s" for each in found])
-    key = Column("method", [each.method for each in found], text=True)
+    models = Column("K", [str(each.models) for each in summaries])
+    time = Column("time", [f"{each.seconds:.1f} s" for each in summaries])
+    key = Column("method", [each.method for each in summaries], text=True)
     print_tables(console, key, [models, time], [volumes, [*spreads, *best]])
 
 

@@ -10,10 +10,10 @@ import typer
 
 from paretomtl._support.terminal import text_console
 from paretomtl._support.text import suggest_name
-from paretomtl.cli._common import clean_errors, print_json
+from paretomtl.cli._errors import clean_errors
+from paretomtl.cli._printing import print_json
 from paretomtl.problems.data_set import PrepareOptions
 from paretomtl.problems.registry import DATA_SETS, ENTRIES, find_data_set
-from paretomtl.report import draw_sheet
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,6 +124,8 @@ def _size(text: str) -> tuple[int, int]:
 
 def _draw(canvases: Canvases, path: Path, errors: Console) -> Path | None:
     """Draw the contact sheet, if matplotlib is installed."""
+    from paretomtl.report import draw_sheet
+
     try:
         draw_sheet(canvases, path)
     except ModuleNotFoundError as error:

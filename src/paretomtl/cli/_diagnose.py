@@ -6,42 +6,42 @@ from typing import Annotated
 import typer
 
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._common import (
+from paretomtl.cli._errors import clean_errors
+from paretomtl.cli._options import (
     BatchSize,
     Device,
     LearningRate,
     OptimizerName,
-    OptimizerNumber,
     Precision,
     ProblemArgument,
     ProblemSettings,
     ProgressName,
     StrategyName,
-    clean_errors,
-    find_optimizer,
-    find_problem,
-    method_settings,
-    print_json,
+    WeightDecay,
 )
-from paretomtl.diagnosis import diagnose as measure
+from paretomtl.cli._printing import print_json
 
 
 @clean_errors
 def diagnose(
     problem: ProblemArgument,
     with_: ProblemSettings = None,
-    epochs: Annotated[int | None, typer.Option(help="How long; a tenth of the recipe's if left out.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Number of epochs; default: a tenth of the recipe's.")] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="scale=auto, or other factors of the losses in all runs.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Factors of the losses in all runs: scale=auto, or numbers."),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="How many; one cannot tell a difference from chance.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of seeds; one cannot tell a difference from chance.")] = 3,
     split: Annotated[
-        str | None, typer.Option(help="Where losses are compared: train, val or test; val or train if left out.")
+        str | None,
+        typer.Option(
+            help="Split on which losses are compared: train, val or test; default: val (train if there is none)."
+        ),
     ] = None,
     batch_size: BatchSize = None,
     optimizer: OptimizerName = None,
     learning_rate: LearningRate = None,
-    weight_decay: OptimizerNumber = None,
+    weight_decay: WeightDecay = None,
     strategy: StrategyName = "auto",
     device: Device = None,
     precision: Precision = "float32",
@@ -50,13 +50,16 @@ def diagnose(
 ) -> None:
     """Find out in a short run whether a front is worth it, with which preferences, and whether losses need scaling.
 
-    Trains one model with equal weights and a network for each task, for each seed; where a front is worth it, also
+    For each seed, it trains one model with equal weights and a network for each task; if a front is worth it, also
     models near its ends. Nothing is stored.
     """
-    found = find_problem(problem, with_ or [])
-    chosen = method_settings(set_ or [], ["linear"], found)  # whose weights all runs of a diagnosis have
+    from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings
+    from paretomtl.diagnosis import diagnose as measure
+
+    made = find_problem(problem, with_ or [])
+    chosen = method_settings(set_ or [], ["linear"], made)  # whose weights all runs of a diagnosis have
     diagnosis = measure(
-        found,
+        made,
         epochs=epochs,
         seeds=seeds,
         split=split,
@@ -87,8 +90,8 @@ def diagnose(
         rows = ":".join(",".join(f"{part:g}" for part in row) for row in verdict.directions)
         by = verdict.scale if verdict.factors is None else ",".join(f"{factor:g}" for factor in verdict.factors)
         scale = [] if by is None else ["--set", f"scale={by}"]
-        long = diagnosis.epochs * (1 if found.train is None else 10)  # a problem's recipe says it, where there is one
-        options["--epochs"] = long if found.recipe.epochs is None else None
+        long = diagnosis.epochs * (1 if made.train is None else 10)  # unless the recipe says it
+        options["--epochs"] = long if made.recipe.epochs is None else None
         words = ["run", problem, *settings, "--preferences", rows or str(verdict.preferences), *scale]
     elif verdict.again is not None:
         words = ["diagnose", problem, *settings, *(part for name, n in verdict.again for part in (f"--{name}", str(n)))]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from paretomtl._support.terminal import escaped, text_console
-from paretomtl.cli._common import LOST, REPAIRABLE, RunArgument, clean_errors, print_json
-from paretomtl.runs.doctor import inspect_run, repair_run, worst
+from paretomtl.cli._errors import LOST, REPAIRABLE, clean_errors
+from paretomtl.cli._options import RunArgument
+from paretomtl.cli._printing import print_json
 
 _STYLES = {"ok": "green", "info": "dim", "repairable": "yellow", "lost": "red"}
 _CODES = {"ok": 0, "info": 0, "repairable": REPAIRABLE, "lost": LOST}
@@ -28,15 +28,19 @@ def doctor(
         bool,
         typer.Option(
             "--fix",
-            help="Do what is safe: sweep leftovers, restore the previous checkpoint, write the manifest again.",
+            help="Do what is safe: remove leftovers, restore the previous checkpoint, rewrite the manifest.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Check the folder of a run: what is wrong, file by file, and what can be saved.
+    """Check the folder of a run: report for each file what is wrong, and what can be saved.
 
     Exit codes: 0 ok, 1 something is wrong and can be repaired, 2 bad input, 4 something is lost.
     """
+    from rich.text import Text
+
+    from paretomtl.runs.doctor import inspect_run, repair_run, worst
+
     repaired = repair_run(run) if fix else []
     findings = inspect_run(run)
     state = worst(findings)

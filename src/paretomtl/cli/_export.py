@@ -12,14 +12,14 @@ import torch
 from paretomtl._support.files import read_record
 from paretomtl._support.safe_open import exists
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._common import find_problem, problem_in_python
-from paretomtl.cli._run_options import RunOptions
+from paretomtl.cli._lookup import find_problem, problem_in_python
 from paretomtl.cli._trust import needs_trust, refusal
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.front import Front
 from paretomtl.front.export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl.problems import Problem
 from paretomtl.runs.checkpoint_file import FORMAT
+from paretomtl.runs.options import OPTIONS, RunOptions
 
 _SAMPLES = 2, 3  # of what a model is traced with, and of what it is tried with
 
@@ -30,7 +30,7 @@ class Source:
 
     Attributes:
         run: the folder of the run, or of its front.
-        name: of the problem; None where nobody knows it.
+        name: of the problem; None if it is not known.
         settings: its arguments.
         trusted: whether it may be made: its name is built in, or the user's, or the user trusts the file that has it.
     """
@@ -44,11 +44,11 @@ class Source:
     def of(cls, run: Path, name: str | None, settings: Sequence[str] | None, *, trust: bool) -> Source:
         """The problem that is named, or else the one that the run was asked for."""
         folder = run.parent if exists(run / "front.json") and exists(run.parent / "config.json") else run
-        if name is not None or not exists(folder / "asked.json"):
+        if name is not None or not exists(folder / OPTIONS):
             if settings and name is None:
                 raise ValueError("'--with' must go with '--problem': the run does not say what it was asked for.")
             return cls(folder, name, settings or [])
-        asked = RunOptions.of(folder)
+        asked = RunOptions.load(folder)
         trusted = trust or not needs_trust(asked.problem, [] if settings else asked.with_)
         return cls(folder, asked.problem, settings or asked.with_, trusted)
 
@@ -64,10 +64,10 @@ class Source:
     def check_trust(self) -> None:
         """Refuse to make a problem that a file names, unless the user trusts it."""
         if self.name is not None and not self.trusted:
-            raise refusal(self.run / "asked.json", self.name, self.settings, ["paretomtl", "select", str(self.run)])
+            raise refusal(self.run / OPTIONS, self.name, self.settings, ["paretomtl", "select", str(self.run)])
 
     def facts(self, log: Callable[[str], None]) -> dict[str, Any]:
-        """What the run knows beyond its front; of a damaged configuration it is told that nothing is."""
+        """Facts of the run that its front does not hold; a damaged configuration is logged, and its facts are None."""
         path = self.run / "config.json"
         try:
             config = read_record(path, [FORMAT]) if exists(path) else {}
@@ -103,21 +103,21 @@ def export(
         if source.trusted or torchscript is not None or onnx is not None:
             problem = source.problem()
         else:  # weights need no problem
-            said = (
+            note = (
                 f"The names of the weights are not checked: that would import '{source.name}', which asked.json names."
             )
-            console.print(f"{said} With --trust they are.", highlight=False, soft_wrap=True)
+            console.print(f"{note} With --trust they are.", highlight=False, soft_wrap=True)
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if torchscript is not None or onnx is not None:
             raise
         if source.name is not None:
-            said = f"The problem cannot be made here ({error}), so the names of the weights are not checked."
-            console.print(said, highlight=False, soft_wrap=True)
+            note = f"The problem cannot be made here ({error}), so the names of the weights are not checked."
+            console.print(note, highlight=False, soft_wrap=True)
     front = Front.load(run, problem)
     if weights is not None:
         make = None if problem is None or source.name is None else problem_in_python(source.name, source.settings)
-        told = source.facts(lambda text: console.print(text, highlight=False, soft_wrap=True))
-        facts = {**told, "chosen_because": reason, "chosen_on": split}
+        run_facts = source.facts(lambda text: console.print(text, highlight=False, soft_wrap=True))
+        facts = {**run_facts, "chosen_because": reason, "chosen_on": split}
         written += export_weights(front, k, weights, make=make, facts=facts)
     if problem is not None and (torchscript is not None or onnx is not None):
         model = front.model(k)

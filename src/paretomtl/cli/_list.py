@@ -3,17 +3,18 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._common import print_json
-from paretomtl.methods import METHODS
+from paretomtl.cli._printing import print_json
+from paretomtl.methods.registry import METHODS
 from paretomtl.paper import STUDY_TITLES
 from paretomtl.problems.registry import ENTRIES
 
 
 def list_names(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """List the methods, problems and studies by name."""
+    """List methods, problems and studies by name."""
+    from rich.table import Table
+
     methods = {name: _summary(method.__doc__) for name, method in METHODS.items()}
     methods["torchjd:NAME"] = "A weighting or scalarizer of TorchJD, such as torchjd:UPGrad."
     groups = {

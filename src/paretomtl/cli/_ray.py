@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from paretomtl._support.import_path import is_file, split_name
-from paretomtl.cli._again import RepeatableCommand
-from paretomtl.cli._common import named_problem
-from paretomtl.training import RayExecutor
+from paretomtl.cli._resume_command import RepeatableCommand
+
+if TYPE_CHECKING:
+    from paretomtl.training import RayExecutor
 
 _HERE = "here"
 _ADDRESS = re.compile(r"auto|(ray://)?[^\s:]+:\d+")
@@ -22,12 +23,12 @@ OnRay = Annotated[
     typer.Option(
         "--ray",
         metavar="[ADDRESS]",
-        help="Train on the workers of Ray: of this machine, or of the cluster at HOST:PORT; auto for the one it is in.",
+        help="Train on Ray: on this machine, on the cluster at HOST:PORT, or on the one this machine is in (auto).",
         show_default=False,
     ),
 ]
-Cpus = Annotated[int, typer.Option(help="With --ray: of each shard.")]
-ShardSize = Annotated[int | None, typer.Option(help="With --ray: subproblems of a shard; measured if left out.")]
+Cpus = Annotated[int, typer.Option(help="CPUs per shard (with --ray).")]
+ShardSize = Annotated[int | None, typer.Option(help="Subproblems per shard (with --ray); default: measured.")]
 
 
 class RayCommand(RepeatableCommand):
@@ -38,7 +39,7 @@ class RayCommand(RepeatableCommand):
 
 
 def with_place(arguments: list[str]) -> list[str]:
-    """A ``--ray`` that no address follows, said in one word."""
+    """The arguments, with ``--ray=here`` for a ``--ray`` that no address follows."""
     followed = [*arguments[1:], ""] if arguments else []
     return [
         f"--ray={_HERE}" if word == "--ray" and not _ADDRESS.fullmatch(after) else word
@@ -64,12 +65,15 @@ def ray_executor(
     problem: str | None = None,
     settings: Sequence[str] = (),
 ) -> RayExecutor | None:
-    """What the options ask for, a problem of the user's own to be found by its name; None without ``--ray``."""
+    """The executor of these options, which finds a problem of the user's own by its name; None without ``--ray``."""
     if ray is None:
         if cpus != 1 or shard_size is not None:
             raise ValueError("'--cpus' and '--shard-size' must come with --ray. Got none.")
         return None
     if ray != _HERE and not _ADDRESS.fullmatch(ray):
         raise ValueError(f"'--ray' must be HOST:PORT, ray://HOST:PORT or auto, or stand alone. Got {ray!r} instead.")
+    from paretomtl.cli._lookup import named_problem
+    from paretomtl.training import RayExecutor
+
     named = None if problem is None else named_problem(problem, settings)
     return RayExecutor(None if ray == _HERE else ray, cpus=cpus, shard_size=shard_size, problem=named)

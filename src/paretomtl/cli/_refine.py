@@ -8,40 +8,45 @@ import typer
 
 from paretomtl._support.import_path import absolute_name
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._common import ProblemSettings, RunArgument, clean_errors, complete_problem
-from paretomtl.cli._places import load_front
-from paretomtl.cli._run_options import RunOptions, print_result
+from paretomtl.cli._errors import clean_errors
+from paretomtl.cli._options import ProblemSettings, ProgressName, Resume, RunArgument, complete_problem
 from paretomtl.cli._trust import Trust, method_needs_trust, needs_trust, refusal
 
 
 @clean_errors
 def refine(
     run: RunArgument,
-    around: Annotated[int, typer.Option(help="The subproblem whose trade-off you liked.", show_default=False)],
-    count: Annotated[int, typer.Option(help="How many preferences to try around it.")] = 5,
+    around: Annotated[int, typer.Option(help="Subproblem whose trade-off you like.", show_default=False)],
+    count: Annotated[int, typer.Option(help="Number of new preferences around it.")] = 5,
     angle: Annotated[
         float | None,
-        typer.Option(help="How far they go, in degrees; half way to the nearest other solution if left out."),
+        typer.Option(help="Largest angle from it, in degrees; default: half way to the nearest other solution."),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="As in the run if left out.")] = None,
-    seed: Annotated[int | None, typer.Option(help="As in the run if left out.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Number of epochs; default: as in the run.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed; default: as in the run.")] = None,
     problem: Annotated[
         str | None,
-        typer.Option(help="The problem, as for run; the run's own if it is built in.", autocompletion=complete_problem),
+        typer.Option(
+            help="Problem, as for run; default: that of the run, if it is built in.", autocompletion=complete_problem
+        ),
     ] = None,
     with_: ProblemSettings = None,
     trust: Trust = False,
-    out: Annotated[Path | None, typer.Option(help="The new run's folder; RUN-around-K if left out.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")] = False,
-    propose: Annotated[bool, typer.Option("--propose", help="Print the preferences, and train nothing.")] = False,
-    progress: Annotated[str, typer.Option(help="auto, rich, plain or quiet.")] = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder of the new run; default: RUN-around-K.")] = None,
+    resume: Resume = False,
+    propose: Annotated[bool, typer.Option("--propose", help="Print the preferences without training.")] = False,
+    progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Look closer at a trade-off: train preferences around a solution, as the run was trained.
 
-    The new preferences lie around the direction of that solution's losses on validation, or on training where there is
-    no such split, or around its importances, up to half way to the nearest other solution.
+    The new preferences lie around the direction of that solution's losses on validation (on training if there is no
+    such split), or around its importances, up to half way to the nearest other solution.
     """
+    from paretomtl.cli._paths import load_front
+    from paretomtl.cli._train import print_result, train
+    from paretomtl.runs.options import OPTIONS, RunOptions
+
     front = load_front(run)
     rows = front.around(around, count, angle=angle)
     console = text_console(stderr=True)
@@ -51,20 +56,21 @@ def refine(
         console.print("  " + "  ".join(f"{value:.4f}" for value in row), highlight=False)
     if propose:
         return
-    asked = RunOptions.of(run)
+    options = RunOptions.load(run)
     command = ["paretomtl", "refine", str(run), "--around", str(around)]
     if problem is not None:
-        asked = dataclasses.replace(asked, problem=absolute_name(problem), with_=with_ or [])
+        options = dataclasses.replace(options, problem=absolute_name(problem), with_=with_ or [])
     elif with_:
         raise ValueError("'--with' must go with '--problem': the run says what it was asked for.")
-    elif not trust and needs_trust(asked.problem, asked.with_):
-        raise refusal(run / "asked.json", asked.problem, asked.with_, command)
-    if not trust and method_needs_trust(asked.method):
-        raise refusal(run / "asked.json", asked.method, asked.set_, command, "method")
-    asked = dataclasses.replace(
-        asked, epochs=asked.epochs if epochs is None else epochs, seed=asked.seed if seed is None else seed
+    elif not trust and needs_trust(options.problem, options.with_):
+        raise refusal(run / OPTIONS, options.problem, options.with_, command)
+    if not trust and method_needs_trust(options.method):
+        raise refusal(run / OPTIONS, options.method, options.set_, command, "method")
+    options = dataclasses.replace(
+        options, epochs=options.epochs if epochs is None else epochs, seed=options.seed if seed is None else seed
     )
-    found, folder = asked.train(
+    refined, folder = train(
+        options,
         rows,
         only=None,
         out=out or run.with_name(f"{run.name}-around-{around}"),
@@ -73,4 +79,4 @@ def refine(
         progress=progress,
         tensorboard=None,
     )
-    print_result(found, folder, as_json=as_json)
+    print_result(refined, folder, as_json=as_json)

@@ -6,9 +6,7 @@ from typing import Annotated
 import typer
 
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._common import clean_errors
-from paretomtl.cli._places import check_run, check_target
-from paretomtl.report import write_page
+from paretomtl.cli._errors import clean_errors
 
 
 @clean_errors
@@ -19,13 +17,16 @@ def report(
             metavar="RUN...", help="Folders of runs or of stored fronts, or .csv files of losses.", show_default=False
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="Of the page; the problem if left out.")] = None,
+    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Title of the page; default: the problem.")] = None,
 ) -> None:
-    """Write one HTML file with the fronts of these runs, to look at, to choose from, and to mail.
+    """Write one HTML file with the fronts of these runs, to explore, to select from and to share.
 
-    It needs no network and no other file. Runs in one page have the same tasks.
+    It needs no network and no other file. All runs of a page must have the same tasks.
     """
+    from paretomtl.cli._paths import check_run, check_target
+    from paretomtl.report import write_page
+
     for run in runs:
         check_run(run)
     check_target("--out", out)

@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from paretomtl._support.files import check_writable
 from paretomtl._support.optional import require
 from paretomtl._support.terminal import text_console
 from paretomtl._support.text import suggest_name
-from paretomtl.cli._common import ProgressName, clean_errors, print_above, print_json
+from paretomtl.cli._errors import clean_errors
+from paretomtl.cli._options import ProgressName
+from paretomtl.cli._printing import print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 from paretomtl.paper import STUDIES
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from paretomtl.paper.claims import Claim
     from paretomtl.paper.runner import Progress
     from paretomtl.paper.study import Size, Study
@@ -32,16 +33,20 @@ def reproduce(
         str,
         typer.Argument(metavar="STUDY", help=f"The study: {', '.join(STUDIES)}; or {EVERYTHING}.", show_default=False),
     ],
-    out: Annotated[Path | None, typer.Option(help="Folder of rows and figures; out/reproduce if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of rows and figures; default: out/reproduce.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small run: minutes on two cores.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A tiny run that only shows that everything works.")] = False,
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds of every cell; those that are not stored are trained.")
+        int | None, typer.Option(help="Number of seeds of every cell; those that are not stored are trained.")
     ] = None,
-    draw: Annotated[bool, typer.Option("--draw", help="Train nothing: claims and figures of stored rows.")] = False,
-    seconds: Annotated[float | None, typer.Option(help="Begin no cell that would end later than this.")] = None,
+    draw: Annotated[
+        bool, typer.Option("--draw", help="Train nothing; print claims and draw figures of stored rows.")
+    ] = False,
+    seconds: Annotated[
+        float | None, typer.Option(help="Begin no cell that would end later than this many seconds from now.")
+    ] = None,
     only: Annotated[str | None, typer.Option(help="Train only cells whose name contains this.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder of data sets; the user's cache if left out.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of data sets; default: the user's cache.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Train again what was stored with other settings.")] = False,
     ray: OnRay = None,
     cpus: Cpus = 1,
@@ -57,7 +62,8 @@ def reproduce(
         raise ValueError(f"'STUDY' must be one of {', '.join(known)}. Got {name!r} instead.{suggest_name(name, known)}")
     if quick and smoke:
         raise ValueError("'--quick' and '--smoke' must not both be given: each is a size.")
-    from paretomtl.paper import runner  # loads torch, which neither --help nor the errors above need
+    from paretomtl._support.files import check_writable
+    from paretomtl.paper import runner
 
     size: Size = "smoke" if smoke else "quick" if quick else "full"
     results, errors = {}, text_console(stderr=True)
@@ -165,6 +171,9 @@ def _print_results(
 
 
 def _claims_table(claims: list[Claim]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title="What the paper claims, and what was measured", title_justify="left", show_lines=True)
     table.add_column("claim", ratio=4)
     table.add_column("measured", ratio=5)
@@ -177,6 +186,8 @@ def _claims_table(claims: list[Claim]) -> Table:
 
 
 def _facts_table(facts: list[tuple[str, str]]) -> Table:
+    from rich.table import Table
+
     table = Table(title="Measured besides", title_justify="left", show_lines=True)
     table.add_column("what", ratio=3)
     table.add_column("figure", ratio=5)

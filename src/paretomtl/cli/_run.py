@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from paretomtl._support.import_path import absolute_name
-from paretomtl.cli._common import (
+from paretomtl.cli._errors import clean_errors
+from paretomtl.cli._options import (
     METHOD_HELP,
     Accumulate,
     BatchSize,
@@ -16,22 +17,23 @@ from paretomtl.cli._common import (
     Keep,
     LearningRate,
     OptimizerName,
-    OptimizerNumber,
     Patience,
     Precision,
     PreferenceVectors,
     ProblemArgument,
     ProblemSettings,
+    ProgressName,
     StrategyName,
     WeighEvery,
+    WeightDecay,
     WorkerCount,
-    clean_errors,
     complete_method,
-    preferences_of,
+    parse_preferences,
 )
 from paretomtl.cli._ray import Cpus, OnRay, ShardSize, check_methods_for, ray_executor
-from paretomtl.cli._run_options import RunOptions, print_result
-from paretomtl.front import Front
+
+if TYPE_CHECKING:
+    from paretomtl.front import Front
 
 
 @clean_errors
@@ -41,17 +43,15 @@ def run(
     method: Annotated[str, typer.Option(help=METHOD_HELP, autocompletion=complete_method)] = "pareto-mtl",
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="An option of the method, such as epsilon=0.2; may be repeated."
-        ),
+        typer.Option("--set", metavar="NAME=VALUE", help="Option of the method, such as epsilon=0.2; may be repeated."),
     ] = None,
     preferences: PreferenceVectors = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
     optimizer: OptimizerName = None,
     learning_rate: LearningRate = None,
-    weight_decay: OptimizerNumber = None,
-    seed: Annotated[int, typer.Option(help="Of starts, data order and dropout.")] = 0,
+    weight_decay: WeightDecay = None,
+    seed: Annotated[int, typer.Option(help="Random seed of initial weights, data order and dropout.")] = 0,
     strategy: StrategyName = "auto",
     device: Device = None,
     precision: Precision = "float32",
@@ -64,36 +64,39 @@ def run(
     patience: Patience = None,
     start: Annotated[
         Path | None,
-        typer.Option(help="Begin with the weights of this run, or stored front, of the same tasks and model."),
+        typer.Option(help="Start from the weights of this run or stored front, of the same tasks and model."),
     ] = None,
-    only: Annotated[str | None, typer.Option(help="Train these subproblems alone, such as 0,2.")] = None,
+    only: Annotated[str | None, typer.Option(help="Train only these subproblems, such as 0,2.")] = None,
     ray: OnRay = None,
     cpus: Cpus = 1,
     shard_size: ShardSize = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The run's folder; one in runs, named by problem, method and seed, if left out.", show_default=False
+            help="Folder of the run; default: in runs, named by problem, method and seed.", show_default=False
         ),
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on from the folder's last checkpoint; --epochs may be raised."),
+        typer.Option("--resume", help="Resume from the folder's last checkpoint; --epochs may be raised."),
     ] = False,
-    checkpoint_seconds: Annotated[float, typer.Option(help="The least time between checkpoints.")] = 30.0,
-    tensorboard: Annotated[Path | None, typer.Option(help="Write TensorBoard's event files to this folder.")] = None,
-    progress: Annotated[str, typer.Option(help="auto, rich, plain or quiet.")] = "auto",
+    checkpoint_seconds: Annotated[float, typer.Option(help="Least time between checkpoints, in seconds.")] = 30.0,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard event files.")] = None,
+    progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train a front: one model per preference.
 
     Under torchrun, all processes share each batch, and the first one writes and prints.
 
-    Exit codes: 0 done, 2 bad input, 5 trained but not stored, 130 stopped by Ctrl-C, 143 by SIGTERM (a checkpoint and a
-    front of what there is are stored).
+    Exit codes: 0 done, 2 bad input, 5 trained but not stored, 130 stopped by Ctrl-C, 143 by SIGTERM. A run that was
+    stopped has stored a checkpoint, and a front of its models so far.
     """
+    from paretomtl.cli._train import print_result, train
+    from paretomtl.runs.options import RunOptions
+
     check_methods_for(ray, [method])
-    asked = RunOptions(
+    options = RunOptions(
         problem=absolute_name(problem),
         with_=with_ or [],
         method=absolute_name(method),
@@ -115,8 +118,9 @@ def run(
         keep=keep,
         patience=patience,
     )
-    front, folder = asked.train(
-        preferences_of(preferences),
+    front, folder = train(
+        options,
+        parse_preferences(preferences),
         start=None if start is None else _front_in(start),
         only=_subproblems(only),
         executor=ray_executor(ray, cpus, shard_size, problem, with_ or []),
@@ -130,7 +134,9 @@ def run(
 
 
 def _front_in(folder: Path) -> Front:
-    """The front to begin with; nothing of its run is imported."""
+    """The front to start from; nothing of its run is imported."""
+    from paretomtl.front import Front
+
     try:
         return Front.load(folder)
     except (OSError, ValueError) as error:

@@ -3,29 +3,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from paretomtl._support.files import write_tensors
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._common import (
-    NOTHING_FITS,
-    FrontArgument,
-    ProblemSettings,
-    clean_errors,
-    complete_problem,
-    numbers_of,
-    print_json,
-)
-from paretomtl.cli._export import Source, export
-from paretomtl.cli._interview import ask, at_terminal
-from paretomtl.cli._places import check_target, load_front
-from paretomtl.cli._tables import Column, print_tables
+from paretomtl.cli._errors import NOTHING_FITS, clean_errors
+from paretomtl.cli._options import FrontArgument, ProblemSettings, complete_problem, parse_numbers
+from paretomtl.cli._printing import print_json
 from paretomtl.cli._trust import Trust
-from paretomtl.front import Front
-from paretomtl.front.candidates import Choice, build_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from paretomtl.front import Choice, Front
 
 
 @clean_errors
@@ -33,50 +24,62 @@ def select(
     run: FrontArgument,
     direction: Annotated[
         str | None,
-        typer.Option(help="Nearest to this direction of the losses, such as 1,2; more allows more."),
+        typer.Option(
+            help="Nearest solution to this direction of the losses, such as 1,2; a larger part allows a larger loss."
+        ),
     ] = None,
     importance: Annotated[
         str | None,
-        typer.Option(help="Best for these importances of the tasks, such as 3,1; more asks for less."),
+        typer.Option(
+            help="Best solution for these importances of tasks, such as 3,1; a larger part asks for a smaller loss."
+        ),
     ] = None,
-    knee: Annotated[bool, typer.Option("--knee", help="The knee of the front, if it has one.")] = False,
+    knee: Annotated[bool, typer.Option("--knee", help="Knee of the front, if it has one.")] = False,
     max_regret: Annotated[
         bool,
-        typer.Option("--max-regret", help="The smallest of the largest regrets, between best and worst of the front."),
+        typer.Option("--max-regret", help="Solution of minimax regret, relative to the range of the front."),
     ] = False,
     at_least: Annotated[
         list[str] | None,
-        typer.Option(help="A bound on a metric or loss, such as accuracy:right=0.8 or 'right accuracy=0.8'."),
+        typer.Option(
+            metavar="NAME=NUMBER",
+            help="Lower bound, such as accuracy:right=0.8 or 'right accuracy=0.8'; may be repeated.",
+        ),
     ] = None,
     at_most: Annotated[
-        list[str] | None, typer.Option(help="A bound from above, such as 'right=0.5' or 'loss:right=0.5'.")
+        list[str] | None,
+        typer.Option(metavar="NAME=NUMBER", help="Upper bound, such as right=0.5 or loss:right=0.5; may be repeated."),
     ] = None,
     bound: Annotated[
         list[str] | None,
-        typer.Option(help="A bound as the name asks for it: losses at most, accuracies at least."),
+        typer.Option(
+            metavar="NAME=NUMBER",
+            help="Bound in the natural direction: upper for a loss, lower for an accuracy; may be repeated.",
+        ),
     ] = None,
     best: Annotated[
-        str | None, typer.Option(help="The task or metric to choose by, within the bounds if there are any.")
+        str | None,
+        typer.Option(help="Best solution in this task or metric, within the bounds if there are any."),
     ] = None,
-    k: Annotated[int | None, typer.Option(help="This subproblem, whatever speaks for others.")] = None,
+    k: Annotated[int | None, typer.Option(help="Select this subproblem directly.")] = None,
     split: Annotated[
-        str | None, typer.Option(help="Whose losses and metrics; val, or train where there is none, if left out.")
+        str | None, typer.Option(help="Split of the losses and metrics; default: val (train if there is none).")
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the chosen weights to this file, as safetensors.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the selected weights to this file (safetensors).")] = None,
     export_: Annotated[
         Path | None,
         typer.Option(
-            "--export", help="Write the chosen model, as safetensors with a card in JSON, to this folder or file."
+            "--export", help="Write the selected weights (safetensors) and a model card (JSON) to this folder or file."
         ),
     ] = None,
     torchscript: Annotated[
-        Path | None, typer.Option(help="Write the whole model to this file, as TorchScript, traced.")
+        Path | None, typer.Option(help="Write the whole model to this file (TorchScript, traced).")
     ] = None,
-    onnx: Annotated[Path | None, typer.Option(help="Write the whole model to this file, as ONNX.")] = None,
+    onnx: Annotated[Path | None, typer.Option(help="Write the whole model to this file (ONNX).")] = None,
     problem: Annotated[
         str | None,
         typer.Option(
-            help="Whose model to export, as for run; a built-in one is known to a run that was started by a command.",
+            help="Problem whose model is exported, as for run; default: that of the run, if it is built in.",
             autocompletion=complete_problem,
         ),
     ] = None,
@@ -84,18 +87,26 @@ def select(
     trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the choice as JSON.")] = False,
 ) -> None:
-    """Choose one solution of a stored front, and say why.
+    """Select one solution of a stored front, and say why.
 
-    Without a way of choosing, on a terminal, a few questions find it, each a comparison of two solutions.
+    Without an option that selects, a few questions on the terminal find it; each compares two solutions.
 
-    Exit codes: 0 chosen, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
+    Exit codes: 0 selected, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
     """
+    from paretomtl._support.files import write_tensors
+    from paretomtl.cli import _interview
+    from paretomtl.cli._paths import check_target, load_front
+    from paretomtl.front.candidates import build_table
+
     for option, path in (("--save", save), ("--torchscript", torchscript), ("--onnx", onnx)):
         check_target(option, path)
-    exported = export_ is not None or torchscript is not None or onnx is not None
-    source = Source.of(run, problem, with_, trust=trust) if exported else None  # before questions are asked
-    if source is not None and (torchscript is not None or onnx is not None):
-        source.check_trust()
+    source = None
+    if export_ is not None or torchscript is not None or onnx is not None:  # refused before questions are asked
+        from paretomtl.cli._export import Source, export
+
+        source = Source.of(run, problem, with_, trust=trust)
+        if torchscript is not None or onnx is not None:
+            source.check_trust()
     front = load_front(run)
     nothing = (
         not knee
@@ -104,8 +115,8 @@ def select(
     )
     if k is not None:
         choice = _numbered(front, k, split, alone=nothing)
-    elif nothing and at_terminal():
-        choice = ask(build_table(front, split))
+    elif nothing and _interview.at_terminal():
+        choice = _interview.ask(build_table(front, split))
     elif nothing:
         raise ValueError(
             "one of --direction, --importance, --knee, --max-regret, --best and --k must be given where no terminal "
@@ -113,8 +124,8 @@ def select(
         )
     else:
         choice = front.select(
-            direction=numbers_of("--direction", direction),
-            importance=numbers_of("--importance", importance),
+            direction=parse_numbers("--direction", direction),
+            importance=parse_numbers("--importance", importance),
             knee=knee,
             max_regret=max_regret,
             bounds=_bounds("--bound", bound),
@@ -146,6 +157,8 @@ def select(
 
 def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice:
     """The solution of a subproblem that was named."""
+    from paretomtl.front.candidates import build_table
+
     if not alone:
         raise ValueError(f"'--k' must be the only way of choosing. Got {k} with another one.")
     if k not in front.subproblems:
@@ -155,18 +168,22 @@ def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice
 
 
 def _by_split(front: Front, choice: Choice) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Losses and metrics of the chosen solution on the split that it was chosen by, and on test beside it."""
+    """Losses and metrics of the selected solution on the split that it was selected by, and on test."""
+    from paretomtl.front.candidates import build_table
+
     if choice.k is None:
         return {}
-    found = {}
+    by_split = {}
     for split in dict.fromkeys([choice.split, *front.shown_splits[1:]]):
         table, row = build_table(front, split), front.subproblems.index(choice.k)
         values = table.choose(row, "")
-        found[split] = {"losses": _finite(values.losses), "metrics": _finite(values.metrics)}
-    return found
+        by_split[split] = {"losses": _finite(values.losses), "metrics": _finite(values.metrics)}
+    return by_split
 
 
 def _print_values(console: Console, shown: dict[str, dict[str, dict[str, float | None]]]) -> None:
+    from paretomtl.cli._tables import Column, print_tables
+
     columns = [{**parts["losses"], **parts["metrics"]} for parts in shown.values()]
     names = list(dict.fromkeys(name for values in columns for name in values))
     cells = [["-" if (value := values.get(name)) is None else f"{value:.4g}" for name in names] for values in columns]
@@ -183,14 +200,14 @@ def _bounds(option: str, texts: list[str] | None) -> dict[str, float] | None:
         return None
     bounds: dict[str, float] = {}
     for text in texts:
-        name, found, value = text.replace(">=", "=").replace("<=", "=").rpartition("=")
+        name, equals, value = text.replace(">=", "=").replace("<=", "=").rpartition("=")
         name = name.strip()
         if name in bounds:
             raise ValueError(f"'{option}' must be given once for each name. Got {name!r} twice.")
         try:
             bounds[name] = float(value)
         except ValueError:
-            found = ""
-        if not found:
+            equals = ""
+        if not equals:
             raise ValueError(f"'{option}' must be NAME=NUMBER. Got {text!r} instead.")
     return bounds

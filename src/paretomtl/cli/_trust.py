@@ -1,4 +1,4 @@
-"""What a file may have imported and called: nothing, unless somebody says so."""
+"""Trust in a run's folder: what its files name is imported and called only with ``--trust``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import typer
 
 from paretomtl._support.import_path import is_file
 from paretomtl.methods.registry import is_known
-from paretomtl.problems import PROBLEMS
+from paretomtl.problems.registry import PROBLEMS
 
 Trust = Annotated[
     bool,
-    typer.Option("--trust", help="Import and call the problem and method that the run's asked.json names, as code."),
+    typer.Option("--trust", help="Import and run, as code, the problem and method that the run's asked.json names."),
 ]
 
 
@@ -54,11 +54,11 @@ def refusal(
     if sys.argv and Path(sys.argv[0]).name == "paretomtl":
         command = ["paretomtl", *sys.argv[1:]]
     module, _, attribute = name.rpartition(":")
-    said = f" with {', '.join(settings)}" if settings else ""
+    arguments = f" with {', '.join(settings)}" if settings else ""
     where = "" if is_file(module) else ", from the current folder first,"
     use = f"take '{name}'" if name in PROBLEMS else f"import '{module}'{where} and use its '{attribute}'"
     other = " Or name the problem yourself: --problem NAME." if what == "problem" else ""
     return ValueError(
-        f"'--trust' must be given for a {what} that '{path}' names, for it runs as code. It would {use}{said}. "
+        f"'--trust' must be given for a {what} that '{path}' names, for it runs as code. It would {use}{arguments}. "
         f"If you trust that, type: {shlex.join([*command, '--trust'])}.{other}"
     )

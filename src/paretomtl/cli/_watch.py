@@ -7,20 +7,21 @@ from typing import Annotated
 import typer
 
 from paretomtl._support.terminal import text_console
-from paretomtl.cli._common import clean_errors
-from paretomtl.report.page import PageServer, Watched
+from paretomtl.cli._errors import clean_errors
 
 
 @clean_errors
 def watch(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Folders of runs, or where they are going to be.", metavar="RUN...", show_default=False),
+        typer.Argument(help="Folders of runs; they need not exist yet.", metavar="RUN...", show_default=False),
     ],
-    port: Annotated[int, typer.Option(help="Where to serve; 0 takes any port that is free.")] = 0,
+    port: Annotated[int, typer.Option(help="Port to serve on; 0 takes any free port.")] = 0,
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Show runs while they train: the page of [bold]report[/], served to this machine alone, until Ctrl-C."""
+    """Show runs while they train: serve the page of [bold]report[/] to this machine alone, until Ctrl-C."""
+    from paretomtl.report.page import PageServer, Watched
+
     with PageServer(Watched(runs), port) as server:
         text_console().print(f"Serving {server.url} until Ctrl-C.", highlight=False)
         if open_:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from paretomtl._support.error_notes import note_kept
 from paretomtl.training.shards.ray.worker import Failure
-from paretomtl.training.stop_notes import note_kept
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.checks import as_whole, check_count
+from paretomtl._support.error_notes import note_kept
 from paretomtl._support.splits import ranking_split
 from paretomtl.diagnosis._preferences import end_weights
 from paretomtl.diagnosis._result import Diagnosis
@@ -26,7 +27,6 @@ from paretomtl.training.probe import Measure, Plain
 from paretomtl.training.progress.display import ProgressStyle
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.time_left import Tally
-from paretomtl.training.stop_notes import note_kept
 from paretomtl.training.untrained import mean_untrained_losses
 
 _STEPS = 1000  # for a problem without data, whose epochs are single steps

@@ -21,6 +21,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from paretomtl._support.pack import pack, unpack
+from paretomtl._support.torchrun import is_torchrun
 
 T = TypeVar("T")
 Distributed: TypeAlias = "bool | dist.ProcessGroup"
@@ -215,11 +216,6 @@ def is_main_process() -> bool:
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank() == 0
     return not is_torchrun() or os.environ["RANK"] == "0"
-
-
-def is_torchrun() -> bool:
-    """Whether torchrun, or something like it, started this process together with others."""
-    return "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def check_unwrapped(module: nn.Module) -> None:

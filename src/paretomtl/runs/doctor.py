@@ -22,12 +22,13 @@ from paretomtl.runs.checkpoint_file import CHECKPOINT, FORMAT, PREVIOUS, identit
 from paretomtl.runs.folder import CONFIG, LOCK, RunFolder
 from paretomtl.runs.log import lines_of
 from paretomtl.runs.manifest import SHARDS
+from paretomtl.runs.options import OPTIONS
 
 State: TypeAlias = Literal["ok", "info", "repairable", "lost"]
 STATES: tuple[State, ...] = ("ok", "info", "repairable", "lost")
 """From good to bad."""
 
-ASKED, FRONT = "asked.json", "front/front.json"
+FRONT = "front/front.json"
 _STORED = "front.json"  # of a front that was saved alone
 _GO_ON = "resume (--resume) goes on from there"
 
@@ -162,7 +163,7 @@ class _Inspection:
             raise ValueError(f"'RUN' must be the folder of a run. '{folder}' has none of its files.")
         self.folder = folder
         self.config = self._read(CONFIG, lambda path: read_record(path, [FORMAT]))
-        self.asked = self._read(ASKED, lambda path: read_record(path, [None, 1], limit=SMALL_RECORD))
+        self.asked = self._read(OPTIONS, lambda path: read_record(path, [None, 1], limit=SMALL_RECORD))
         identity = identity_of(self.config) if isinstance(self.config, dict) else None
         self.last = self._read(CHECKPOINT, lambda path: read_checkpoint(path, identity))
         self.previous = self._read(PREVIOUS, lambda path: read_checkpoint(path, identity))
@@ -227,9 +228,9 @@ class _Inspection:
         else:
             yield Finding(CONFIG, "lost", f"{self.config or 'missing.'} The run cannot be resumed{rest}.")
         if isinstance(self.asked, dict):
-            yield Finding(ASKED, "ok", "whole: what the command line was asked for.")
-        elif self.asked is not None or (self.listed is not None and ASKED in self.listed):
-            yield Finding(ASKED, "lost", f"{self.asked or 'missing.'} refine and exports need it; nothing else does.")
+            yield Finding(OPTIONS, "ok", "whole: what the command line was asked for.")
+        elif self.asked is not None or (self.listed is not None and OPTIONS in self.listed):
+            yield Finding(OPTIONS, "lost", f"{self.asked or 'missing.'} refine and exports need it; nothing else does.")
 
     def about_checkpoints(self) -> Iterator[Finding]:
         last, previous = self.last, self.previous
@@ -316,7 +317,7 @@ class _Inspection:
 
     def about_others(self) -> Iterator[Finding]:
         """On leftovers of writes, and on files that no run makes."""
-        known = {CONFIG, ASKED, CHECKPOINT, PREVIOUS, manifest.NAME, manifest.LOG, LOCK, "front", SHARDS}
+        known = {CONFIG, OPTIONS, CHECKPOINT, PREVIOUS, manifest.NAME, manifest.LOG, LOCK, "front", SHARDS}
         inside = names_in(self.folder / "front", follow=False) if self._has_front_folder else []
         for name in sorted([*names_in(self.folder), *(f"front/{name}" for name in inside)]):
             if is_leftover(Path(name).name) and kind_of(self.folder / name) != "a folder":
@@ -353,7 +354,7 @@ def _newer(finding: Finding, inspection: _Inspection) -> Finding:
     """The finding itself, or another one for a file that a newer version wrote: it is not damaged."""
     errors = {
         CONFIG: inspection.config,
-        ASKED: inspection.asked,
+        OPTIONS: inspection.asked,
         CHECKPOINT: inspection.last,
         PREVIOUS: inspection.previous,
         FRONT: inspection.front,

@@ -19,9 +19,8 @@ from _helpers.fuzzing.format import Format, as_json, made
 from _helpers.fuzzing.mutations import mutate
 from _helpers.fuzzing.packing import tensor_file
 from paretomtl._support.files import read_tensors, write_record
-from paretomtl.cli._common import _parsed, numbers_of
-from paretomtl.cli._run_options import RunOptions
-from paretomtl.cli._show import summary
+from paretomtl.cli._options import parse_numbers, parse_settings
+from paretomtl.cli._summary import summary
 from paretomtl.compare import load_rows, save_rows
 from paretomtl.front.export import export_weights
 from paretomtl.report.page._live import LiveRun
@@ -29,6 +28,7 @@ from paretomtl.runs.doctor import inspect_run
 from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.log import read_log
 from paretomtl.runs.manifest import read_manifest
+from paretomtl.runs.options import RunOptions
 
 
 def _front() -> pm.Front:
@@ -243,7 +243,7 @@ def asked() -> Format:
     }
 
     def load(folder: Path) -> None:
-        found = RunOptions.of(folder)
+        found = RunOptions.load(folder)
         for name, value in asdict(found).items():
             assert value is None or type(value) in (str, int, float, bool, list), name
         assert all(isinstance(text, str) for text in [found.problem, found.keep, *found.with_, *found.set_])
@@ -269,10 +269,10 @@ def options() -> Format:
         text = (folder / "--option").read_bytes().decode(errors="surrogateescape")
         name = str(folder / "--option")
         try:
-            numbers_of(name, text)
+            parse_numbers(name, text)
         except ValueError as error:
             assert name in str(error)  # noqa: PT017
-        assert isinstance(_parsed(name, [text], ["epsilon"], "a method"), dict)
+        assert isinstance(parse_settings(name, [text], ["epsilon"], "a method"), dict)
 
     seed = b"epsilon=[(1, 0.5), {'a': None}]"
     return Format("options", {"--option": seed}, load, (("--option", mutate),), 20)

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from paretomtl._support.error_notes import note_kept
 from paretomtl._support.files import write_text
 from paretomtl._support.safe_open import check_folder_kind, exists
 from paretomtl._support.signals import Stopping
@@ -40,7 +41,6 @@ from paretomtl.training.shards.job import (
 )
 from paretomtl.training.shards.merge import Overview, merge_fronts
 from paretomtl.training.shards.plan import config_parts, make_shard_config, plan_shards, shard_run_config
-from paretomtl.training.stop_notes import note_kept
 
 _STOPPED = "training was stopped"  # what every shard warns of
 _TICK_SECONDS = 1.0  # between signs of life

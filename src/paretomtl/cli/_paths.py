@@ -1,4 +1,4 @@
-"""Folders and files that commands read and write, checked before anything else is done."""
+"""Paths that commands read and write, checked before anything else is done."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def check_run(run: Path) -> None:
     if exists(run / "front.json") or exists(run / "front" / "front.json"):
         return
     if exists(run / "config.json"):
-        found = "has an unfinished run: the command that began it goes on with --resume, and watch shows it"
+        state = "has an unfinished run: the command that began it goes on with --resume, and watch shows it"
     elif run.is_dir():
-        found = "has neither a run nor a front in it"
+        state = "has neither a run nor a front in it"
     elif exists(run):
-        found = "is a file, and no .csv file of losses"
+        state = "is a file, and no .csv file of losses"
     else:
-        found = "is not there"
-    raise FileNotFoundError(f"'RUN' must be the folder of a front or run. Got '{run}', which {found}.{_known(run)}")
+        state = "is not there"
+    raise FileNotFoundError(f"'RUN' must be the folder of a front or run. Got '{run}', which {state}.{_known(run)}")
 
 
 def check_target(option: str, path: Path | None) -> None:
@@ -51,6 +51,6 @@ def check_target(option: str, path: Path | None) -> None:
 
 def _known(run: Path) -> str:
     """The nearest run here, or some of them."""
-    found = sorted(str(path.parent) for path in _RUNS.glob("*/config.json"))
-    some = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
-    return suggest_name(str(run), found) or (f" Runs here: {some}." if found else "")
+    runs = sorted(str(path.parent) for path in _RUNS.glob("*/config.json"))
+    some = ", ".join(runs[:3]) + (", ..." if len(runs) > 3 else "")
+    return suggest_name(str(run), runs) or (f" Runs here: {some}." if runs else "")

@@ -1,0 +1,177 @@
+"""Arguments and options that several commands share, and the text of their values as numbers and names.
+
+Nothing here imports torch: names of problems, methods and optimizers come from tables that import an entry when it is
+looked up.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from paretomtl._support.lazy import LazyTable
+from paretomtl._support.text import suggest_name
+from paretomtl.methods.registry import METHODS
+from paretomtl.problems.registry import PROBLEMS
+
+if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
+OPTIMIZERS: Mapping[str, type[Optimizer]] = LazyTable(
+    {
+        "sgd": "torch.optim:SGD",
+        "adam": "torch.optim:Adam",
+        "adamw": "torch.optim:AdamW",
+        "rmsprop": "torch.optim:RMSprop",
+    }
+)
+
+
+def complete_problem(start: str) -> list[str]:
+    """Names of built-in problems for tab completion."""
+    return [name for name in PROBLEMS if name.startswith(start)]
+
+
+def complete_method(start: str) -> list[str]:
+    """Names of built-in methods for tab completion."""
+    return [name for name in METHODS if name.startswith(start)]
+
+
+METHOD_HELP = (
+    "Name of a built-in method, torchjd:NAME, or your own as FILE.py:NAME or MODULE:NAME: a Method, its class, or a "
+    "function that returns one."
+)
+_USUAL_COUNT = (
+    "5 for two tasks, 15 for three, 25 for more; one per task for single-task; 5 for methods without preferences, such "
+    "as mgda"
+)
+
+ProblemArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM",
+        help="Name of a built-in problem (see [bold]paretomtl list[/]), or your own as FILE.py:NAME or MODULE:NAME: a "
+        "Problem, or a function that returns one.",
+        autocompletion=complete_problem,
+        show_default=False,
+    ),
+]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="Folder of a run or of a stored front.", show_default=False)
+]
+FrontArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        help="Folder of a run or of a stored front, or a .csv file of losses.",
+        show_default=False,
+    ),
+]
+ProblemSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with", metavar="NAME=VALUE", help="Argument of the problem, such as recipe=paper; may be repeated."
+    ),
+]
+Preferences = Annotated[int | None, typer.Option(help=f"Number of models; default: {_USUAL_COUNT}.")]
+PreferenceVectors = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Number of models, or their preference vectors, such as 1,0:0.7,0.7:0,1; default: {_USUAL_COUNT}."
+    ),
+]
+MethodSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Option of the methods that have it, such as scale=auto; may be repeated.",
+    ),
+]
+Epochs = Annotated[int | None, typer.Option(help="Number of epochs; default: the problem's recipe.")]
+BatchSize = Annotated[int | None, typer.Option(help="Batch size; default: the problem's recipe.")]
+OptimizerName = Annotated[
+    str | None, typer.Option(help=f"Optimizer: {', '.join(OPTIMIZERS)}; default: the problem's recipe.")
+]
+LearningRate = Annotated[
+    float | None,
+    typer.Option("--lr", "--learning-rate", help="Learning rate; implies adam if --optimizer is not given."),
+]
+WeightDecay = Annotated[float | None, typer.Option(help="Weight decay; implies adam if --optimizer is not given.")]
+StrategyName = Annotated[str, typer.Option(help="How the models are executed: auto, sequential, batched or graphed.")]
+Device = Annotated[str | None, typer.Option(help="Device: cpu or cuda; default: the GPU if there is one.")]
+Precision = Annotated[str, typer.Option(help="Precision: float32, tf32, bfloat16 or float64.")]
+WorkerCount = Annotated[
+    int | None,
+    typer.Option(help="Number of models trained in parallel on a CPU; default: measured (with --strategy auto)."),
+]
+Accumulate = Annotated[int, typer.Option(help="Micro-batches per batch; more of them need less memory.")]
+WeighEvery = Annotated[
+    int, typer.Option(help="Compute the task weights every N steps; more than 1 is an approximation.", metavar="N")
+]
+ClipNorm = Annotated[float | None, typer.Option(help="Largest norm of each model's update; default: no limit.")]
+ProgressName = Annotated[str, typer.Option(help="Progress display: auto, rich, plain or quiet.")]
+Keep = Annotated[str, typer.Option(help="Epoch whose models are kept: last, or best on validation.")]
+Patience = Annotated[
+    int | None,
+    typer.Option(help="Stop when no model improved on validation in this many epochs; goes well with --keep best."),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume from the folder's last checkpoint.")]
+
+
+def parse_numbers(option: str, text: str | None) -> list[float] | None:
+    """Numbers separated by commas."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"'{option}' must be numbers separated by commas. Got {text!r} instead.") from None
+
+
+def parse_preferences(text: str | None) -> int | list[list[float]] | None:
+    """The number of preferences, or the vectors themselves."""
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        rows = [[float(part) for part in row.split(",")] for row in text.split(":")]
+    except ValueError:
+        rows = []
+    if len({len(row) for row in rows}) != 1:
+        raise ValueError(
+            "'--preferences' must be a whole number, or vectors with a part for each task, such as 1,0:0.7,0.7:0,1. "
+            f"Got {text!r} instead."
+        )
+    return rows
+
+
+def parse_settings(option: str, settings: Sequence[str], known: Sequence[str], owner: str) -> dict[str, Any]:
+    """Settings such as ``epsilon=0.2``: numbers, tuples, True, False and None as in Python, text for all else.
+
+    Args:
+        option: what error messages call the option.
+        settings: each NAME=VALUE.
+        known: the names that may be set.
+        owner: whose they are, for error messages.
+    """
+    values = {}
+    for setting in settings:
+        key, separator, value = setting.partition("=")
+        if not separator or key not in known:
+            raise ValueError(
+                f"'{option}' must be NAME=VALUE with a name of {list(known)} for '{owner}'. Got {setting!r} instead."
+                f"{'' if key in known else suggest_name(key, known)}"
+            )
+        try:
+            values[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two for brackets without end
+            values[key] = value
+    return values

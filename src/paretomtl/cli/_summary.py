@@ -1,0 +1,83 @@
+"""A front in numbers and in lines of text, for ``show`` and for commands that train."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from paretomtl._support.splits import training_split
+from paretomtl._support.tensor_json import to_numbers
+from paretomtl.front import Front
+from paretomtl.front.indicators import quick_hypervolume
+
+
+def ranked_words(front: Front, split: str | None = None) -> str:
+    """Which splits are shown, and what for."""
+    if split is not None:
+        return f"losses on {split}"
+    ranking, *others = front.shown_splits
+    return f"ranked by losses on {ranking}" + (", test beside it" if others else "")
+
+
+def quality_lines(facts: dict[str, Any]) -> list[str]:
+    """Hypervolume, spread and the number of solutions that no other one dominates, for each split that is shown."""
+    lines = []
+    for part in (facts, facts["test"]):
+        if part is None:
+            continue
+        text = f"spread {part['spread']:.4g}; {part['nondominated']} of {len(part['losses'])} not dominated"
+        broken = sum(any(value is None for value in row) for row in part["losses"])
+        text += f", {broken} with losses that are not finite" if broken else ""
+        if part["hypervolume"] is not None:
+            reference = tuple(round(value, 3) for value in facts["reference"])
+            text = f"hypervolume {part['hypervolume']:.4g} at {reference}; {text}"
+        lines.append(f"on {part['split']}: {text}")
+    return lines
+
+
+def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, Any]:
+    """A front in numbers, for people and for JSON.
+
+    Numbers are on ``split``, those under "test" on test; regions are those of training. A split that is asked for is
+    the only one.
+    """
+    directions = front.reading == "direction"
+    regions = split or training_split(front.losses)
+    others = [] if split is not None else front.shown_splits[1:]
+    return {
+        "folder": str(folder),
+        "problem": front.problem,
+        "method": front.method,
+        "seed": front.seed,
+        "complete": front.complete,
+        "ended": front.ended,
+        "tasks": list(front.tasks),
+        "reading": front.reading,
+        "subproblems": list(front.subproblems),
+        "names": list(front.names) or None,
+        "preferences": front.preferences[list(front.subproblems)].tolist(),
+        **_numbers(front, split or front.ranking_split),
+        "test": _numbers(front, "test") if others else None,
+        "status": list(front.status),
+        "epochs": list(front.epochs),
+        "reference": None if front.reference is None else list(front.reference),
+        "regions_split": regions if directions else None,
+        "in_region": front.region_hits(regions) if directions else None,
+        "angles": to_numbers(front.angle(regions)) if directions else None,
+        "strategy": front.strategy,
+        "seconds": front.seconds,
+        "remarks": list(front.remarks),
+        "made_by": dict(front.made_by),
+    }
+
+
+def _numbers(front: Front, split: str) -> dict[str, Any]:
+    """Everything that is measured on one split, with its name."""
+    return {
+        "split": split,
+        "losses": to_numbers(front.losses[split]),
+        "metrics": {name: to_numbers(values) for name, values in front.metrics.get(split, {}).items()},
+        "hypervolume": quick_hypervolume(front, split=split),
+        "spread": front.spread(split),
+        "nondominated": int(front.nondominated(split).sum()),
+    }

@@ -12,6 +12,7 @@ import paretomtl as pm
 from paretomtl._support.lazy import LazyTable, lazy_names
 from paretomtl._support.paths import PACKAGE
 from paretomtl.methods import METHODS, Method
+from paretomtl.methods.registry import REGISTRY
 from paretomtl.problems import PROBLEMS
 
 FILES = [path for path in PACKAGE.rglob("__init__.py") if "lazy_names(" in path.read_text("utf-8")]
@@ -80,6 +81,12 @@ def test_lazy_names_are_pickled_by_reference() -> None:
 def test_tables_by_name_hold_what_they_name() -> None:
     assert all(issubclass(method, Method) and method.name == name for name, method in METHODS.items())
     assert all(callable(make) and make.__name__ == name.replace("-", "_") for name, make in PROBLEMS.items())
+
+
+def test_titles_of_methods_are_the_first_sentences_of_their_docstrings() -> None:
+    for name, method in METHODS.items():
+        sentence = (method.__doc__ or "").strip().split("\n\n")[0]
+        assert REGISTRY[name].title == " ".join(sentence.split())
 
 
 def test_a_table_looks_up_and_lists() -> None:

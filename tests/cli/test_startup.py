@@ -72,9 +72,9 @@ def _packages(record: dict[str, Any]) -> set[str]:
     return names - {"_support", "cli"}
 
 
-def test_help_version_and_wrong_arguments_load_no_torch() -> None:
+def test_help_version_list_and_wrong_arguments_load_no_torch() -> None:
     calls = [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS), ["data", "--help"]]
-    calls.append(["data", "prepare", "--help"])
+    calls += [["data", "prepare", "--help"], ["list"]]
     wrong = [["nonesuch"], ["run"], ["run", "synthetic", "--nonesuch"], ["run", "synthetic", "--epochs", "many"]]
     records = _record(*(({}, call) for call in calls + wrong))
     assert [record["code"] for record in records] == [0] * len(calls) + [2] * len(wrong)
@@ -91,6 +91,7 @@ def test_completion_loads_no_torch() -> None:
         "paretomtl run --opt": {"--optimizer"},
         "paretomtl run multi-m": {"multi-mnist", "multi-mnist-3"},
         "paretomtl run synthetic --method pa": {"pareto-mtl"},
+        "paretomtl reproduce images-": {"images-lenet", "images-resnet"},
         "paretomtl data prepare multi-f": {"multi-fashion", "multi-fashion-mnist", "multi-fashion-3"},
     }
     calls = []

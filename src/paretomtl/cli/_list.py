@@ -6,8 +6,7 @@ import typer
 
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._printing import print_json
-from paretomtl.methods.registry import METHODS
-from paretomtl.paper import STUDY_TITLES
+from paretomtl.methods.registry import REGISTRY
 from paretomtl.problems.registry import ENTRIES
 
 
@@ -15,7 +14,9 @@ def list_names(as_json: Annotated[bool, typer.Option("--json", help="Print as JS
     """List methods, problems and studies by name."""
     from rich.table import Table
 
-    methods = {name: _summary(method.__doc__) for name, method in METHODS.items()}
+    from paretomtl.paper import STUDY_TITLES
+
+    methods = {name: method.title for name, method in REGISTRY.items()}
     methods["torchjd:NAME"] = "A weighting or scalarizer of TorchJD, such as torchjd:UPGrad."
     groups = {
         "method": methods,
@@ -32,8 +33,3 @@ def list_names(as_json: Annotated[bool, typer.Option("--json", help="Print as JS
         for name, text in entries.items():
             table.add_row(kind, name, text)
     text_console().print(table)
-
-
-def _summary(docstring: str | None) -> str:
-    """The first sentence of a docstring."""
-    return (docstring or "").strip().split("\n\n")[0].replace("\n", " ").replace("  ", "")

@@ -14,7 +14,6 @@ from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import ProgressName
 from paretomtl.cli._printing import print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, ray_executor
-from paretomtl.paper import STUDIES
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,11 +26,23 @@ VERDICT_STYLE = {"reproduced": "green", "partly": "yellow", "not measured": "dim
 EVERYTHING = "all"
 
 
+def complete_study(start: str) -> list[str]:
+    """Names of studies for tab completion."""
+    from paretomtl.paper import STUDIES
+
+    return [name for name in (*STUDIES, EVERYTHING) if name.startswith(start)]
+
+
 @clean_errors
 def reproduce(
     name: Annotated[
         str,
-        typer.Argument(metavar="STUDY", help=f"The study: {', '.join(STUDIES)}; or {EVERYTHING}.", show_default=False),
+        typer.Argument(
+            metavar="STUDY",
+            help=f"Name of a study (see [bold]paretomtl list[/]), or {EVERYTHING}.",
+            autocompletion=complete_study,
+            show_default=False,
+        ),
     ],
     out: Annotated[Path | None, typer.Option(help="Folder of rows and figures; default: out/reproduce.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small run: minutes on two cores.")] = False,
@@ -39,12 +50,8 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option(help="Number of seeds of every cell; those that are not stored are trained.")
     ] = None,
-    draw: Annotated[
-        bool, typer.Option("--draw", help="Train nothing; print claims and draw figures of stored rows.")
-    ] = False,
-    seconds: Annotated[
-        float | None, typer.Option(help="Begin no cell that would end later than this many seconds from now.")
-    ] = None,
+    draw: Annotated[bool, typer.Option("--draw", help="Train nothing; use the stored rows.")] = False,
+    seconds: Annotated[float | None, typer.Option(help="Begin no cell that would end after this many seconds.")] = None,
     only: Annotated[str | None, typer.Option(help="Train only cells whose name contains this.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of data sets; default: the user's cache.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Train again what was stored with other settings.")] = False,
@@ -57,6 +64,8 @@ def reproduce(
 
     Stored rows are kept, so that a study may be run in several calls.
     """
+    from paretomtl.paper import STUDIES
+
     if name not in (*STUDIES, EVERYTHING):
         known = (*STUDIES, EVERYTHING)
         raise ValueError(f"'STUDY' must be one of {', '.join(known)}. Got {name!r} instead.{suggest_name(name, known)}")
@@ -103,6 +112,7 @@ def reproduce(
 
 def _choose_studies(name: str, size: Size, only: str | None) -> list[str]:
     """The studies that are asked for: of all, those that have a cell to train."""
+    from paretomtl.paper import STUDIES
     from paretomtl.paper.runner import check_only
 
     if name != EVERYTHING:
@@ -114,6 +124,7 @@ def _choose_studies(name: str, size: Size, only: str | None) -> list[str]:
 
 def _check_stored(chosen: list[str], folder: Path) -> None:
     """Refuse to draw a study without figures, and where nothing is stored."""
+    from paretomtl.paper import STUDIES
     from paretomtl.paper.runner import results_file
     from paretomtl.paper.study import check_figures
 

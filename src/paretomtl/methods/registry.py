@@ -28,22 +28,67 @@ class RegisteredMethod:
         label: what legends call it.
         colour: of its points and lines in figures; all differ without colour vision, too, together with the markers.
         marker: of its points, as matplotlib calls it.
+        title: the first sentence of its docstring.
     """
 
     place: str
     label: str
     colour: str
     marker: str
+    title: str
 
 
 REGISTRY: Mapping[str, RegisteredMethod] = {
-    "pareto-mtl": RegisteredMethod("paretomtl.methods._pareto_mtl:ParetoMTL", "Pareto MTL", "#c1272d", "o"),
-    "mgda": RegisteredMethod("paretomtl.methods._mgda:MGDA", "MOO-MTL", "#0b5fa5", "s"),
-    "linear": RegisteredMethod("paretomtl.methods._linear:Linear", "Linear scalarization", "#1b8a8f", "v"),
-    "random-search": RegisteredMethod("paretomtl.methods._linear:RandomSearch", "Random search", "#3a7d44", "^"),
-    "single-task": RegisteredMethod("paretomtl.methods._linear:SingleTask", "Single task", "#333333", "*"),
-    "gradnorm": RegisteredMethod("paretomtl.methods._gradnorm:GradNorm", "GradNorm", "#8e5ea2", "D"),
-    "uncertainty": RegisteredMethod("paretomtl.methods._uncertainty:Uncertainty", "Uncertainty", "#c98a00", "P"),
+    "pareto-mtl": RegisteredMethod(
+        "paretomtl.methods._pareto_mtl:ParetoMTL",
+        "Pareto MTL",
+        "#c1272d",
+        "o",
+        "Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a subproblem per preference vector, kept in its region.",
+    ),
+    "mgda": RegisteredMethod(
+        "paretomtl.methods._mgda:MGDA",
+        "MOO-MTL",
+        "#0b5fa5",
+        "s",
+        "MGDA (Désidéri 2012), as MOO-MTL uses it (Sener and Koltun 2018; paper, equation 16).",
+    ),
+    "linear": RegisteredMethod(
+        "paretomtl.methods._linear:Linear",
+        "Linear scalarization",
+        "#1b8a8f",
+        "v",
+        "Linear scalarization with fixed weights, the paper's grid search (section 3.2, equation 2).",
+    ),
+    "random-search": RegisteredMethod(
+        "paretomtl.methods._linear:RandomSearch",
+        "Random search",
+        "#3a7d44",
+        "^",
+        "Linear scalarization with weights drawn uniformly from the simplex, the paper's random search (section 2).",
+    ),
+    "single-task": RegisteredMethod(
+        "paretomtl.methods._linear:SingleTask",
+        "Single task",
+        "#333333",
+        "*",
+        "One model per task, trained on its own loss alone: the paper's single-task baseline (section 6). K equals m.",
+    ),
+    "gradnorm": RegisteredMethod(
+        "paretomtl.methods._gradnorm:GradNorm",
+        "GradNorm",
+        "#8e5ea2",
+        "D",
+        "GradNorm (Chen et al. 2018, equations 1 and 2): weights that pull the tasks' gradient norms together.",
+    ),
+    "uncertainty": RegisteredMethod(
+        "paretomtl.methods._uncertainty:Uncertainty",
+        "Uncertainty",
+        "#c98a00",
+        "P",
+        "Uncertainty weighting (Kendall, Gal and Cipolla 2018, equations 7 and 10): weights from learned "
+        "log-variances.",
+    ),
 }
 """The built-in methods, in the order of tables."""
 

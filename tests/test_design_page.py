@@ -1,4 +1,4 @@
-"""docs/design.md names folders and files that exist, and draws the layers of the contract."""
+"""docs/design.md and CONTRIBUTING.md name folders and files that exist; the picture has the layers of the contract."""
 
 from __future__ import annotations
 
@@ -41,6 +41,13 @@ def test_folders_of_the_tree_exist(folder: str) -> None:
 @pytest.mark.parametrize("path", _named())
 def test_files_of_the_page_exist(path: str) -> None:
     assert (PACKAGE / path).exists()
+
+
+def test_files_of_the_walks_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:src/paretomtl|tests|benchmarks|docs|stress)/[\w/.]*)`", text)
+    assert len(paths) > 20
+    assert [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
 
 
 def test_every_package_is_in_the_tree() -> None:

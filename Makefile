@@ -63,6 +63,7 @@ lint: $(READY)  ## style, types, and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/structure.py --check
 
 docs: $(READY)  ## the documentation, in out/docs; a broken reference is an error
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky docs out/docs

@@ -28,11 +28,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import paretomtl as pm
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.batches.partition import BatchPartition, MicroBatches
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.engine.step import train_step
+from paretomtl.engine.strategy import Plan
 from timing import take_turns
 
 ROUNDS, BATCH, WIDTH = 15, 256, 1024

@@ -23,8 +23,8 @@ import paretomtl as pm
 from models import cases
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
+from paretomtl.engine.strategy import Plan
 from paretomtl.methods import Step, slice_state
 from timing import take_turns
 

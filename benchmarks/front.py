@@ -42,10 +42,10 @@ from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.runners.base import Runner
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
+from paretomtl.engine.strategy import Plan
 from paretomtl.training.torch_modes import library_modes
 from timing import take_turns
 

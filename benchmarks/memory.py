@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import paretomtl as pm
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
+from paretomtl.engine.strategy import Plan
 
 WIDTH, LAYERS, BATCH, STEPS = 1024, 4, 16, 3
 

@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
 from paretomtl.compare import Row, environment, save_rows
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
+from paretomtl.engine.strategy import Plan
 from paretomtl.problems import LeNet, cross_entropies
 from timing import ROUNDS, take_turns
 

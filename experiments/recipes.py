@@ -25,7 +25,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 
 import paretomtl as pm
 from paretomtl.compare import Row, environment, load_rows, numbers, save_rows
-from paretomtl.compare.indicators import fill_indicators
+from paretomtl.compare.row_indicators import fill_indicators
 from paretomtl.problems.recipes import warm_cosine
 
 EPOCHS = 30

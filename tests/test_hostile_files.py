@@ -20,7 +20,7 @@ from _helpers.census_files import text_of
 from _helpers.fronts import front_of
 from _helpers.fuzzing.packing import bomb
 from _helpers.pictures import picture, write_picture, write_road
-from paretomtl._support.files import read_json, sweep, write_record, write_tensors
+from paretomtl._support.atomic_files import read_json, sweep, write_record, write_tensors
 from paretomtl.cli._options import parse_settings
 from paretomtl.compare import load_rows
 from paretomtl.front.indicators import quick_hypervolume

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 import paretomtl as pm
-from paretomtl.engine.group import Group
-from paretomtl.engine.plan import Plan
+from paretomtl.engine.model_group import Group
+from paretomtl.engine.strategy import Plan
 
 CPU = torch.device("cpu")
 

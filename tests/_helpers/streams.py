@@ -15,10 +15,10 @@ from _helpers.networks import sgd
 from paretomtl.engine.autotune import capture, streams
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.batches.make import make_batches
-from paretomtl.engine.group import Group
-from paretomtl.engine.plan import Plan
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.runners import cuda_graph
 from paretomtl.engine.runners.base import Runner
+from paretomtl.engine.strategy import Plan
 from paretomtl.problems import cross_entropies
 
 CPU = torch.device("cpu")

@@ -173,7 +173,7 @@ def test_every_option_reaches_the_library(here: Path) -> None:
 def test_defaults_are_the_librarys(here: Path) -> None:
     import inspect
 
-    from paretomtl.cli._run import run as command
+    from paretomtl.cli.commands.run import run as command
 
     library = inspect.signature(pm.fit).parameters
     for name, parameter in inspect.signature(command).parameters.items():

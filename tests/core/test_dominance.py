@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from paretomtl._support import checks as _shapes
+from paretomtl._support import argument_checks as _shapes
 from paretomtl.core import dominates, in_region, nondominated
 
 losses = hnp.arrays(

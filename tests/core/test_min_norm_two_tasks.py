@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from _helpers.hulls import KINDS, SCALES, gap, hulls
-from paretomtl._support.checks import known_finite
+from paretomtl._support.argument_checks import known_finite
 from paretomtl.core import Solve, min_norm
 from paretomtl.core._min_norm_two_tasks import two_task_min_norm
 

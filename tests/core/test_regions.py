@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paretomtl import core, preferences
-from paretomtl._support import checks as _shapes
+from paretomtl._support import argument_checks as _shapes
 
 
 @given(

@@ -18,10 +18,10 @@ from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.autotune import choose
 from paretomtl.engine.autotune.trial import Trial
 from paretomtl.engine.fallback import Fallback, unstack
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.stack import Stack
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
+from paretomtl.engine.strategy import Plan
 from paretomtl.runs import read_log
 
 PHASE = {"asks": False, "evaluates": False, "breaks": False}

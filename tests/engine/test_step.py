@@ -12,12 +12,12 @@ from torch import Tensor
 
 import paretomtl as pm
 from _helpers.regression import CPU, Remembers, X, group, problem
-from paretomtl._support.files import read_record, write_record
+from paretomtl._support.atomic_files import read_record, write_record
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.engine.step import train_step
+from paretomtl.engine.strategy import Plan
 
 
 def fit(made: pm.Problem, method: str = "pareto-mtl", **options: Any) -> pm.Front:

@@ -19,8 +19,8 @@ from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.kernels import stacked_layers as _layers
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.runners.cuda_graph import GraphRunner
+from paretomtl.engine.strategy import Plan
 from paretomtl.problems import LeNet, cross_entropies
 from paretomtl.training import _execution
 

@@ -17,12 +17,12 @@ from paretomtl.engine.autotune import memory
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.gradients import task_gradients
-from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.models.stack import Stack
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.runners.cuda_graph import GraphRunner
+from paretomtl.engine.strategy import Plan
 from paretomtl.training.torch_modes import library_modes
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

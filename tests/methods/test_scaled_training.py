@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from paretomtl.methods import ParetoMTL, Step
+from paretomtl.methods.inputs import slice_state
 from paretomtl.methods.loss_scaling import BALANCING
-from paretomtl.methods.step import slice_state
 
 RATIOS = (1.0, 10.0, 1000.0, 4000.0)
 STARTS = 8

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretomtl.compare.indicators import error_points, fill_indicators, spread_within
+from paretomtl.compare.row_indicators import error_points, fill_indicators, spread_within
 from paretomtl.paper.statistics import (
     difference,
     direction_rank_correlation,

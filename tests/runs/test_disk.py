@@ -17,7 +17,7 @@ import pytest
 import paretomtl as pm
 from _helpers.fronts import assert_equal
 from _helpers.networks import fit, problem
-from paretomtl._support import files as _files
+from paretomtl._support import atomic_files as _files
 from paretomtl.runs import inspect_run
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}
@@ -103,7 +103,7 @@ def test_signals_in_the_middle_of_a_checkpoint(
                 os.kill(os.getpid(), number)
         original(handle)
 
-    monkeypatch.setattr("paretomtl._support.files.os.fsync", fsync)
+    monkeypatch.setattr("paretomtl._support.atomic_files.os.fsync", fsync)
     if signals == 1:
         with pytest.warns(UserWarning, match="training was stopped"):
             assert not fit(problem(), out=tmp_path, **OPTIONS).complete

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paretomtl._support.files import write_record
+from paretomtl._support.atomic_files import write_record
 from paretomtl.runs.options import FORMAT, OPTIONS, RunOptions
 
 ASKED = RunOptions(

@@ -17,7 +17,7 @@ from _helpers.crashes import LOOKED_AT, Crash, Samples, crash
 from _helpers.fronts import assert_equal
 from _helpers.networks import MLP, Dropped, Normed, classes, fit, problem
 from _helpers.places import HELPERS, TESTS
-from paretomtl._support import files as _files
+from paretomtl._support import atomic_files as _files
 from paretomtl.methods import METHODS
 from paretomtl.runs import read_log
 

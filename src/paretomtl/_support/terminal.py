@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from paretomtl._support.optional import require
+from paretomtl._support.optional_packages import require
 from paretomtl._support.paths import is_in_package
 
 if TYPE_CHECKING:

@@ -12,21 +12,21 @@ from typer.core import TyperCommand
 
 from paretomtl._support.torchrun import is_torchrun
 from paretomtl._support.version import __version__
-from paretomtl.cli._compare import compare
-from paretomtl.cli._data import data
-from paretomtl.cli._diagnose import diagnose
-from paretomtl.cli._doctor import doctor
 from paretomtl.cli._errors import BAD_INPUT
-from paretomtl.cli._list import list_names
 from paretomtl.cli._ray import RayCommand
-from paretomtl.cli._refine import refine
-from paretomtl.cli._report import report
-from paretomtl.cli._reproduce import reproduce
 from paretomtl.cli._resume_command import RepeatableCommand
-from paretomtl.cli._run import run
-from paretomtl.cli._select import select
-from paretomtl.cli._show import show
-from paretomtl.cli._watch import watch
+from paretomtl.cli.commands.compare import compare
+from paretomtl.cli.commands.data import data
+from paretomtl.cli.commands.diagnose import diagnose
+from paretomtl.cli.commands.doctor import doctor
+from paretomtl.cli.commands.list import list_names
+from paretomtl.cli.commands.refine import refine
+from paretomtl.cli.commands.report import report
+from paretomtl.cli.commands.reproduce import reproduce
+from paretomtl.cli.commands.run import run
+from paretomtl.cli.commands.select import select
+from paretomtl.cli.commands.show import show
+from paretomtl.cli.commands.watch import watch
 
 app = typer.Typer(
     name="paretomtl",

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.files import read_record
+from paretomtl._support.atomic_files import read_record
 from paretomtl._support.safe_open import exists
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._lookup import find_problem, problem_in_python

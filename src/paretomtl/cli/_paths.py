@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paretomtl._support.files import check_writable
+from paretomtl._support.atomic_files import check_writable
 from paretomtl._support.safe_open import exists
 from paretomtl._support.text import suggest_name
 from paretomtl.front import Front

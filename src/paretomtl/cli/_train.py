@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from torch import Tensor
 
-from paretomtl._support.files import file_name
+from paretomtl._support.atomic_files import file_name
 from paretomtl._support.import_path import short_name
 from paretomtl._support.safe_open import exists
 from paretomtl._support.terminal import text_console

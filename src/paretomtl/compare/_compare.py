@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.checks import check_count
-from paretomtl._support.files import check_writable, file_name
-from paretomtl._support.optional import require
+from paretomtl._support.argument_checks import check_count
+from paretomtl._support.atomic_files import check_writable, file_name
+from paretomtl._support.optional_packages import require
 from paretomtl._support.paths import as_path
 from paretomtl._support.splits import ranking_split
 from paretomtl.compare._configuration import FIT_OPTIONS, choose_methods, option_text, other_than_default

@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from paretomtl._support.statistics import half_width_of
-from paretomtl.compare.indicators import points_hypervolume
+from paretomtl._support.significance import half_width_of
+from paretomtl.compare.row_indicators import points_hypervolume
 from paretomtl.compare.row_store import Row
 from paretomtl.compare.rows import best_losses, finite_points, read_row, rows_split
 

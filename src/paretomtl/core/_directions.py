@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import check_gramian, check_trailing
+from paretomtl._support.argument_checks import check_gramian, check_trailing
 from paretomtl.core._min_norm import MinNorm, min_norm
 from paretomtl.core._regions import active_initial, active_main, constraint_values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import blocks, check_trailing
+from paretomtl._support.argument_checks import blocks, check_trailing
 
 
 def dominates(a: Tensor, b: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import check_floating, check_gramian, check_trailing, known_finite, may_ask
+from paretomtl._support.argument_checks import check_floating, check_gramian, check_trailing, known_finite, may_ask
 from paretomtl._support.cuda import may_launch
 from paretomtl.core._min_norm_two_tasks import ENTER_TOLERANCE, PIVOT_TOLERANCE, two_task_min_norm
 from paretomtl.core.min_norm_cuda import solve_by_kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import blocks, check_floating, check_trailing, may_ask
+from paretomtl._support.argument_checks import blocks, check_floating, check_trailing, may_ask
 
 FEASIBLE_TOLERANCE = 1e-9  # a constraint value under this counts as satisfied: losses are compared after normalisation
 

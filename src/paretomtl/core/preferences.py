@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import as_rows, as_whole, check_count, check_tasks, is_number
+from paretomtl._support.argument_checks import as_rows, as_whole, check_count, check_tasks, is_number
 
 _INNER = 0.5  # of the entries of the middle: the least ones of vectors that are kept off the boundary
 _DUPLICATE = 1e-4  # vectors closer than this share a region up to rounding

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import as_whole, check_count
+from paretomtl._support.argument_checks import as_whole, check_count
 from paretomtl._support.error_notes import note_kept
 from paretomtl._support.splits import ranking_split
 from paretomtl.diagnosis._preferences import end_weights

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from torch import Tensor
 
-from paretomtl._support.statistics import difference, half_width, half_width_of, mean
+from paretomtl._support.significance import difference, half_width, half_width_of, mean
 from paretomtl.diagnosis._measurements import Measurements
 
 CONFLICT = -0.1

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import known_finite
+from paretomtl._support.argument_checks import known_finite
 from paretomtl.engine.batches.partition import MicroBatches
 from paretomtl.engine.batches.structure import samples_by_task
 from paretomtl.engine.gradients import (
@@ -23,8 +23,8 @@ from paretomtl.engine.gradients import (
     task_gradients,
     weigh_rows,
 )
-from paretomtl.engine.group import Group
 from paretomtl.engine.measure import BatchResult, GradientTargets, weigh_step
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.methods import Step

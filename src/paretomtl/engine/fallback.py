@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from paretomtl.engine.autotune.trial import describe_error
-from paretomtl.engine.group import Group
-from paretomtl.engine.plan import ExecutionPlan, Plan
+from paretomtl.engine.model_group import Group
+from paretomtl.engine.strategy import ExecutionPlan, Plan
 from paretomtl.methods import slice_state
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import known_finite
+from paretomtl._support.argument_checks import known_finite
 from paretomtl.engine.gradients import (
     Gathered,
     TaskGradients,
@@ -24,7 +24,7 @@ from paretomtl.engine.gradients import (
     weigh_rows,
     zero,
 )
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.stack import Stack
 from paretomtl.methods import State, Step

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.random_state import host_random_state, random_state, set_random_state
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.stack import Stack
 
 

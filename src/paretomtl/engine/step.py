@@ -21,8 +21,8 @@ from torch import Tensor
 from paretomtl.engine.accumulate import measure_micro_batches
 from paretomtl.engine.batches.partition import MicroBatches
 from paretomtl.engine.gradients import zero
-from paretomtl.engine.group import Group, match_strides
 from paretomtl.engine.measure import BatchResult, matches_majority, measure_batch
+from paretomtl.engine.model_group import Group, match_strides
 from paretomtl.engine.models.stack import Stack
 from paretomtl.engine.rollback import rollback_on_failure
 

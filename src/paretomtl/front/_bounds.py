@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import is_number
+from paretomtl._support.argument_checks import is_number
 from paretomtl.front.candidates import CandidateTable, Choice, capitalized
 
 

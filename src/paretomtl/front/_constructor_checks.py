@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import as_numbers, as_rows, check_names
+from paretomtl._support.argument_checks import as_numbers, as_rows, check_names
 from paretomtl._support.splits import SPLITS
 from paretomtl.core import preferences as vectors
 from paretomtl.front.limits import MAX_SOLUTIONS

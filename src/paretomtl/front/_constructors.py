@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.paths import as_path
 from paretomtl._support.splits import SPLITS
-from paretomtl.front import _upward
+from paretomtl.front import _facade as _upward
 from paretomtl.front._constructor_checks import (
     better_by_name,
     check_finite,

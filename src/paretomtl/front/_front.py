@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.checks import as_whole
-from paretomtl._support.optional import require
+from paretomtl._support.argument_checks import as_whole
+from paretomtl._support.optional_packages import require
 from paretomtl._support.paths import as_path
 from paretomtl._support.splits import training_split
 from paretomtl._support.terminal import escaped
 from paretomtl.core import in_region, nondominated
 from paretomtl.core import preferences as vectors
-from paretomtl.front import _bounds, _upward, indicators, selection
+from paretomtl.front import _bounds, indicators, selection
+from paretomtl.front import _facade as _upward
 from paretomtl.front._constructors import FrontConstructors
 from paretomtl.front._data import finite_losses, losses_on, scaled_losses
 from paretomtl.front._models import model_of, warn_of_modules, weights_of

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import as_numbers, as_rows
-from paretomtl._support.optional import require
+from paretomtl._support.argument_checks import as_numbers, as_rows
+from paretomtl._support.optional_packages import require
 from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData, finite_losses
 

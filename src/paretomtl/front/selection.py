@@ -9,7 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import as_numbers
+from paretomtl._support.argument_checks import as_numbers
 from paretomtl.front.candidates import CandidateTable, Choice
 from paretomtl.front.indicators import angles
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.files import (
+from paretomtl._support.atomic_files import (
     make_folder,
     pointing_to_doctor,
     read_record,

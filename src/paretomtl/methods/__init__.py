@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paretomtl._support.lazy import lazy_names
+from paretomtl._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from paretomtl.methods._gradnorm import GradNorm
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from paretomtl.methods._uncertainty import Uncertainty
     from paretomtl.methods.base import Method, Reading
     from paretomtl.methods.description import describe
+    from paretomtl.methods.inputs import State, Step, slice_state
     from paretomtl.methods.lookup import resolve_method
     from paretomtl.methods.registry import METHODS
-    from paretomtl.methods.step import State, Step, slice_state
     from paretomtl.methods.weigher import Weigher
 else:
     __getattr__, __dir__ = lazy_names(
@@ -33,7 +33,7 @@ else:
             "paretomtl.methods.description": ("describe",),
             "paretomtl.methods.lookup": ("resolve_method",),
             "paretomtl.methods.registry": ("METHODS",),
-            "paretomtl.methods.step": ("State", "Step", "slice_state"),
+            "paretomtl.methods.inputs": ("State", "Step", "slice_state"),
             "paretomtl.methods.weigher": ("Weigher",),
         },
     )

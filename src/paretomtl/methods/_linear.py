@@ -9,12 +9,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import check_count, check_tasks
+from paretomtl._support.argument_checks import check_count, check_tasks
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading
+from paretomtl.methods.inputs import SafeStep, State
 from paretomtl.methods.loss_scaling import Scale
-from paretomtl.methods.step import SafeStep, State
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,8 +10,8 @@ from torch import Tensor
 from paretomtl.methods._gradnorm import GradNorm
 from paretomtl.methods._uncertainty import Uncertainty
 from paretomtl.methods.base import Method
+from paretomtl.methods.inputs import SafeStep, State
 from paretomtl.methods.loss_scaling import first_factors
-from paretomtl.methods.step import SafeStep, State
 
 _BALANCERS: dict[str, Method] = {"gradnorm": GradNorm(), "uncertainty": Uncertainty()}
 _PREFIX = "balance."

@@ -8,12 +8,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import check_flag
+from paretomtl._support.argument_checks import check_flag
 from paretomtl.core import Solve, released_direction
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading, uniform
+from paretomtl.methods.inputs import SafeStep, State
 from paretomtl.methods.loss_scaling import Scale
-from paretomtl.methods.step import SafeStep, State
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,13 +9,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import check_count, check_flag, check_not_negative, is_number
+from paretomtl._support.argument_checks import check_count, check_flag, check_not_negative, is_number
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._loss_balance import balance, init_balance
 from paretomtl.methods._pareto_mtl_cuda import weigh_by_kernel
 from paretomtl.methods._scaled_method import FIRST, TakesScale
 from paretomtl.methods.base import Reading
+from paretomtl.methods.inputs import SafeStep, State, Step
 from paretomtl.methods.loss_scaling import (
     BALANCING,
     Scale,
@@ -25,7 +26,6 @@ from paretomtl.methods.loss_scaling import (
     given_factors,
     update_first_losses,
 )
-from paretomtl.methods.step import SafeStep, State, Step
 
 _ROUNDING = 1e-12  # weights that sum to less than this are what is left of a sum of opposite rows
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from paretomtl._support.cuda import kernel
 from paretomtl.core.min_norm_cuda import SOLVER, readable, shared_memory
-from paretomtl.methods.step import State, Step
+from paretomtl.methods.inputs import State, Step
 
 _SOURCES = (SOLVER, Path(__file__).with_name("pareto_mtl.cu"))
 _FRACTIONAL = ("rows", "losses", "scale")

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.methods.base import Method
+from paretomtl.methods.inputs import SafeStep, State
 from paretomtl.methods.loss_scaling import (
     Scale,
     above_ideal,
@@ -22,7 +23,6 @@ from paretomtl.methods.loss_scaling import (
     is_range,
     update_first_losses,
 )
-from paretomtl.methods.step import SafeStep, State
 
 _FACTORS, _IDEAL = "scale.factors", "scale.ideal"
 FIRST = "scale.first"

@@ -10,15 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.checks import check_positive
-from paretomtl._support.optional import require
+from paretomtl._support.argument_checks import check_positive
+from paretomtl._support.optional_packages import require
 from paretomtl._support.text import suggest_name
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._linear import Linear, importances
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading, uniform
+from paretomtl.methods.inputs import SafeStep, State
 from paretomtl.methods.loss_scaling import Scale
-from paretomtl.methods.step import SafeStep, State
 
 _ROWS: dict[str, tuple[str, Reading, str | None]] = {
     "AlignedMTL": ("pref_vector", "importance", None),

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import check_flag, check_positive
+from paretomtl._support.argument_checks import check_flag, check_positive
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading, uniform
+from paretomtl.methods.inputs import SafeStep, State
 from paretomtl.methods.loss_scaling import Scale
-from paretomtl.methods.step import SafeStep, State
 
 Kind = Literal["classification", "regression"]
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import (
+from paretomtl._support.argument_checks import (
     as_rows,
     check_count,
     check_floating,
@@ -20,7 +20,7 @@ from paretomtl._support.checks import (
 )
 from paretomtl._support.cuda import may_launch
 from paretomtl.core import preferences as vectors
-from paretomtl.methods.step import SafeStep, State, Step
+from paretomtl.methods.inputs import SafeStep, State, Step
 from paretomtl.methods.weigher import Weigher
 
 Reading: TypeAlias = Literal["direction", "importance", "start"]

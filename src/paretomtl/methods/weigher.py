@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import as_rows, as_whole, check_not_negative
+from paretomtl._support.argument_checks import as_rows, as_whole, check_not_negative
 from paretomtl.methods.description import describe
-from paretomtl.methods.step import State, Step, slice_state
+from paretomtl.methods.inputs import State, Step, slice_state
 
 _BOUND = ("method", "preferences", "index")
 

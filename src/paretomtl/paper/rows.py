@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from paretomtl.compare.indicators import spread_within
+from paretomtl.compare.row_indicators import spread_within
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.front import Front
 

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from paretomtl._support.statistics import difference, mean
+from paretomtl._support.significance import difference, mean
 from paretomtl.compare.row_store import Row
 
 __all__ = [

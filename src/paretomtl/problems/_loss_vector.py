@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import describe_value
+from paretomtl._support.argument_checks import describe_value
 
 
 def as_vector(losses: Any, tasks: tuple[str, ...]) -> Tensor:

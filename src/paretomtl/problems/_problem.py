@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from paretomtl._support.checks import as_numbers, check_count, check_names, describe_value
+from paretomtl._support.argument_checks import as_numbers, check_count, check_names, describe_value
 from paretomtl._support.factories import check_factories
 from paretomtl._support.signatures import check_takes
 from paretomtl.methods import Method

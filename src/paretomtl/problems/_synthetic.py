@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import check_count, check_tasks
+from paretomtl._support.argument_checks import check_count, check_tasks
 from paretomtl.problems._problem import Problem
 from paretomtl.problems._true_front import PerDevice, Point, TrueFront
 

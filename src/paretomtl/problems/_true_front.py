@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.checks import check_count, check_trailing
+from paretomtl._support.argument_checks import check_count, check_trailing
 from paretomtl.core.preferences import lattice
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import describe_value
+from paretomtl._support.argument_checks import describe_value
 from paretomtl._support.signatures import check_takes
 from paretomtl.problems.per_task import TaskBatch
 

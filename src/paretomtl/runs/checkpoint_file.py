@@ -20,7 +20,7 @@ from typing import Any
 
 from torch import Tensor
 
-from paretomtl._support.files import check_format, parse_json, read_tensors, write_tensors
+from paretomtl._support.atomic_files import check_format, parse_json, read_tensors, write_tensors
 from paretomtl._support.pack import pack, unpack
 
 FORMAT = 3

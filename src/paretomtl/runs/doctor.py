@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from paretomtl._support.files import NewerFormatError, is_leftover, read_record
+from paretomtl._support.atomic_files import NewerFormatError, is_leftover, read_record
 from paretomtl._support.locks import Lock, is_held, read_owner
 from paretomtl._support.safe_open import SMALL_RECORD, check_folder_kind, exists, kind_of, names_in, remove_files
 from paretomtl.front import Front

@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.files import (
+from paretomtl._support.atomic_files import (
     NewerFormatError,
     check_writable,
     pointing_to_doctor,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
-from paretomtl._support.files import pointing_to_doctor, read_record, write_record
+from paretomtl._support.atomic_files import pointing_to_doctor, read_record, write_record
 from paretomtl._support.safe_open import SMALL_RECORD, exists
 
 OPTIONS = "asked.json"

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from paretomtl._support.lazy import lazy_names
+from paretomtl._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from paretomtl.engine.plan import Strategy
+    from paretomtl.engine.strategy import Strategy
     from paretomtl.training._backward import backward
     from paretomtl.training._fit import fit, fit_seeds
     from paretomtl.training.progress.callbacks import Callback, Report
@@ -16,7 +16,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "paretomtl.engine.plan": ("Strategy",),
+            "paretomtl.engine.strategy": ("Strategy",),
             "paretomtl.training._backward": ("backward",),
             "paretomtl.training._fit": ("fit", "fit_seeds"),
             "paretomtl.training.progress.callbacks": ("Callback", "Report"),

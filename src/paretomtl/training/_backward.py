@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import check_floating, may_ask
+from paretomtl._support.argument_checks import check_floating, may_ask
 from paretomtl.engine.accumulate import Sums, all_reduce_rows, scale_rows
 from paretomtl.engine.gradients import (
     TaskGradients,

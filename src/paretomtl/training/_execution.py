@@ -15,11 +15,11 @@ from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.evaluate import Scores, evaluate
 from paretomtl.engine.fallback import Fallback, attempt, unstack
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.plan import ExecutionPlan, Plan
 from paretomtl.engine.rollback import rollback_on_failure
 from paretomtl.engine.runners.base import Runner
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
+from paretomtl.engine.strategy import ExecutionPlan, Plan
 from paretomtl.training.preflight.loss_units import FirstLosses, initial_state
 from paretomtl.training.settings import Settings
 from paretomtl.training.untrained import checked_untrained, measure_untrained

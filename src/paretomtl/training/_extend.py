@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.training.fingerprint import describe_schedule
 from paretomtl.training.settings import Settings
 

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.checks import check_flag, is_number
+from paretomtl._support.argument_checks import check_flag, is_number
 from paretomtl._support.paths import as_path
-from paretomtl.engine.plan import Strategy
 from paretomtl.engine.processes import Distributed
+from paretomtl.engine.strategy import Strategy
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory

@@ -30,10 +30,10 @@ from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.batches.partition import first_part
 from paretomtl.engine.error_hints import came_from
 from paretomtl.engine.evaluate import Scores
-from paretomtl.engine.group import split_by_group
 from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.model_group import split_by_group
 from paretomtl.engine.models.modules import make_modules, named_tensors
-from paretomtl.engine.plan import ExecutionPlan
+from paretomtl.engine.strategy import ExecutionPlan
 from paretomtl.front import Front
 from paretomtl.runs.checkpoint_file import explain_mismatch
 from paretomtl.runs.folder import CONFIG, RunFolder

@@ -15,8 +15,8 @@ from torch import nn
 
 from paretomtl._support.random_state import random_state, set_random_state
 from paretomtl.engine.batches.base import Batches
-from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.model_group import Group
 from paretomtl.training._execution import Execution
 from paretomtl.training._extend import plan_again, plan_differs
 from paretomtl.training._stopping import planned_end

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from paretomtl._support.checks import check_count
+from paretomtl._support.argument_checks import check_count
 from paretomtl._support.module_tensors import load_tensors
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl._support.splits import SPLITS

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from paretomtl.methods import Linear, State
 from paretomtl.methods.base import uniform
-from paretomtl.methods.step import SafeStep
+from paretomtl.methods.inputs import SafeStep
 
 NEGATIVE = -1e-3
 """A cosine under this counts as negative; what is nearer to zero may be rounding."""

@@ -12,17 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.checks import as_whole, check_count, check_not_negative, check_positive
+from paretomtl._support.argument_checks import as_whole, check_count, check_not_negative, check_positive
 from paretomtl._support.factories import check_factories, make_scheduler
-from paretomtl._support.optional import version_of
+from paretomtl._support.optional_packages import version_of
 from paretomtl.core import preferences as vector_sets
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.partition import BatchPartition
 from paretomtl.engine.device import find_device
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.modules import named_tensors
-from paretomtl.engine.plan import STRATEGIES
 from paretomtl.engine.processes import Distributed, check_processes, join_process_group
+from paretomtl.engine.strategy import STRATEGIES
 from paretomtl.front import Front
 from paretomtl.front.limits import MAX_SOLUTIONS
 from paretomtl.methods import Method, describe, resolve_method

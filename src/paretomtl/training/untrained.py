@@ -19,10 +19,10 @@ from paretomtl.engine.batches.base import Batches, NoData
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.device import find_device
 from paretomtl.engine.evaluate import evaluate
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.modules import copy_modules, make_modules
-from paretomtl.engine.plan import ExecutionPlan, Plan
 from paretomtl.engine.processes import ProcessGroup
+from paretomtl.engine.strategy import ExecutionPlan, Plan
 from paretomtl.front import Front
 from paretomtl.methods import State
 from paretomtl.problems import Problem

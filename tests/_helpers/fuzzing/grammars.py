@@ -18,7 +18,7 @@ from _helpers.census_files import ORDINARY
 from _helpers.fuzzing.format import Files, Format
 from _helpers.fuzzing.mutations import NUMBERS
 from _helpers.fuzzing.packing import PACK
-from paretomtl._support.files import _checksum
+from paretomtl._support.atomic_files import _checksum
 from paretomtl.problems._data.array_file import checksum
 
 TEXT = st.text(max_size=8)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from _helpers.fuzzing.mutations import LARGEST, VALUES, json_bytes, mutate, mutate_json
-from paretomtl._support.files import _checksum
+from paretomtl._support.atomic_files import _checksum
 from paretomtl.problems._data.array_file import checksum
 
 PACK = {

@@ -18,7 +18,7 @@ from _helpers.fronts import front_of
 from _helpers.fuzzing.format import Format, as_json, made
 from _helpers.fuzzing.mutations import mutate
 from _helpers.fuzzing.packing import tensor_file
-from paretomtl._support.files import read_tensors, write_record
+from paretomtl._support.atomic_files import read_tensors, write_record
 from paretomtl.cli._options import parse_numbers, parse_settings
 from paretomtl.cli._summary import summary
 from paretomtl.compare import load_rows, save_rows

@@ -10,7 +10,7 @@ from torch import Tensor
 from _helpers.regression import CPU, Remembers, X, group
 from paretomtl.engine.autotune.capture import _changes_more_than_rates, _python_numbers, try_capture
 from paretomtl.engine.batches.make import make_batches
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 
 
 def test_schedulers_that_change_momentum_are_found() -> None:

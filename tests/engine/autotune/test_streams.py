@@ -26,7 +26,7 @@ from _helpers.streams import (  # noqa: F401
     run,
     values,
 )
-from paretomtl._support.files import read_json
+from paretomtl._support.atomic_files import read_json
 from paretomtl.engine import gradients as _gradients
 from paretomtl.engine.autotune import choose, streams
 from paretomtl.engine.autotune.streams import has_wide_convolutions
@@ -35,9 +35,9 @@ from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.models.single import Single
-from paretomtl.engine.plan import ExecutionPlan, Plan
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
+from paretomtl.engine.strategy import ExecutionPlan, Plan
 
 
 @pytest.mark.usefixtures("pretended")

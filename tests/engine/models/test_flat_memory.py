@@ -14,12 +14,12 @@ from torch import Tensor
 from _helpers.networks import sgd
 from _helpers.normed_regression import fit, problem
 from _helpers.streams import CPU, Net, adam, batches, planned, pretended, run, values  # noqa: F401
-from paretomtl._support.files import read_tensors, write_tensors
+from paretomtl._support.atomic_files import read_tensors, write_tensors
 from paretomtl._support.pack import pack, unpack
 from paretomtl.engine import gradients as _gradients
 from paretomtl.engine.autotune import capture
-from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models import stack as stack_module
 from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.models.stack import Stack

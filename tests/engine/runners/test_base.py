@@ -10,7 +10,7 @@ import torch
 
 import paretomtl as pm
 from _helpers.normed_regression import fit
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.methods import Method, Step
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from _helpers.fronts import front_of
-from paretomtl._support.files import read_record
+from paretomtl._support.atomic_files import read_record
 from paretomtl.report.page._server import PageServer, Watched
 from report.page.test_live import cut, fit
 

@@ -20,8 +20,8 @@ from paretomtl._support.random_state import host_random_state, seed_everything
 from paretomtl.engine.autotune.trial import Trial, describe_error, quiet, release_memory
 from paretomtl.engine.batches.base import Batches, NoData
 from paretomtl.engine.batches.indexed import ResidentBatches
-from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.optimizers import CAPTURABLE, RATE_ON_DEVICE
 from paretomtl.engine.runners.base import Runner

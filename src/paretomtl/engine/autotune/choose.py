@@ -19,7 +19,7 @@ from paretomtl.engine.autotune.trial import Trial
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.partition import BatchPartition, first_part
 from paretomtl.engine.models.modules import copy_modules
-from paretomtl.engine.plan import ExecutionPlan, Plan
+from paretomtl.engine.strategy import ExecutionPlan, Plan
 from paretomtl.methods import State, slice_state
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from paretomtl.engine.autotune.trial import Trial, quiet, release_memory
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.step import train_step
 
 

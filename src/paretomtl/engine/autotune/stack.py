@@ -12,11 +12,11 @@ from torch import nn
 from paretomtl.engine.autotune.memory import try_memory
 from paretomtl.engine.autotune.stack_matches import COMPARED, find_difference
 from paretomtl.engine.autotune.trial import Trial, describe_error
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.module_checks import has_hooks
 from paretomtl.engine.models.modules import copy_modules
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
+from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
 _TIMED = 3  # how many steps are timed

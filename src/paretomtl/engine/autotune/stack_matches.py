@@ -26,11 +26,11 @@ from paretomtl.engine.autotune.no_dropout import NoDropout
 from paretomtl.engine.autotune.trial import describe_error
 from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.gradients import task_gradients
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.attributes import differing_from_first
 from paretomtl.engine.models.modules import copy_modules
 from paretomtl.engine.models.stack import Stack
-from paretomtl.engine.plan import Plan
+from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
 COMPARED = 4

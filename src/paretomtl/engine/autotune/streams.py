@@ -23,8 +23,8 @@ from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.kernels.stacked_layers import CHANNELS
 from paretomtl.engine.models.module_checks import has_hooks
 from paretomtl.engine.models.modules import copy_modules, named_tensors
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.step import train_step
+from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
 _MAX_STREAMS = 8  # with more, activations take memory and hardly any time is saved

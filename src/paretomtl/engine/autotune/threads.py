@@ -21,9 +21,9 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from paretomtl._support.random_state import random_state
 from paretomtl.engine.autotune.trial import Trial
-from paretomtl.engine.plan import Plan
 from paretomtl.engine.runners.threads import ThreadPool, share_of
 from paretomtl.engine.step import train_step
+from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
 _GAIN = 0.95  # side by side is taken where it needs less than this share of the time

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from paretomtl._support.checks import describe_value
+from paretomtl._support.argument_checks import describe_value
 from paretomtl.engine.batches.base import Batches, NoData
 from paretomtl.engine.batches.indexed import IndexedBatches, ResidentBatches, tensors_of
 from paretomtl.engine.batches.loader import LoaderBatches

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from paretomtl.engine.batches.base import Batches
-from paretomtl.engine.group import Group, split_by_group
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.measure import matches_majority
+from paretomtl.engine.model_group import Group, split_by_group
 from paretomtl.engine.runners.threads import ThreadPool
 from paretomtl.engine.step import StepRecord
 

@@ -19,8 +19,8 @@ import torch
 
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.global_state import numbers_outside
-from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.optimizers import reads_rate_on_device
 from paretomtl.engine.runners.base import Runner
 from paretomtl.engine.step import StepRecord

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.step import StepRecord, train_step
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import torch
 
-from paretomtl.compare.indicators import finite_points, points_hypervolume, within
+from paretomtl.compare.row_indicators import finite_points, points_hypervolume, within
 from paretomtl.compare.row_store import Row
 from paretomtl.paper.labels import LABELS
 from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from paretomtl.compare.indicators import is_ideal
+from paretomtl.compare.row_indicators import is_ideal
 from paretomtl.compare.row_store import Row
 from paretomtl.core import FEASIBLE_TOLERANCE, constraint_values, region_rows
 from paretomtl.paper.labels import LABELS

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from paretomtl._support.checks import check_not_negative
+from paretomtl._support.argument_checks import check_not_negative
 from paretomtl.problems._data.array_file import ArraySpec, read_arrays, write_arrays
 from paretomtl.problems._data.cache import data_folder, load_or_make
 from paretomtl.problems._data.download import download

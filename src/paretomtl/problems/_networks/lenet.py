@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from paretomtl._support.checks import check_count
+from paretomtl._support.argument_checks import check_count
 
 
 class LeNet(nn.Module):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretomtl._support.checks import check_count
+from paretomtl._support.argument_checks import check_count
 
 _STAGES = ((1, 1), (2, 2), (4, 2), (8, 2))  # channels, in those of the first, and first stride of each
 _CLASSES = 10

@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.checks import check_count
+from paretomtl._support.argument_checks import check_count
 
 
 class MLP(nn.Module):

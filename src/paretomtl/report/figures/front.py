@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.optional import require
+from paretomtl._support.optional_packages import require
 from paretomtl._support.paths import as_path
 from paretomtl.core import nondominated
 from paretomtl.front import Front

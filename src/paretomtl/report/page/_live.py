@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.files import read_json
+from paretomtl._support.atomic_files import read_json
 from paretomtl.front import Front
 from paretomtl.front.limits import check_solution_count
 from paretomtl.report.page.view import View, history_of, view_of

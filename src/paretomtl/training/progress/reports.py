@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from paretomtl.engine.evaluate import Scores
-from paretomtl.engine.group import Group
 from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.model_group import Group
+from paretomtl.front.indicators import hypervolume_or_none
 from paretomtl.training.progress.callbacks import Report
-from paretomtl.training.results.hypervolume import mean_hypervolume
 from paretomtl.training.results.snapshot import scale_now
 from paretomtl.training.settings import Settings
 
@@ -57,3 +58,10 @@ def make_report(
         scale=scale_now(settings.method, groups),
         seeds=[seed for seed in settings.seeds for _ in settings.subproblems] if seeds > 1 else (),
     )
+
+
+def mean_hypervolume(losses: Tensor, reference: Sequence[float] | None, seeds: int) -> float | None:
+    """The hypervolume of each seed's losses, as a mean over seeds; None where one cannot be known."""
+    volumes = [hypervolume_or_none(part, reference) for part in losses.chunk(seeds)]
+    known = [each for each in volumes if each is not None]
+    return sum(known) / seeds if len(known) == seeds else None

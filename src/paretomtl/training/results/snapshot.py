@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.engine.evaluate import Scores
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.methods import Method
 
 

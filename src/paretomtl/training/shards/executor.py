@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
-from paretomtl._support.checks import check_count
+from paretomtl._support.argument_checks import check_count
 from paretomtl.engine.device import find_device
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import NamedProblem

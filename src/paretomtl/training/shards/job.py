@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import torch
 
-from paretomtl._support.files import whole_file
+from paretomtl._support.atomic_files import whole_file
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl._support.safe_open import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
 from paretomtl.engine.device import find_device

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
-from paretomtl.engine.plan import equal_parts
+from paretomtl.engine.strategy import equal_parts
 from paretomtl.training._run import TrainingRun
 from paretomtl.training.settings import Settings
 from paretomtl.training.shards.executor import Capacity, Executor, JobBatch

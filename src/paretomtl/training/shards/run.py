@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
+from paretomtl._support.atomic_files import write_text
 from paretomtl._support.error_notes import note_kept
-from paretomtl._support.files import write_text
 from paretomtl._support.safe_open import check_folder_kind, exists
 from paretomtl._support.signals import Stopping
 from paretomtl.front import Front

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.optional import require, version_of
+from paretomtl._support.optional_packages import require, version_of
 from paretomtl._support.paths import is_in_package
 
 _FETCH_SECONDS = 0.2  # between looks at whether what was asked for is there

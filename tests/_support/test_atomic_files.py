@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from paretomtl._support.files import read_tensors, write_tensors, write_text
+from paretomtl._support.atomic_files import read_tensors, write_tensors, write_text
 
 
 def test_every_kind_of_tensor_is_stored(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     def fail(handle: int) -> None:
         raise OSError("full")
 
-    monkeypatch.setattr("paretomtl._support.files.os.fsync", fail)
+    monkeypatch.setattr("paretomtl._support.atomic_files.os.fsync", fail)
     with pytest.raises(OSError, match="full"):
         write_text(path, "new")
     with pytest.raises(OSError, match="full"):

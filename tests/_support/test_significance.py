@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from paretomtl._support.statistics import difference, half_width, half_width_of
+from paretomtl._support.significance import difference, half_width, half_width_of
 
 
 @pytest.mark.parametrize(("seeds", "quantile"), [(2, 12.706), (3, 4.303), (5, 2.776), (10, 2.262)])

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import paretomtl as pm
 from _helpers.networks import MLP, Dropped, Normed, accuracy, classes, fit, lenet_problem, problem
-from paretomtl.engine import plan
+from paretomtl.engine import strategy as plan
 from paretomtl.methods import METHODS
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from paretomtl.engine.batches.partition import BatchPartition
-from paretomtl.engine.group import Group
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.models.stack import Stack

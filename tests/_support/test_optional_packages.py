@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from _helpers.places import ROOT
-from paretomtl._support.optional import PACKAGES, install_hint, require
+from paretomtl._support.optional_packages import PACKAGES, install_hint, require
 from paretomtl.cli import main
 from paretomtl.methods import resolve_method
 from paretomtl.methods.lookup import set_options

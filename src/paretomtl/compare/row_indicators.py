@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.optional import require
+from paretomtl._support.optional_packages import require
 from paretomtl.compare.row_store import Row
 from paretomtl.front.indicators import hypervolume, spread
 

@@ -9,8 +9,8 @@ import paretomtl as pm
 from _helpers.regression import CPU, model, problem
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.plan import Plan, equal_parts
 from paretomtl.engine.runners.eager import EagerRunner
+from paretomtl.engine.strategy import Plan, equal_parts
 
 
 @pytest.mark.parametrize(("count", "most"), [(5, None), (5, 5), (5, 2), (7, 3), (125, 62), (1, 1)])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import paretomtl as pm
-from paretomtl._support.lazy import LazyTable, lazy_names
+from paretomtl._support.lazy_imports import LazyTable, lazy_names
 from paretomtl._support.paths import PACKAGE
 from paretomtl.methods import METHODS, Method
 from paretomtl.methods.registry import REGISTRY

@@ -23,7 +23,7 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.optional import require
+from paretomtl._support.optional_packages import require
 from paretomtl._support.safe_open import (
     RECORD,
     TENSORS,

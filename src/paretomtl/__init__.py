@@ -6,7 +6,7 @@ from paretomtl._support.lazy_imports import lazy_names
 from paretomtl._support.version import __version__
 
 if TYPE_CHECKING:
-    from paretomtl import core, methods, preferences, problems
+    from paretomtl import compare, core, diagnosis, front, methods, preferences, problems, report, runs, training
     from paretomtl.diagnosis import Diagnosis, diagnose
     from paretomtl.front import Choice, Front
     from paretomtl.methods import (
@@ -42,7 +42,18 @@ else:
             "paretomtl.problems": ("Metric", "Problem", "Recipe"),
             "paretomtl.training": ("RayExecutor", "TensorBoard", "backward", "fit", "fit_seeds"),
         },
-        submodules=("core", "methods", "preferences", "problems"),
+        submodules=(
+            "compare",
+            "core",
+            "diagnosis",
+            "front",
+            "methods",
+            "preferences",
+            "problems",
+            "report",
+            "runs",
+            "training",
+        ),
     )
 
 
@@ -66,11 +77,17 @@ __all__ = [
     "Weigher",
     "__version__",
     "backward",
+    "compare",
     "core",
     "diagnose",
+    "diagnosis",
     "fit",
     "fit_seeds",
+    "front",
     "methods",
     "preferences",
     "problems",
+    "report",
+    "runs",
+    "training",
 ]

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import paretomtl as pm
+from _helpers.coupled import Share
 from _helpers.networks import MLP, Dropped, Normed, accuracy, classes, problem
 from _helpers.shared_loops import BATCH, BOTH, CHECKS, FIRST, METHODS, SAMPLES, check, rank, said
 
@@ -78,6 +79,11 @@ def missing(labels: Tensor, *, given: bool, model: Any = MLP) -> pm.Problem:
 for _name, _method in METHODS.items():
     for _strategy in BOTH:
         CHECKS[f"fit {_name} {_strategy}"] = lambda m=_method, s=_strategy: beside(plain(), m, strategy=s)
+for _gramian in (False, True):
+    for _strategy in BOTH:
+        CHECKS[f"fit share {_gramian} {_strategy}"] = lambda g=_gramian, s=_strategy: beside(
+            plain(), Share(g), strategy=s
+        )
 
 
 @check("fit validation, metrics, adam, clipping, best epoch")

@@ -23,11 +23,10 @@ from paretomtl.engine.gradients import (
     task_gradients,
     weigh_rows,
 )
-from paretomtl.engine.measure import BatchResult, GradientTargets, weigh_step
+from paretomtl.engine.measure import GradientTargets, Measurement
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.processes import ProcessGroup
-from paretomtl.methods import Step
 from paretomtl.problems.per_task import TaskBatch
 
 
@@ -103,10 +102,8 @@ def _scaled(part: Tensor, factor: Tensor) -> Tensor:
     return torch.where(factor == 0, 0.0, wide * factor)
 
 
-def measure_micro_batches(
-    group: Group, batch: MicroBatches, *, number: int | Tensor, total: int, weigh: bool
-) -> BatchResult:
-    """The weights and updates of a batch that is seen in micro-batches, and by several processes.
+def measure_micro_batches(group: Group, batch: MicroBatches, *, weigh: bool) -> Measurement:
+    """Measure a batch that is seen in micro-batches, and by several processes.
 
     Losses and task gradients are averaged over all of them before the Gramian is taken, each counted by its samples, so
     that the weights are those of the whole batch, and the same in every process. Gradients of each task travel only
@@ -117,7 +114,7 @@ def measure_micro_batches(
     in_trunk = [models.problem.is_shared(name) for name in models.trained]
     by_gramian = group.method.needs_gramian and (weigh or group.weights is None)
     at_representation = by_gramian and models.problem.representation is not None
-    wanted = GradientTargets(parameters, in_trunk, [])
+    targets = GradientTargets(parameters, in_trunk, [])
     losses, counts = torch.empty(0), torch.empty(0)
     summed: Sums | None = None
     one_pass = False
@@ -125,41 +122,45 @@ def measure_micro_batches(
         with group.precision():
             losses = models.losses(part)
         if at_representation:
-            wanted = GradientTargets.of(models)
+            targets = GradientTargets.of(models)
         counts, broken = count_labels(models, losses.detach(), part, samples)
         one_pass = not by_gramian and len(batch.parts) == 1 and bool((counts > 0).all())
-        rows = [] if one_pass else task_gradients(losses, wanted.parameters)
+        rows = [] if one_pass else task_gradients(losses, targets.parameters)
         sums = Sums.of(losses, counts, broken, rows)
         summed = sums if summed is None else summed.plus(sums)
     assert summed is not None
-    summed = summed.all_reduce(processes)
+    total = summed.all_reduce(processes)
     shape = (models.count, len(models.problem.tasks))
-    numbers = summed.counts.reshape(shape)
-    seen = summed.means().reshape(shape).to(torch.promote_types(losses.dtype, torch.float32))
-    seen = torch.where(summed.broken.reshape(-1, 1) > 0, torch.inf, seen)
+    numbers = total.counts.reshape(shape)
+    seen = total.means().reshape(shape).to(torch.promote_types(losses.dtype, torch.float32))
+    seen = torch.where(total.broken.reshape(-1, 1) > 0, torch.inf, seen)
     present = (numbers > 0) | seen.isinf()
-    step = Step(seen, present=present, number=number, total=total)
-    if by_gramian:
-        rows = summed.mean_rows()
-        rows = rows if at_representation else all_reduce_rows(processes, rows, parameters)
-        c = gramian(wanted.trunk(rows), models.count)
-        c = processes.all_reduce_tensor(c).to(c.dtype) if at_representation else c
-        weights, group.state = weigh_step(group, replace(step, gramian=c), weigh=weigh)
-        updates = weigh_rows(weights.reshape(losses.shape), present.reshape(losses.shape), rows, wanted.in_trunk)
-        if at_representation:
-            updates = processes.all_reduce(wanted.through_encoder(models, updates), parameters)
-        sizes = seen.abs() + c.diagonal(dim1=-2, dim2=-1)
-        return BatchResult(seen, present, numbers, weights, updates, sizes, known_finite(seen, c))
-    weights, group.state = weigh_step(group, step, weigh=weigh)
-    alpha = weights.reshape(losses.shape).to(losses.dtype)
-    if one_pass:
-        share = torch.where(summed.counts > 0, counts / summed.counts, 0.0)
-        updates = one_backward(losses, alpha, parameters, in_trunk, share)
-    else:
-        updates = weigh_rows(alpha, present.reshape(losses.shape), summed.mean_rows(), in_trunk)
-    return BatchResult(
-        seen, present, numbers, weights, processes.all_reduce(updates, parameters), seen.abs(), known_finite(seen)
-    )
+    if not by_gramian:
+        share = torch.where(total.counts > 0, counts / total.counts, 0.0) if one_pass else None
+
+        def combine_here(weights: Tensor) -> list[Tensor | None]:
+            alpha = weights.reshape(losses.shape).to(losses.dtype)
+            if share is not None:
+                updates = one_backward(losses, alpha, parameters, in_trunk, share)
+            else:
+                updates = weigh_rows(alpha, present.reshape(losses.shape), total.mean_rows(), in_trunk)
+            return processes.all_reduce(updates, parameters)
+
+        return Measurement(seen, present, numbers, None, seen.abs(), known_finite(seen), combine_here)
+    mean_rows = total.mean_rows()
+    mean_rows = mean_rows if at_representation else all_reduce_rows(processes, mean_rows, parameters)
+    c = gramian(targets.trunk(mean_rows), models.count)
+    c = processes.all_reduce_tensor(c).to(c.dtype) if at_representation else c
+
+    def combine(weights: Tensor) -> list[Tensor | None]:
+        where = present.reshape(losses.shape)
+        updates = weigh_rows(weights.reshape(losses.shape), where, mean_rows, targets.in_trunk)
+        if not at_representation:
+            return updates
+        return processes.all_reduce(targets.through_encoder(models, updates), parameters)
+
+    sizes = seen.abs() + c.diagonal(dim1=-2, dim2=-1)
+    return Measurement(seen, present, numbers, c, sizes, known_finite(seen, c), combine)
 
 
 def count_labels(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[Tensor, Tensor]:

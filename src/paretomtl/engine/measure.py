@@ -1,4 +1,4 @@
-"""Measurement of a batch: losses, gradients and Gramian of K models, and the weights and updates that follow.
+"""Measurement of a batch: losses, gradients and Gramian of K models, and how updates follow from weights.
 
 A method without a Gramian takes one backward pass, and must know before it whether all tasks have labels. Asking
 waits for the device, which a captured step cannot do. Training data without NaN or negative classes count as labelled
@@ -7,8 +7,8 @@ there, and a batch that proves otherwise is left out of the step; with such valu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,19 +27,17 @@ from paretomtl.engine.gradients import (
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.stack import Stack
-from paretomtl.methods import State, Step
 
 
-@dataclass(frozen=True)
-class BatchResult:
-    """Losses, weights and updates of one batch.
+@dataclass
+class Measurement:
+    """What a batch says about K models, before any task is weighed.
 
     Attributes:
         losses: ``[K, m]``.
         present: which tasks have labels, ``[K, m]``.
         counts: how many samples have, or :attr:`present`, ``[K, m]``.
-        weights: ``[K, m]``.
-        updates: for each parameter.
+        gramian: of the task gradients, ``[K, m, m]``; None where the method does not weigh by it.
         sizes: of losses, and of gradients where they are known: not finite where these are not, ``[K, m]``.
         known: whether all is known to be finite.
     """
@@ -47,42 +45,38 @@ class BatchResult:
     losses: Tensor
     present: Tensor
     counts: Tensor
-    weights: Tensor
-    updates: list[Tensor | None]
+    gramian: Tensor | None
     sizes: Tensor
     known: bool
+    _combine: Callable[[Tensor], list[Tensor | None]] | None
+
+    def combine(self, weights: Tensor) -> list[Tensor | None]:
+        """The update of each parameter for weights ``[K, m]``; once, as the gradients are freed with it."""
+        assert self._combine is not None
+        combine, self._combine = self._combine, None
+        return combine(weights)
 
 
-def measure_batch(
-    group: Group, batch: Any, *, number: int | Tensor, total: int, weigh: bool, labelled: bool | None
-) -> BatchResult:
-    """The weights and updates of a batch that is seen as a whole, here alone."""
-    models, method = group.models, group.method
+def measure_batch(group: Group, batch: Any, *, weigh: bool, labelled: bool | None) -> Measurement:
+    """Measure a batch that is seen as a whole, here alone."""
+    models = group.models
     with group.precision():
         losses = models.losses(batch)
     seen = losses.detach().reshape(models.count, -1)
     seen = seen if seen.dtype.itemsize >= 4 else seen.float()
     known = known_finite(seen)
     present = torch.ones_like(seen, dtype=torch.bool) if known or batch is None else seen == seen
-    step = Step(seen, present=present, number=number, total=total)
-    by_gradients = method.needs_gramian and (weigh or group.weights is None)
+    by_gramian = group.method.needs_gramian and (weigh or group.weights is None)
     trusting = labelled is True
-    if labelled is None and not by_gradients:
+    if labelled is None and not by_gramian:
         labelled = known or batch is None or bool(present.all())
-    sizes = seen.abs()
-    if by_gradients or not labelled:
-        weights, updates, c = _weigh_by_gradients(group, losses, step, weigh=weigh)
-        known = known and known_finite(c)
-        sizes = sizes + c.diagonal(dim1=-2, dim2=-1)  # not finite where any gradient of the task is not
-    else:
-        weights, group.state = weigh_step(group, step, weigh=weigh)
-        in_trunk = [models.problem.is_shared(name) for name in models.trained]
-        alpha = weights.reshape(losses.shape).to(losses.dtype)
-        updates = one_backward(losses, alpha, list(models.trained.values()), in_trunk)
-        if trusting:
-            whole, nothing = present.all(), zero(present.device)
-            updates = [None if u is None else torch.where(whole, u, nothing) for u in updates]
-    return BatchResult(seen, present, present, weights, updates, sizes, known)
+    if not by_gramian and labelled:
+        combine = _combine_by_one_pass(models, losses, present if trusting else None)
+        return Measurement(seen, present, present, None, seen.abs(), known, combine)
+    c, combine = _measure_gradients(group, losses, present)
+    sizes = seen.abs() + c.diagonal(dim1=-2, dim2=-1)  # not finite where any gradient of the task is not
+    c_or_none = c if group.method.needs_gramian else None
+    return Measurement(seen, present, present, c_or_none, sizes, known and known_finite(c), combine)
 
 
 def matches_majority(counts: Tensor, active: Tensor) -> Tensor:
@@ -98,16 +92,13 @@ def matches_majority(counts: Tensor, active: Tensor) -> Tensor:
     return (counts >= most).all(-1)
 
 
-def weigh_step(group: Group, step: Step, *, weigh: bool) -> tuple[Tensor, State]:
-    """Weights by the method, or those of the last step; and the state after it.
-
-    A negative weight raises a loss until its constraint is met. Kept for steps that do not weigh, it would raise the
-    loss on and on, and models would diverge: it counts as zero there.
-    """
-    if weigh or group.weights is None:
-        return group.method.weigh(step, group.state)
-    weights = group.weights.clamp_min(0.0)
-    return weights if step.present is None else torch.where(step.present, weights, zero(weights.device)), group.state
+def find_healthy(measured: Measurement, active: Tensor, *, alone: bool) -> Tensor:
+    """The models that go on, ``[K]`` bool, by the sizes of their losses and gradients; ``alone``, without data."""
+    sizes = torch.where(measured.present, measured.sizes, zero(measured.sizes.device))
+    finite = (sizes < torch.inf).all(-1) & measured.present.any(-1)
+    if len(finite) == 1 or alone:
+        return finite
+    return finite & matches_majority(measured.counts, active)
 
 
 @dataclass(frozen=True)
@@ -154,20 +145,38 @@ class GradientTargets:
         return [next(encoder) if models.problem.is_shared(name) else next(heads) for name in models.trained]
 
 
-def _weigh_by_gradients(
-    group: Group, losses: Tensor, step: Step, *, weigh: bool
-) -> tuple[Tensor, list[Tensor | None], Tensor]:
-    """Weights, updates and Gramian by the gradients of each task."""
-    models, wanted = group.models, GradientTargets.of(group.models)
-    gradients = task_gradients(losses, wanted.parameters)
-    together = all(wanted.in_trunk) and (group.static_memory or isinstance(models, Stack))
+def _combine_by_one_pass(
+    models: Models, losses: Tensor, present: Tensor | None
+) -> Callable[[Tensor], list[Tensor | None]]:
+    """Updates by one backward pass of the weighted sum; of nothing where ``present`` shows a task without labels."""
+
+    def combine(weights: Tensor) -> list[Tensor | None]:
+        in_trunk = [models.problem.is_shared(name) for name in models.trained]
+        alpha = weights.reshape(losses.shape).to(losses.dtype)
+        updates = one_backward(losses, alpha, list(models.trained.values()), in_trunk)
+        if present is None:
+            return updates
+        whole, nothing = present.all(), zero(present.device)
+        return [None if u is None else torch.where(whole, u, nothing) for u in updates]
+
+    return combine
+
+
+def _measure_gradients(
+    group: Group, losses: Tensor, present: Tensor
+) -> tuple[Tensor, Callable[[Tensor], list[Tensor | None]]]:
+    """The Gramian of the task gradients, and the updates as weighted sums of them."""
+    models, targets = group.models, GradientTargets.of(group.models)
+    gradients = task_gradients(losses, targets.parameters)
+    together = all(targets.in_trunk) and (group.static_memory or isinstance(models, Stack))
     gathered = Gathered.of(gradients, models.count) if together else None
-    c = gramian(wanted.trunk(gradients), models.count) if gathered is None else gathered.gramian()
-    step = replace(step, gramian=c if group.method.needs_gramian else None)
-    weights, group.state = weigh_step(group, step, weigh=weigh)
-    assert step.present is not None
-    if gathered is not None and not wanted.encoder:
-        return weights, gathered.combine(weights), c
-    shape = losses.shape
-    updates = weigh_rows(weights.reshape(shape), step.present.reshape(shape), gradients, wanted.in_trunk)
-    return weights, wanted.through_encoder(models, updates) if wanted.encoder else updates, c
+    c = gramian(targets.trunk(gradients), models.count) if gathered is None else gathered.gramian()
+
+    def combine(weights: Tensor) -> list[Tensor | None]:
+        if gathered is not None and not targets.encoder:
+            return gathered.combine(weights)
+        shape = losses.shape
+        updates = weigh_rows(weights.reshape(shape), present.reshape(shape), gradients, targets.in_trunk)
+        return targets.through_encoder(models, updates) if targets.encoder else updates
+
+    return c, combine

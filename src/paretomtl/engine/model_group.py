@@ -35,6 +35,7 @@ class Group:
         autocast: the precision of forward passes, where it is lower than that of the parameters.
         static_memory: whether all that a step writes stays where it is, as a captured step needs it.
         processes: the processes that train the same models, each on its share of a batch.
+        front_size: how many rows of all groups make one front; None for all of them.
         active: ``[K]`` bool; a model whose losses were once not finite is frozen.
         weights: ``[K, m]`` of the last step that weighed; None before the first.
         previous: parameters and buffers one step ago, which still had finite losses.
@@ -53,6 +54,7 @@ class Group:
     autocast: torch.dtype | None = None
     static_memory: bool = False
     processes: ProcessGroup = field(default_factory=ProcessGroup)
+    front_size: int | None = None
     active: Tensor = field(init=False)
     weights: Tensor | None = field(init=False, default=None)
     previous: ModelState = field(init=False)

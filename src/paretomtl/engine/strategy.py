@@ -41,6 +41,7 @@ class Plan:
     compiler: Mapping[str, Any] | None = None
     schedule: str = "epoch"
     partition: BatchPartition = field(default_factory=BatchPartition)
+    front_size: int | None = None
 
     def sequential(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
         """One group for each model."""
@@ -124,6 +125,7 @@ class Plan:
             self.clip_norm,
             self.autocast,
             processes=self.partition.processes,
+            front_size=self.front_size,
         )
 
 

@@ -46,6 +46,15 @@ class Method(ABC):
         """Whether :class:`Step` must carry a Gramian: m backward passes a step instead of one."""
 
     @property
+    def coupled(self) -> bool:
+        """Whether the weights of a row depend on the other rows of its front, as a hypervolume gradient does.
+
+        ``_weigh`` then gets all K rows of one front, whatever the strategy; rows that are not ``valid`` are broken
+        models. Others may get any part of the rows. A coupled method cannot train a part of a front on its own.
+        """
+        return False
+
+    @property
     @abstractmethod
     def reading(self) -> Reading:
         """The meaning of the K rows of ``preferences`` to this method."""
@@ -100,7 +109,8 @@ class Method(ABC):
         if may_ask(present) and bool(present.all()) and known_finite(*given):  # nothing needs to be made safe
             gramian = step.losses.new_zeros(()) if step.gramian is None else step.gramian.detach()
             gramian = gramian.double().expand(*step.losses.shape, tasks)
-            safe = SafeStep(step.losses.detach().double(), gramian, present, step.number, step.total, precision)
+            valid = present.any(-1)
+            safe = SafeStep(step.losses.detach().double(), gramian, present, step.number, step.total, precision, valid)
             weights, after = self._weigh_in_units(safe, state)
             return weights.to(step.losses.dtype), after
         losses = torch.where(present, step.losses.detach().double(), 0.0)
@@ -112,7 +122,7 @@ class Method(ABC):
             valid = valid & gramian.isfinite().flatten(1).all(-1, keepdim=True)
             gramian = torch.where(valid[..., None], gramian, 0.0)
         losses = torch.where(valid, losses, 1.0)
-        safe = SafeStep(losses, gramian, present, step.number, step.total, precision)
+        safe = SafeStep(losses, gramian, present, step.number, step.total, precision, valid[..., 0])
         weights, after = self._weigh_in_units(safe, state)
         after = {name: torch.where(_against(valid, new), new, state[name]) for name, new in after.items()}
         return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
@@ -168,6 +178,11 @@ class Method(ABC):
             index: which of them.
             total: how many optimizer steps are planned; 0 when that is not known.
         """
+        if self.coupled:
+            raise ValueError(
+                f"the method '{self.name}' must be trained by fit: it weighs all rows of a front together, and a "
+                "Weigher has one of them."
+            )
         return Weigher(self, as_rows("preferences", preferences), index, total)
 
 

@@ -36,6 +36,7 @@ class SafeStep:
     """A :class:`Step` made safe, in float64: absent tasks have loss 0 and gradient 0, broken subproblems losses of 1.
 
     The Gramian is zero for methods that do not need one; ``precision`` is the relative error that it came with.
+    ``valid [K]`` says which subproblems are not broken: a coupled method must leave the others out.
     """
 
     losses: Tensor
@@ -44,6 +45,7 @@ class SafeStep:
     number: int | Tensor
     total: int
     precision: float
+    valid: Tensor
 
 
 def slice_state(state: State, rows: slice | Tensor | list[int]) -> State:

@@ -73,6 +73,7 @@ class Execution:
             settings.compiler,
             settings.schedule,
             settings.shares,
+            len(settings.subproblems),
         )
         self._settings, self._splits, self._history = settings, splits, history
         self._total = (splits["train"].steps or 0) * settings.plan  # a run that is trained longer keeps its phases

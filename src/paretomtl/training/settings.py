@@ -230,6 +230,11 @@ def make_settings(
     patience = _check_patience(patience, problem)
     vectors = _vectors(method, preferences, len(problem.tasks), seeds)
     subproblems = _chosen(only, len(vectors[0]))
+    if method.coupled and len(subproblems) < len(vectors[0]):
+        raise ValueError(
+            f"'only' must be None for the method '{method.name}', which weighs all rows of a front together. Got "
+            f"{subproblems} of {len(vectors[0])} rows instead."
+        )
     dtype, autocast = _PRECISIONS[precision]
     return Settings(
         problem=problem,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,7 +14,9 @@ from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.measure import matches_majority
 from paretomtl.engine.model_group import Group, split_by_group
 from paretomtl.engine.runners.threads import ThreadPool
-from paretomtl.engine.step import StepRecord
+from paretomtl.engine.step import StepRecord, train_groups
+
+T = TypeVar("T")
 
 
 class Runner(ABC):
@@ -78,7 +80,13 @@ class Runner(ABC):
 
     def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[StepRecord]:
         """Records of one step of these groups, in their order."""
+        if groups and groups[0].method.coupled:
+            return train_groups(groups, batch, **options, run=self._run)
         return self._threads.step(groups, batch, **options)
+
+    def _run(self, function: Callable[[int], T], count: int) -> list[T]:
+        """The results of a function of each group, by its place."""
+        return self._threads.map(function, count)
 
     def _freeze_broken(self, counts: Tensor) -> None:
         """Freeze models that have NaN in a task in which other active models have none: such a task has labels."""

@@ -12,8 +12,8 @@ again. The first step of a kind runs on one stream: what is made once must be th
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import torch
 
@@ -24,6 +24,8 @@ from paretomtl.engine.model_group import Group
 from paretomtl.engine.optimizers import reads_rate_on_device
 from paretomtl.engine.runners.base import Runner
 from paretomtl.engine.step import StepRecord
+
+T = TypeVar("T")
 
 _WARM_UP = 3  # steps of a kind that are launched one by one before one is captured
 
@@ -131,17 +133,24 @@ class GraphRunner(Runner):
         return numbers_outside(models.problem.losses, models.module)
 
     def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[StepRecord]:
-        if not self._side_streams or not self._forked:
+        if groups[0].method.coupled or not self._side_streams or not self._forked:
             return super()._step_all(groups, batch, options)
-        here, records = torch.cuda.current_stream(), []
+        return [
+            record for [record] in self._run(lambda k: self._threads.step([groups[k]], batch, **options), len(groups))
+        ]
+
+    def _run(self, function: Callable[[int], T], count: int) -> list[T]:
+        if not self._side_streams or not self._forked:
+            return super()._run(function, count)
+        here, results = torch.cuda.current_stream(), []
         for side in self._side_streams:
             side.wait_stream(here)
-        for k, group in enumerate(groups):
+        for k in range(count):
             with torch.cuda.stream(self._side_streams[k % len(self._side_streams)]):
-                records += self._threads.step([group], batch, **options)
+                results.append(function(k))
         for side in self._side_streams:
             here.wait_stream(side)
-        return records
+        return results
 
     @contextlib.contextmanager
     def _rates_on_device(self) -> Iterator[None]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.step import StepRecord, train_step
+
+T = TypeVar("T")
 
 
 class ThreadPool:
@@ -33,32 +35,39 @@ class ThreadPool:
 
         The options are those of :func:`~paretomtl.engine.step.train_step`.
         """
-        self.records = records = []
-        for start in range(0, len(groups), self.count):
-            wave = groups[start : start + self.count]
-            if self._executor is None or len(wave) == 1:
-                records += [train_step(group, batch, **options) for group in wave]
-            else:
-                records += self._side_by_side(self._executor, wave, batch, options)
+        records: list[StepRecord] = []
+        self.records = records
+        self._map(lambda k: train_step(groups[k], batch, **options), len(groups), records)
         self.records = []  # a captured step must not be outlived by its tensors, or its memory cannot be captured again
         return records
+
+    def map(self, function: Callable[[int], T], count: int) -> list[T]:
+        """The results of a function of 0, 1, ... up to ``count``, so many at a time as the pool has threads."""
+        return self._map(function, count, [])
+
+    def _map(self, function: Callable[[int], T], count: int, results: list[T]) -> list[T]:
+        for start in range(0, count, self.count):
+            wave = range(start, min(start + self.count, count))
+            if self._executor is None or len(wave) == 1:
+                results.extend(function(k) for k in wave)
+            else:
+                results += self._side_by_side(self._executor, function, wave)
+        return results
 
     def close(self) -> None:
         """End the threads, after the steps that they are in."""
         if self._executor is not None:
             self._executor.shutdown()
 
-    def _side_by_side(
-        self, executor: ThreadPoolExecutor, wave: Sequence[Group], batch: Any, options: dict[str, Any]
-    ) -> list[StepRecord]:
+    def _side_by_side(self, executor: ThreadPoolExecutor, function: Callable[[int], T], wave: Sequence[int]) -> list[T]:
         threads = torch.get_num_threads()
         own = share_of(threads, len(wave))
 
-        def one(group: Group) -> StepRecord:
+        def one(k: int) -> T:
             torch.set_num_threads(own)  # of this thread, and of those that have not started yet
-            return train_step(group, batch, **options)
+            return function(k)
 
-        steps = [executor.submit(contextvars.copy_context().run, one, group) for group in wave]
+        steps = [executor.submit(contextvars.copy_context().run, one, k) for k in wave]
         try:
             wait(steps)
         finally:

@@ -73,6 +73,11 @@ def train_in_shards(
     """
     if settings.shares.processes.is_distributed:
         raise ValueError("'executor' must be left out where processes share a run. Got one under torchrun.")
+    if settings.method.coupled:
+        raise ValueError(
+            f"'executor' must be None for the method '{settings.method.name}', which weighs all rows of a front "
+            f"together: a shard has some of them. Got {type(executor).__name__} instead."
+        )
     if settings.patience is not None:
         raise ValueError(
             "'patience' must be None for a run in shards: a shard trains as it would among all, and does not see "

@@ -1,0 +1,55 @@
+"""A coupled method for tests: each weight is a loss's share in the losses of all models of the front."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from paretomtl.methods import Method, Reading, State
+from paretomtl.methods.base import uniform
+from paretomtl.methods.inputs import SafeStep
+
+
+@dataclass(frozen=True)
+class Share(Method):
+    """Weights ``1/2 + L_ki / Σ_j L_ji`` over the models that are not broken; remembers how many these are."""
+
+    gramian: bool = False
+
+    @property
+    def name(self) -> str:
+        return "share"
+
+    @property
+    def needs_gramian(self) -> bool:
+        return self.gramian
+
+    @property
+    def coupled(self) -> bool:
+        return True
+
+    @property
+    def reading(self) -> Reading:
+        return "start"
+
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        return uniform(count, tasks)
+
+    def init(self, preferences: Tensor) -> State:
+        return {"neighbours": torch.zeros(len(preferences), dtype=torch.float64)}
+
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
+        losses = torch.where(step.valid[:, None], step.losses, 0.0)
+        weights = 0.5 + losses / losses.sum(0)
+        if self.gramian:  # some use of it: tasks with longer gradients count a little less
+            weights = weights / (1.0 + 0.1 * step.gramian.diagonal(dim1=-2, dim2=-1))
+        return weights, {"neighbours": torch.zeros_like(state["neighbours"]) + step.valid.sum()}
+
+
+def expected_weights(losses: Tensor) -> Tensor:
+    """The weights of one front by the formula, for losses ``[K, m]``; broken rows are NaN, and get zeros."""
+    known = losses.isfinite().all(-1, keepdim=True)
+    safe = torch.where(known, losses, 0.0)
+    return torch.where(known, 0.5 + safe / safe.sum(0), 0.0)

@@ -20,7 +20,8 @@ from _helpers.census_files import text_of
 from _helpers.fronts import front_of
 from _helpers.fuzzing.packing import bomb
 from _helpers.pictures import picture, write_picture, write_road
-from paretomtl._support.atomic_files import read_json, sweep, write_record, write_tensors
+from paretomtl._support.atomic_files import read_json, sweep, write_record
+from paretomtl._support.tensor_files import write_tensors
 from paretomtl.cli._options import parse_settings
 from paretomtl.compare import load_rows
 from paretomtl.front.indicators import quick_hypervolume
@@ -95,7 +96,9 @@ def test_a_log_leaves_out_what_is_no_event(tmp_path: Path, line: bytes) -> None:
         ("dtype", "load"),
         ("dtype", 5),
         ("metrics", {"train": []}),
-        ("models_sha256", 5),
+        ("models", 5),
+        ("models", {"kind": "stacked", "file": "models-0.safetensors", "sha256": "0"}),
+        ("numbers", {"file": "../numbers-0.safetensors"}),
     ],
 )
 def test_a_front_of_other_fields_is_damaged(tmp_path: Path, field: str, value: Any) -> None:

@@ -25,7 +25,8 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from _helpers.networks import fit, problem
 from _helpers.servers import serving
-from paretomtl._support.atomic_files import file_name, read_json, read_record, read_tensors, write_record
+from paretomtl._support.atomic_files import file_name, read_json, read_record, write_record
+from paretomtl._support.tensor_files import read_tensors
 from paretomtl.cli._app import app
 from paretomtl.problems._census import text as _census_text
 from paretomtl.problems._data import download as _download
@@ -207,9 +208,11 @@ def test_a_front_names_no_file_outside(name: str, tmp_path: Path) -> None:
     models = next((tmp_path / "run" / "front").glob("models-*"))
     models.rename(tmp_path / "other.safetensors")
     path = tmp_path / "run" / "front" / "front.json"
-    write_record(path, {**read_record(path, [1]), "models": name}, format=1)
-    with pytest.raises((ValueError, OSError)):
-        pm.Front.load(tmp_path / "run")
+    words = read_record(path, [2])
+    for entry in ({**words["models"], "file": name}, name):
+        write_record(path, {**words, "models": entry}, format=2)
+        with pytest.raises(ValueError, match=r"must name a file of models in the same folder"):
+            pm.Front.load(tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "front/../../x", "a\0b", "checkpoint/../x.safetensors"])

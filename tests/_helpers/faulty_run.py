@@ -58,7 +58,7 @@ def train(folder: Path, stop: Callable[[pm.training.Report], None] | None = None
 def checksum(front: pm.Front) -> str:
     """Of all that a front holds, except for how long it took."""
     digest = hashlib.sha256()
-    for name, tensor in sorted({**front.parameters, **front.history}.items()):
+    for name, tensor in sorted({**front.models.stacked(), **front.history}.items()):
         digest.update(name.encode() + tensor.numpy().tobytes())
     for losses in front.losses.values():
         digest.update(losses.numpy().tobytes())

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 import paretomtl as pm
+from paretomtl.front.models import StackedModels
 
 
 def front_of(losses: Any, **fields: Any) -> pm.Front:
@@ -24,7 +25,7 @@ def front_of(losses: Any, **fields: Any) -> pm.Front:
         scale=None,
         status=["feasible"] * count,
         since=None,
-        parameters={"x": torch.zeros(count, 1)},
+        models=StackedModels({"x": torch.zeros(count, 1)}),
         history={},
         seed=0,
         seconds=0.0,
@@ -36,8 +37,8 @@ def assert_equal(one: pm.Front, other: pm.Front) -> None:
     """Bit by bit."""
     assert one.complete
     assert other.complete
-    for name, tensor in one.parameters.items():
-        assert torch.equal(tensor, other.parameters[name]), name
+    for name, tensor in one.models.stacked().items():
+        assert torch.equal(tensor, other.models.stacked()[name]), name
     for name, tensor in one.history.items():
         assert torch.equal(tensor, other.history[name]), name
     for split, losses in one.losses.items():

@@ -50,7 +50,7 @@ def checksum(folder: Path) -> str:
     """Of all that a front holds, except for how long it took."""
     front = pm.Front.load(folder)
     digest = hashlib.sha256()
-    for name, tensor in sorted({**front.parameters, **front.history}.items()):
+    for name, tensor in sorted({**front.models.stacked(), **front.history}.items()):
         digest.update(name.encode() + tensor.numpy().tobytes())
     for split in ("train", "val"):
         digest.update(front.losses[split].numpy().tobytes())

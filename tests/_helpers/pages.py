@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 import paretomtl as pm
+from paretomtl.front.models import StackedModels
 
 
 def page_front(count: int, tasks: Sequence[str] | int, *, seed: int = 0, shift: float = 0.0, **fields: Any) -> pm.Front:
@@ -44,7 +45,7 @@ def page_front(count: int, tasks: Sequence[str] | int, *, seed: int = 0, shift: 
         losses=splits,
         scale=options.pop("scale", None),
         since=None,
-        parameters={"x": torch.zeros(count, 1)},
+        models=StackedModels({"x": torch.zeros(count, 1)}),
         history={"losses": course, "weights": weights, "val": course + 0.03},
         seconds=12.3,
         epochs=[len(course)] * count,

@@ -21,5 +21,5 @@ def threads(count: int) -> Iterator[None]:
 
 
 def same(one: pm.Front, other: pm.Front) -> bool:
-    pairs = [(one.parameters[name], other.parameters[name]) for name in one.parameters]
+    pairs = [(one.models.stacked()[name], other.models.stacked()[name]) for name in one.models.stacked()]
     return all(torch.equal(a, b) for a, b in [*pairs, *((one.history[n], other.history[n]) for n in one.history)])

@@ -38,7 +38,7 @@ def train(of: pm.Problem, method: Any = "pareto-mtl", **options: Any) -> pm.Fron
 
 def between(one: pm.Front, other: pm.Front) -> float:
     """The largest difference of parameters, losses over the epochs, weights, and losses on all splits."""
-    pairs = [(tensor, other.parameters[name]) for name, tensor in one.parameters.items()]
+    pairs = [(tensor, other.models.stacked()[name]) for name, tensor in one.models.stacked().items()]
     pairs += [(tensor, other.history[name]) for name, tensor in one.history.items()]
     pairs += [(tensor, other.losses[split]) for split, tensor in one.losses.items()]
     for split, metrics in one.metrics.items():
@@ -152,7 +152,7 @@ def _() -> float:
 @check("all processes have the same bits")
 def _() -> float:
     front = train(problem(Dropped, train=classes(SAMPLES)), strategy="batched", precision="float32")
-    flat = torch.cat([tensor.flatten() for tensor in front.parameters.values()])
+    flat = torch.cat([tensor.flatten() for tensor in front.models.stacked().values()])
     flats = [torch.empty_like(flat) for _ in range(2)]
     dist.all_gather(flats, flat)
     return float((flats[0] - flats[1]).abs().max())
@@ -190,7 +190,7 @@ def _() -> float:
     found = 0.0
     for strategy in BOTH:
         front = train(problem(Normed, train=classes(SAMPLES)), strategy=strategy)
-        flat = torch.cat([tensor.double().flatten() for tensor in front.parameters.values()])
+        flat = torch.cat([tensor.double().flatten() for tensor in front.models.stacked().values()])
         flats = [torch.empty_like(flat) for _ in range(2)]
         dist.all_gather(flats, flat)
         found = max(found, float((flats[0] - flats[1]).abs().max()))
@@ -220,7 +220,7 @@ def _() -> list[str]:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         front = train(problem(Breaking, train=classes(SAMPLES)), "mgda")
-    assert all(tensor.isfinite().all() for tensor in front.parameters.values())
+    assert all(tensor.isfinite().all() for tensor in front.models.stacked().values())
     assert bool(said) == (rank() == 0), "the first process warns"
     return front.status
 

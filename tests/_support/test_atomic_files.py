@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from paretomtl._support.atomic_files import read_tensors, write_tensors, write_text
+from paretomtl._support.atomic_files import write_text
+from paretomtl._support.tensor_files import read_tensors, write_tensors
 
 
 def test_every_kind_of_tensor_is_stored(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretomtl._support.atomic_files import read_tensors, write_tensors
 from paretomtl._support.pack import pack, unpack
+from paretomtl._support.tensor_files import read_tensors, write_tensors
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 NESTED = st.recursive(

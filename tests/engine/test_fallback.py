@@ -102,9 +102,10 @@ def fallen(*arguments: Any, **options: Any) -> tuple[pm.Front, list[str]]:
 
 def assert_close(one: pm.Front, other: pm.Front, tolerance: float = 1e-6) -> None:
     assert (one.epochs, one.status, one.complete) == (other.epochs, other.status, other.complete)
-    for mine, theirs in ((one.parameters, other.parameters), (one.history, other.history), (one.losses, other.losses)):
-        for name, tensor in mine.items():
-            torch.testing.assert_close(tensor, theirs[name], rtol=0, atol=tolerance, equal_nan=True)
+    weights = (one.models.stacked(), other.models.stacked())
+    for own, others in (weights, (one.history, other.history), (one.losses, other.losses)):
+        for name, tensor in own.items():
+            torch.testing.assert_close(tensor, others[name], rtol=0, atol=tolerance, equal_nan=True)
 
 
 @pytest.mark.parametrize(

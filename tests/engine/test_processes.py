@@ -156,8 +156,8 @@ def test_what_processes_tell_each_other_arrives(value: Any) -> None:
 def test_micro_batches_are_the_batch(method: str, strategy: Any) -> None:
     options: dict[str, Any] = {"precision": "float64", "strategy": strategy}
     whole, parts = (fit(method=method, accumulate=n, **options) for n in (1, 3))
-    for name, tensor in whole.parameters.items():
-        torch.testing.assert_close(parts.parameters[name], tensor, rtol=0, atol=CLOSE)
+    for name, tensor in whole.models.stacked().items():
+        torch.testing.assert_close(parts.models.stacked()[name], tensor, rtol=0, atol=CLOSE)
 
 
 def test_a_model_that_breaks_in_one_micro_batch_is_frozen() -> None:
@@ -178,7 +178,7 @@ def test_a_model_that_breaks_in_one_micro_batch_is_frozen() -> None:
     with pytest.warns(UserWarning, match=r"subproblems \[1\] were not finite"):
         front = fit(problem(Breaking), "mgda", accumulate=2, strategy="sequential")
     assert front.status[1] == "non-finite"
-    assert all(tensor.isfinite().all() for tensor in front.parameters.values())
+    assert all(tensor.isfinite().all() for tensor in front.models.stacked().values())
 
 
 def test_bad_input_is_named() -> None:

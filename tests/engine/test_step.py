@@ -43,8 +43,8 @@ def test_a_run_with_a_buffer_made_in_a_forward_pass_can_be_taken_up_again(tmp_pa
     with pytest.raises(InterruptedError):
         fit(made, strategy="sequential", out=tmp_path, callbacks=[stop], checkpoint_seconds=0.0)
     resumed = fit(made, strategy="sequential", out=tmp_path, resume=True)
-    for name, tensor in fit(made, strategy="sequential").parameters.items():
-        assert torch.equal(tensor, resumed.parameters[name]), name
+    for name, tensor in fit(made, strategy="sequential").models.stacked().items():
+        assert torch.equal(tensor, resumed.models.stacked()[name]), name
 
 
 def test_a_run_of_a_gpu_is_not_taken_up_on_a_cpu(tmp_path: Path) -> None:

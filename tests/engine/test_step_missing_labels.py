@@ -37,9 +37,9 @@ def test_a_task_without_labels_is_left_out_of_the_step(method: str) -> None:
     of = problem(train=loader, losses=masked)
     count = 2 if method == "single-task" else 3
     one, both = (fit(of, method, count, strategy=name, precision="float64") for name in ("sequential", "batched"))
-    for name, tensor in one.parameters.items():
+    for name, tensor in one.models.stacked().items():
         assert tensor.isfinite().all()
-        torch.testing.assert_close(tensor, both.parameters[name], rtol=0, atol=1e-6)
+        torch.testing.assert_close(tensor, both.models.stacked()[name], rtol=0, atol=1e-6)
     assert "non-finite" not in one.status
     assert one.losses["train"].isfinite().all()
 

@@ -25,8 +25,8 @@ def test_both_strategies_take_the_same_steps(network: Any, method: str) -> None:
     assert both.strategy == "batched: asked for"
     for name in ("losses", "weights"):
         torch.testing.assert_close(one.history[name], both.history[name], rtol=0, atol=1e-6)
-    for name, tensor in one.parameters.items():
-        torch.testing.assert_close(tensor, both.parameters[name], rtol=0, atol=1e-6)
+    for name, tensor in one.models.stacked().items():
+        torch.testing.assert_close(tensor, both.models.stacked()[name], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_both_strategies_take_the_same_steps(network: Any, method: str) -> None:
 def test_both_strategies_with_heads_apart(scope: dict[str, Any], method: str) -> None:
     of = problem(Normed, **scope)
     one, both = (fit(of, method, strategy=name, precision="float64") for name in ("sequential", "batched"))
-    for name, tensor in one.parameters.items():
-        torch.testing.assert_close(tensor, both.parameters[name], rtol=0, atol=1e-6)
+    for name, tensor in one.models.stacked().items():
+        torch.testing.assert_close(tensor, both.models.stacked()[name], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"clip_norm": 0.05}, {"keep": "best"}, {"only": [2, 0]}, {"schedule": "step"}])
@@ -50,8 +50,8 @@ def test_both_strategies_with_options(options: dict[str, Any]) -> None:
         for name in ("sequential", "batched")
     )
     assert one.epochs == both.epochs
-    for name, tensor in one.parameters.items():
-        torch.testing.assert_close(tensor, both.parameters[name], rtol=0, atol=1e-6)
+    for name, tensor in one.models.stacked().items():
+        torch.testing.assert_close(tensor, both.models.stacked()[name], rtol=0, atol=1e-6)
 
 
 @pytest.mark.study
@@ -147,17 +147,17 @@ def test_what_cannot_be_stacked_trains_one_after_another(model: Any, reason: str
 
 def test_tied_weights_are_right_in_both_strategies() -> None:
     one, both = (fit(problem(Tied), strategy=name, precision="float64") for name in ("sequential", "batched"))
-    assert "second.weight" not in one.parameters
+    assert "second.weight" not in one.models.stacked()
     for k in range(3):
         model = both.model(k)
         assert model.second.weight is model.first.weight
         torch.testing.assert_close(one.model(k).first.weight, model.first.weight, rtol=0, atol=1e-6)
-        assert torch.equal(model.first.weight, both.parameters["first.weight"][k])
+        assert torch.equal(model.first.weight, both.models.stacked()["first.weight"][k])
 
 
 def test_buffers_assigned_anew_are_kept_one_after_another() -> None:
     front = fit(problem(Counting))
-    assert front.parameters["calls"].tolist() == [12.0] * 3
+    assert front.models.stacked()["calls"].tolist() == [12.0] * 3
 
 
 def by_shape(parameters: Any) -> torch.optim.Optimizer:
@@ -233,7 +233,7 @@ def test_compiled_models_train_alike(strategy: Any) -> None:
 def test_bfloat16_keeps_float32_parameters(strategy: Any) -> None:
     front = fit(strategy=strategy, precision="bfloat16", epochs=20)
     wide = fit(strategy=strategy, epochs=20)
-    assert front.parameters["trunk.0.weight"].dtype == torch.float32
+    assert front.models.stacked()["trunk.0.weight"].dtype == torch.float32
     assert not torch.equal(front.losses["train"], wide.losses["train"])
     torch.testing.assert_close(front.losses["train"], wide.losses["train"], rtol=0.2, atol=0.05)
 
@@ -245,9 +245,8 @@ def test_clipping_is_for_each_model(strategy: Any) -> None:
     options: dict[str, Any] = {"strategy": strategy, "optimizer": plain, "precision": "float64", "batch_size": 96}
     for method in (pm.Linear(), pm.MGDA(rescale=True)):
         one, two = (fit(None, method, epochs=n, clip_norm=1e-3, **options) for n in (1, 2))
-        moved = torch.stack(
-            [(two.parameters[n] - one.parameters[n]).flatten(1).square().sum(1) for n in one.parameters]
-        )
+        before, after = one.models.stacked(), two.models.stacked()
+        moved = torch.stack([(after[name] - before[name]).flatten(1).square().sum(1) for name in before])
         torch.testing.assert_close(moved.sum(0).sqrt(), torch.full((3,), 1e-3, dtype=torch.float64), rtol=0.02, atol=0)
 
 
@@ -267,9 +266,9 @@ def test_the_gramian_of_the_representation_is_an_upper_bound() -> None:
     (expected @ torch.stack(losses)).backward(retain_graph=True)
     before = model.trunk[0].weight.detach().clone()
     after = before - 0.1 * model.trunk[0].weight.grad
-    torch.testing.assert_close(front.parameters["trunk.0.weight"][0], after)
+    torch.testing.assert_close(front.models.stacked()["trunk.0.weight"][0], after)
     (own,) = torch.autograd.grad(losses[1], model.heads[1].weight)
-    torch.testing.assert_close(front.parameters["heads.1.weight"][0], model.heads[1].weight.detach() - 0.1 * own)
+    torch.testing.assert_close(front.models.stacked()["heads.1.weight"][0], model.heads[1].weight.detach() - 0.1 * own)
 
 
 @pytest.mark.parametrize(
@@ -356,5 +355,5 @@ def test_heads_may_overwrite_the_representation(strategy: Any) -> None:
     for inplace in (True, False):
         of = problem(functools.partial(InPlace, inplace), representation="trunk")
         fronts.append(fit(of, "mgda", strategy=strategy, precision="float64"))
-    for name, tensor in fronts[0].parameters.items():
-        torch.testing.assert_close(tensor, fronts[1].parameters[name], rtol=0, atol=1e-9)
+    for name, tensor in fronts[0].models.stacked().items():
+        torch.testing.assert_close(tensor, fronts[1].models.stacked()[name], rtol=0, atol=1e-9)

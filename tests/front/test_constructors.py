@@ -144,7 +144,7 @@ def test_a_front_with_weights_can_be_replaced_by_one_without(tmp_path: Path) -> 
     front_of(ROWS).save(tmp_path)
     given().save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["front.json"]
-    assert not pm.Front.load(tmp_path).parameters
+    assert not pm.Front.load(tmp_path).models.stacked()
 
 
 @pytest.mark.parametrize("kind", [torch.tensor, np.array, list, pd.DataFrame, lambda rows: (row for row in rows)])

@@ -12,6 +12,7 @@ import torch
 
 import paretomtl as pm
 from _helpers.cuda_images import Net, images, train
+from paretomtl.front.models import StackedModels
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -34,8 +35,14 @@ def with_val() -> pm.Problem:
 
 
 def same(one: pm.Front, other: pm.Front, atol: float = 0.0) -> None:
-    for name, tensor in one.parameters.items():
-        torch.testing.assert_close(tensor, other.parameters[name], rtol=0, atol=atol)
+    for name, tensor in one.models.stacked().items():
+        torch.testing.assert_close(tensor, other.models.stacked()[name], rtol=0, atol=atol)
+
+
+def without_statistics(front: pm.Front) -> StackedModels:
+    """The weights without those of normalisation that training changes whatever the learning rate."""
+    weights = front.models.stacked()
+    return StackedModels({n: t for n, t in weights.items() if "1.running" not in n and "batches" not in n})
 
 
 @pytest.mark.parametrize("strategy", ["batched", "graphed"])
@@ -54,8 +61,7 @@ def test_models_begin_with_the_weights_of_a_front(strategy: str) -> None:
     first = train(images(), strategy=strategy)
     still = lambda parameters: torch.optim.SGD(parameters, lr=0.0)  # noqa: E731
     second = train(images(), strategy=strategy, start=first, optimizer=still, epochs=1)
-    same(*(dataclasses.replace(f, parameters={n: t for n, t in f.parameters.items() if "1.running" not in n
-                                              and "batches" not in n}) for f in (first, second)))  # fmt: skip
+    same(*(dataclasses.replace(front, models=without_statistics(front)) for front in (first, second)))
 
 
 def test_patience_ends_a_captured_run() -> None:

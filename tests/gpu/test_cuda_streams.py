@@ -93,9 +93,9 @@ def test_modules_captured_side_by_side_train_as_one_after_another(options: dict[
     assert fronts[1].strategy == "graphed: as ordinary modules side by side; not as a stack: not this time"
     assert fronts[0].epochs == fronts[1].epochs
     exact = settings["precision"] == "float64"
-    for name, tensor in fronts[0].parameters.items():
+    for name, tensor in fronts[0].models.stacked().items():
         if exact and name != "trunk.0.bias":  # it has no effect before a normalisation, and follows rounding
-            torch.testing.assert_close(tensor, fronts[1].parameters[name], rtol=0, atol=1e-5)
+            torch.testing.assert_close(tensor, fronts[1].models.stacked()[name], rtol=0, atol=1e-5)
     tolerance = 1e-5 if exact else 2e-2
     for name in ("losses", "weights"):
         torch.testing.assert_close(fronts[0].history[name], fronts[1].history[name], rtol=tolerance, atol=tolerance)
@@ -126,8 +126,8 @@ def test_a_run_of_modules_side_by_side_can_be_taken_up_again(tmp_path: Path, mon
     resumed = train(problem, out=tmp_path, resume=True, **options)
     assert resumed.strategy == whole.strategy
     assert "as ordinary modules side by side" in resumed.strategy
-    for name, tensor in whole.parameters.items():
-        assert torch.equal(tensor, resumed.parameters[name]), name
+    for name, tensor in whole.models.stacked().items():
+        assert torch.equal(tensor, resumed.models.stacked()[name]), name
 
 
 def test_wide_convolutions_are_measured_in_both_ways() -> None:

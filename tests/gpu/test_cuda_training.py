@@ -35,8 +35,8 @@ def test_strategies_and_devices_agree(scope: dict[str, object], method: str) -> 
     options = {"precision": "float64", "epochs": 12, "batch_size": 96}  # one batch: its order is drawn on the device
     fronts = [train(images(**scope), method, strategy=name, device=device, **options) for name, device in runs]
     for other in fronts[1:]:
-        for name, tensor in fronts[0].parameters.items():
-            torch.testing.assert_close(tensor, other.parameters[name], rtol=0, atol=1e-6)
+        for name, tensor in fronts[0].models.stacked().items():
+            torch.testing.assert_close(tensor, other.models.stacked()[name], rtol=0, atol=1e-6)
 
 
 def test_steps_on_batches_do_not_wait() -> None:
@@ -83,8 +83,8 @@ def test_a_run_can_be_taken_up_again(strategy: str, precision: str, tmp_path: Pa
         resumed = train(images(), out=tmp_path, resume=True, **options)
     finally:
         torch.backends.cudnn.deterministic = deterministic
-    for name, tensor in whole.parameters.items():
-        assert torch.equal(tensor, resumed.parameters[name]), name
+    for name, tensor in whole.models.stacked().items():
+        assert torch.equal(tensor, resumed.models.stacked()[name]), name
 
 
 def test_auto_captures_on_the_gpu() -> None:
@@ -137,9 +137,9 @@ def test_schedules_are_followed_with_every_optimizer(name: str) -> None:
 
     options = {"optimizer": make, "scheduler": halve, "precision": "float64", "epochs": 6}
     fronts = [train(images(), strategy=strategy, **options) for strategy in ("batched", "graphed")]
-    for key, tensor in fronts[0].parameters.items():
+    for key, tensor in fronts[0].models.stacked().items():
         if key != "trunk.0.bias":  # it has no effect before a normalisation, and follows rounding
-            torch.testing.assert_close(tensor, fronts[1].parameters[key], rtol=0, atol=APART.get(name, 1e-9))
+            torch.testing.assert_close(tensor, fronts[1].models.stacked()[key], rtol=0, atol=APART.get(name, 1e-9))
 
 
 def test_one_capture_serves_all_learning_rates() -> None:
@@ -216,8 +216,8 @@ def test_a_stack_that_does_not_fit_is_cut(monkeypatch: pytest.MonkeyPatch) -> No
     assert "stacks of 2 one after another" in cut.strategy
     monkeypatch.undo()
     whole = train(images(), strategy="graphed", count=5, precision="float64")
-    for name, tensor in whole.parameters.items():
-        torch.testing.assert_close(tensor, cut.parameters[name], rtol=0, atol=1e-9)
+    for name, tensor in whole.models.stacked().items():
+        torch.testing.assert_close(tensor, cut.models.stacked()[name], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("every", [1, 3])
@@ -227,8 +227,8 @@ def test_weights_of_earlier_steps(method: str, every: int) -> None:
         train(images(), method, strategy=strategy, weigh_every=every, precision="float64", epochs=8)
         for strategy in ("sequential", "graphed")
     ]
-    for name, tensor in fronts[0].parameters.items():
-        torch.testing.assert_close(tensor, fronts[1].parameters[name], rtol=0, atol=1e-6)
+    for name, tensor in fronts[0].models.stacked().items():
+        torch.testing.assert_close(tensor, fronts[1].models.stacked()[name], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ def test_options_of_a_captured_run(options: dict[str, Any]) -> None:
     problem = dataclasses.replace(problem, val=problem.train)
     settings = {"method": "pareto-mtl", **options, "precision": "float64", "epochs": 8}
     fronts = [train(problem, strategy=strategy, **settings) for strategy in ("batched", "graphed")]
-    for name, tensor in fronts[0].parameters.items():
-        torch.testing.assert_close(tensor, fronts[1].parameters[name], rtol=0, atol=1e-6)
+    for name, tensor in fronts[0].models.stacked().items():
+        torch.testing.assert_close(tensor, fronts[1].models.stacked()[name], rtol=0, atol=1e-6)
     torch.testing.assert_close(fronts[0].history["losses"], fronts[1].history["losses"], rtol=1e-6, atol=0)
 
 
@@ -280,8 +280,8 @@ def test_missing_labels_are_left_out_of_replays() -> None:
             train(problem, method, strategy=strategy, precision="float64", batch_size=4, epochs=1, optimizer=slow)
             for strategy in ("sequential", "graphed")
         ]
-        for name, tensor in fronts[0].parameters.items():
-            torch.testing.assert_close(tensor, fronts[1].parameters[name], rtol=0, atol=1e-6)
+        for name, tensor in fronts[0].models.stacked().items():
+            torch.testing.assert_close(tensor, fronts[1].models.stacked()[name], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("padding", [0, 1])
@@ -335,7 +335,7 @@ class Skipping(Net):
 def test_steps_that_draw_on_the_host_are_not_captured() -> None:
     front = train(dataclasses.replace(images(), model=Skipping), "linear", epochs=50)
     assert not front.strategy.startswith("graphed")
-    assert (front.parameters["skipped"] > 0).all()
+    assert (front.models.stacked()["skipped"] > 0).all()
 
 
 def test_numbers_that_callbacks_change_are_captured_again() -> None:

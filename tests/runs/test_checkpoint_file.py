@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,11 @@ def test_two_damaged_checkpoints_are_said_to_be(harm: str, tmp_path: Path) -> No
 def test_a_damaged_front_is_made_again(name: str, harm: str, tmp_path: Path) -> None:
     first = fit(problem(), out=tmp_path)
     damage(next((tmp_path / "front").glob(name)), harm)
-    lost = (name, harm) == ("front.json", "missing")
+    if (name, harm) == ("models-*.safetensors", "flip"):  # resuming a finished run reads no weights; doctor does
+        with pytest.raises(ValueError, match="Its checksum differs"):
+            fit(problem(), out=tmp_path, resume=True).models.verify()
+        shutil.rmtree(tmp_path / "front")  # as doctor says
+    lost = not (tmp_path / "front" / "front.json").exists()
     with contextlib.nullcontext() if lost else pytest.warns(UserWarning, match="the front is made again"):
         assert_equal(fit(problem(), out=tmp_path, resume=True), first)
     assert_equal(pm.Front.load(tmp_path), first)

@@ -18,6 +18,7 @@ import paretomtl as pm
 from _helpers.fronts import assert_equal
 from _helpers.networks import fit, problem
 from paretomtl._support import atomic_files as _files
+from paretomtl._support import tensor_files as _tensors
 from paretomtl.runs import inspect_run
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}
@@ -50,14 +51,14 @@ def test_a_front_that_finds_no_room_is_stored_elsewhere(
     tmp_path: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "run"
-    original = _files.write_tensors
+    original = _tensors.write_tensors
 
     def full(path: Path, *rest: Any) -> str:
         if path.parent == out / "front":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return original(path, *rest)
 
-    monkeypatch.setattr("paretomtl.front.storage.write_tensors", full)
+    monkeypatch.setattr("paretomtl._support.tensor_files.write_tensors", full)
     with pytest.warns(
         UserWarning, match=rf"cannot be stored in .*No space left.* It is in '{elsewhere}/paretomtl-front"
     ):
@@ -139,11 +140,11 @@ def test_newer_formats_say_so(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     if name == "checkpoint.safetensors":
         shutil.rmtree(tmp_path / "front")
-        tensors, meta = _files.read_tensors(path)
-        _files.write_tensors(path, tensors, {**meta, "format": "77"})
+        tensors, meta = _tensors.read_tensors(path)
+        _tensors.write_tensors(path, tensors, {**meta, "format": "77"})
     else:
         _files.write_record(path, {**_files.read_json(path), "format": 77}, format=77)
-    match = rf"{name}' was written by a newer paretomtl \(format 77; this one knows [13]\): update"
+    match = rf"{name}' was written by a newer paretomtl \(format 77; this one knows [123]\): update"
     with pytest.raises(ValueError, match=match):
         fit(problem(), out=tmp_path, resume=True)
     found = {finding.file: finding for finding in inspect_run(tmp_path)}
@@ -154,7 +155,7 @@ def test_newer_formats_say_so(name: str, tmp_path: Path) -> None:
 def test_runs_of_before_load(tmp_path: Path) -> None:
     """Files without checksums, no manifest, no second checkpoint."""
     first = fit(problem(), out=tmp_path)
-    for name, number in (("config.json", 3), ("front/front.json", 1)):
+    for name, number in (("config.json", 3), ("front/front.json", 2)):
         content = _files.read_record(tmp_path / name, [number])
         _files.write_text(tmp_path / name, json.dumps({"format": number, **content}))
     (tmp_path / "manifest.json").unlink()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 import paretomtl as pm
@@ -227,7 +226,7 @@ def test_a_link_among_shards_is_named_and_not_followed(run: Path) -> None:
 # What the files say of each other.
 
 
-def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run: Path, other: Path) -> None:
+def test_models_of_another_front_are_not_taken_for_those_of_this(run: Path, other: Path) -> None:
     theirs = named(other, "front/models-*")
     models = named(run, "front/models-*")
     manifest = (run / "manifest.json").read_bytes()
@@ -242,22 +241,18 @@ def test_models_of_another_front_are_not_taken_for_those_of_this(made: Path, run
     models.unlink()
     shutil.copy(theirs, run / "front")
     path = run / "front" / "front.json"
-    words = read_record(path, [1])
-    write_record(path, {**words, "models": theirs.name}, format=1)
-    with pytest.raises(ValueError, match=r"front.json' must have a checksum in 'models_sha256'"):
+    words = read_record(path, [2])
+    write_record(path, {**words, "models": {**words["models"], "file": theirs.name}}, format=2)
+    with pytest.raises(
+        ValueError, match=r"front.json' must name a file of models in the same folder, and its checksum"
+    ):
         pm.Front.load(run)
-    # A front of an earlier version has the first digits in the name alone.
-    shutil.copy(named(made, "front/models-*"), run / "front")
-    del words["models_sha256"]
-    write_record(path, words, format=1)
-    assert torch.equal(pm.Front.load(run).losses["train"], pm.Front.load(made).losses["train"])
-    shutil.copy(theirs, models)
-    with pytest.raises(ValueError, match="Got those of another file"):
-        pm.Front.load(run)
-    models.rename(models.with_name("models-other.safetensors"))
-    write_record(path, {**words, "models": "models-other.safetensors"}, format=1)
-    with pytest.raises(ValueError, match="must name a file of models beside it"):
-        pm.Front.load(run)
+    # The same with the checksum of the other file, too: the checksums of the models are those of this one.
+    checksum = read_record(other / "front" / "front.json", [2])["models"]["sha256"]
+    entry = {**words["models"], "file": theirs.name, "sha256": checksum}
+    write_record(path, {**words, "models": entry}, format=2)
+    with pytest.raises(ValueError, match="The checksum of row 0 differs"):
+        pm.Front.load(run).state_dict(0)
 
 
 def test_a_checkpoint_of_another_run_is_not_resumed(run: Path, other: Path) -> None:

@@ -17,7 +17,7 @@ from _helpers.crashes import LOOKED_AT, Crash, Samples, crash
 from _helpers.fronts import assert_equal
 from _helpers.networks import MLP, Dropped, Normed, classes, fit, problem
 from _helpers.places import HELPERS, TESTS
-from paretomtl._support import atomic_files as _files
+from paretomtl._support import tensor_files as _tensors
 from paretomtl.methods import METHODS
 from paretomtl.runs import read_log
 
@@ -177,7 +177,7 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
 
 def test_a_disk_that_fills_up_costs_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints and the front cannot be stored any more: both are said, and the front is still returned."""
-    original = _files.write_tensors
+    original = _tensors.write_tensors
     calls = 0
 
     def fills_up(*arguments: Any) -> str:
@@ -188,7 +188,7 @@ def test_a_disk_that_fills_up_costs_no_training(tmp_path: Path, monkeypatch: pyt
         return original(*arguments)
 
     monkeypatch.setattr("paretomtl.runs.checkpoint_file.write_tensors", fills_up)
-    monkeypatch.setattr("paretomtl.front.storage.write_tensors", fills_up)
+    monkeypatch.setattr("paretomtl._support.tensor_files.write_tensors", fills_up)
     with pytest.warns(UserWarning, match=r"No space left") as said:
         front = fit(problem(), out=tmp_path, strategy="sequential", checkpoint_seconds=0.0)
     texts = [str(warning.message) for warning in said]

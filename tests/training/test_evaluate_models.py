@@ -59,7 +59,7 @@ def test_models_of_a_front_have_its_losses_and_metrics(problem: pm.Problem, fron
         assert torch.equal(again.metrics[split]["error"], front.metrics[split]["error"])
     assert (again.better, again.reference) == (front.better, front.reference)
     assert list(again.status) == ["evaluated"] * 3
-    assert all(torch.equal(again.parameters[name], tensor) for name, tensor in front.parameters.items())
+    assert all(torch.equal(again.models.stacked()[name], tensor) for name, tensor in front.models.stacked().items())
 
 
 def test_losses_of_the_general_form_and_problems_without_data() -> None:

@@ -281,7 +281,7 @@ def test_a_module_in_eval_mode_stays_so() -> None:
     problem = pm.Problem(Fixed, normed_losses, ["a", "b"])
     front = fit(pm.ParetoMTL(release_steps=3), 2, epochs=6, problem=problem, precision="float32", optimizer=None)
     assert front.snapshot is not None
-    assert torch.equal(front.parameters["norm.running_mean"], torch.zeros(2, 8))
+    assert torch.equal(front.models.stacked()["norm.running_mean"], torch.zeros(2, 8))
 
 
 def test_training_leaves_the_global_random_state_alone() -> None:

@@ -51,7 +51,7 @@ def fit(losses: Losses, method: Any, tasks: int = 2, *, broken: bool = False, **
     said = pytest.warns(UserWarning, match="were not finite") if broken else contextlib.nullcontext()
     with said:
         front = pm.fit(problem, method, **{**usual, **options})
-    assert all(tensor.isfinite().all() for tensor in front.parameters.values())
+    assert all(tensor.isfinite().all() for tensor in front.models.stacked().values())
     assert front.history["weights"].isfinite().all()
     return front
 
@@ -67,7 +67,7 @@ def step(losses: Losses, method: Method, dtype: torch.dtype = torch.float32, tas
 
 
 def moved(front: pm.Front) -> float:
-    return float((front.parameters["x"] - torch.tensor([0.9, 0.4])).abs().max())
+    return float((front.models.stacked()["x"] - torch.tensor([0.9, 0.4])).abs().max())
 
 
 @every_method
@@ -110,7 +110,7 @@ def test_one_subproblem_does_not_touch_the_others(method: Method, strategy: str)
         with pytest.warns(UserWarning, match=r"subproblems \[1\]") if breaks else contextlib.nullcontext():
             fronts.append(pm.fit(problem, method, 3, epochs=8, strategy=strategy, progress="quiet", device="cpu"))
     for k in (0, 2):
-        assert torch.equal(fronts[0].parameters["x"][k], fronts[1].parameters["x"][k])
+        assert torch.equal(fronts[0].models.stacked()["x"][k], fronts[1].models.stacked()["x"][k])
 
 
 @every_method
@@ -240,7 +240,7 @@ def test_perfectly_opposed_tasks(slope: float, strategy: str, precision: str) ->
     for method in MIN_NORM:
         front = fit(losses, method, strategy=strategy, precision=precision)
         assert front.status[1] == "critical"
-        assert abs(float(front.parameters["x"][1, 0]) - 0.9) < 1e-6
+        assert abs(float(front.models.stacked()["x"][1, 0]) - 0.9) < 1e-6
         weights, grad = step(losses, method)
         torch.testing.assert_close(weights, torch.tensor([1.0, slope]) / (1.0 + slope), rtol=1e-5, atol=1e-7)
         assert grad.abs().max() < 1e-6
@@ -288,7 +288,7 @@ def test_bfloat16(method: Method) -> None:
 
     problem = pm.Problem(lambda: nn.Linear(4, 2), losses, ["a", "b"], train=(data, data[:, :2].tanh()))
     front = pm.fit(problem, method, 2, epochs=8, precision="bfloat16", device="cpu", progress="quiet")
-    assert front.parameters["weight"].dtype == torch.float32
+    assert front.models.stacked()["weight"].dtype == torch.float32
     assert "non-finite" not in front.status
     assert front.history["losses"][-1].mean() < front.history["losses"][0].mean()
 
@@ -355,5 +355,5 @@ def test_losses_of_large_numbers_in_bfloat16(strategy: Any, form: Callable[[Any]
         problem, "linear", 2, epochs=1, optimizer=lambda p: torch.optim.SGD(p, lr=0.0), precision="bfloat16",
         strategy=strategy, device="cpu", progress="quiet",
     )  # fmt: skip
-    biases = front.parameters["layer.bias"]
+    biases = front.models.stacked()["layer.bias"]
     torch.testing.assert_close(front.losses["train"], targets.double().mean(0).float() - biases, rtol=0, atol=0.01)

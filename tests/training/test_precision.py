@@ -27,5 +27,5 @@ def test_tf32_changes_nothing_on_a_cpu() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fronts = [fit(precision=precision, strategy="batched") for precision in ("float32", "tf32")]
-    for name, tensor in fronts[0].parameters.items():
-        assert torch.equal(tensor, fronts[1].parameters[name])
+    for name, tensor in fronts[0].models.stacked().items():
+        assert torch.equal(tensor, fronts[1].models.stacked()[name])

@@ -71,7 +71,7 @@ def test_a_callback_stops_a_run_that_can_be_resumed(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         front = fit(out=tmp_path, callbacks=[lambda report: report.epoch == 2, lambda report: None])
     assert (front.complete, front.ended) == (False, "callback, after 2 of 4 epochs")
-    assert torch.equal(front.parameters["trunk.0.weight"], fit(epochs=2).parameters["trunk.0.weight"])
+    assert torch.equal(front.models.stacked()["trunk.0.weight"], fit(epochs=2).models.stacked()["trunk.0.weight"])
     assert ", stopped early (callback, after 2 of 4 epochs);" in repr(pm.Front.load(tmp_path))
     assert_equal(fit(out=tmp_path, resume=True), fit())
 

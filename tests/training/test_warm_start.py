@@ -12,6 +12,7 @@ import paretomtl as pm
 from _helpers.fronts import assert_equal
 from _helpers.networks import Normed, problem
 from _helpers.short_runs import fit, left, standing
+from paretomtl.front.models import LOSSES_ALONE, StackedModels
 from paretomtl.training import SerialExecutor
 
 
@@ -23,26 +24,26 @@ def stored() -> pm.Front:
 def test_models_begin_with_the_weights_of_the_nearest_preference(stored: pm.Front) -> None:
     vectors = [[0.0, 2.0], [0.8, 0.2], [1.0, 0.0]]
     front = fit(preferences=vectors, start=stored, optimizer=standing, epochs=1)
-    for name, tensor in stored.parameters.items():
-        assert torch.equal(front.parameters[name], tensor[[1, 0, 0]]), name
+    for name, tensor in stored.models.stacked().items():
+        assert torch.equal(front.models.stacked()[name], tensor[[1, 0, 0]]), name
     assert len(front.history["losses"]) == 1
     assert front.reference == stored.reference
     chosen = fit(preferences=vectors, start=stored, optimizer=standing, epochs=1, only=[2])
-    assert torch.equal(chosen.parameters["trunk.0.weight"], front.parameters["trunk.0.weight"][2:])
+    assert torch.equal(chosen.models.stacked()["trunk.0.weight"], front.models.stacked()["trunk.0.weight"][2:])
 
 
 def test_a_start_goes_with_its_number_where_rows_are_alike_or_mean_nothing() -> None:
     for method in ("linear", "mgda"):
         alike = fit(method=method, preferences=[[0.5, 0.5]] * 2, epochs=1)
         again = fit(method=method, preferences=[[0.5, 0.5]] * 2, epochs=1, start=alike, optimizer=standing)
-        assert torch.equal(again.parameters["trunk.0.weight"], alike.parameters["trunk.0.weight"])
+        assert torch.equal(again.models.stacked()["trunk.0.weight"], alike.models.stacked()["trunk.0.weight"])
     with pytest.raises(ValueError, match=r"'start' must have the subproblems \[0, 1, 2\] .* without \[2\]"):
         fit(method="mgda", preferences=3, start=alike)
 
 
 def test_a_start_belongs_to_the_run(stored: pm.Front, tmp_path: Path) -> None:
     left(1, start=stored, out=tmp_path, epochs=2)
-    for other in (None, replace(stored, parameters={n: t + 1 for n, t in stored.parameters.items()})):
+    for other in (None, replace(stored, models=StackedModels({n: t + 1 for n, t in stored.models.stacked().items()}))):
         with pytest.raises(ValueError, match=r"'start' must be that of the run in .* to resume it"):
             fit(start=other, out=tmp_path, epochs=2, resume=True)
     whole = fit(start=stored, epochs=2)
@@ -51,7 +52,7 @@ def test_a_start_belongs_to_the_run(stored: pm.Front, tmp_path: Path) -> None:
 
 
 def test_a_start_that_cannot_be_is_refused(stored: pm.Front, tmp_path: Path) -> None:
-    broken = {name: tensor.clone() for name, tensor in stored.parameters.items()}
+    broken = {name: tensor.clone() for name, tensor in stored.models.stacked().items()}
     broken["heads.0.bias"][1, 0] = torch.nan
     for start, message in (
         (tmp_path, r"'start' must be a Front, such as Front.load\(folder\) returns. Got \w*Path"),
@@ -61,8 +62,11 @@ def test_a_start_that_cannot_be_is_refused(stored: pm.Front, tmp_path: Path) -> 
             r"'start' must be a front of the tasks \['a', 'b'\]. Got one of \['a', 'c'\]",
         ),
         (replace(stored, reading="direction"), "'start' must be a front whose preferences are read as 'importance'"),
-        (replace(stored, parameters={}), "'start' must be a front with weights. Got one without"),
-        (replace(stored, parameters=broken), "finite weights. Got NaN or infinity in 'heads.0.bias' of its solution 2"),
+        (replace(stored, models=LOSSES_ALONE), "'start' must be a front with weights. Got one without"),
+        (
+            replace(stored, models=StackedModels(broken)),
+            "finite weights. Got NaN or infinity in 'heads.0.bias' of its solution 2",
+        ),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             fit(start=start)

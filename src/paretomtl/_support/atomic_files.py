@@ -1,4 +1,4 @@
-"""Files that are whole or absent: tensors as safetensors, everything else as JSON. Nothing is pickled.
+"""Files that are whole or absent, text and JSON; ``tensor_files.py`` has those of tensors. Nothing is pickled.
 
 A checksum tells damage, not forgery, so what is behind it is checked, too: kinds, shapes and ranges. Loaders raise
 ValueError or FileNotFoundError with the name of the file. Their time and memory follow from its size: declared lengths
@@ -20,20 +20,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
 
-import torch
-from torch import Tensor
-
-from paretomtl._support.optional_packages import require
 from paretomtl._support.safe_open import (
     RECORD,
-    TENSORS,
     create_file,
-    open_file,
     read_file,
     remove_files,
 )
 
-_HINT = " Nothing in it can be trusted."
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR)
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _LONGEST_NAME = 50  # letters, of up to four bytes; systems take 255 bytes
@@ -109,22 +102,6 @@ def write_text(path: Path, text: str) -> None:
         file.write(text.encode(errors="backslashreplace"))
 
 
-def write_tensors(
-    path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, str], earlier: Path | None = None
-) -> str:
-    """Write tensors and a few words about them, whole or not at all; return the checksum of both.
-
-    With ``earlier`` the file that was there is kept under that name.
-    """
-    separate = _without_aliases(tensors)
-    meta = {name: word.encode(errors="backslashreplace").decode() for name, word in meta.items()}  # half of a pair
-    checksum = _checksum(separate, meta)
-    data = require("safetensors.torch", "all").save(separate, metadata={**meta, "sha256": checksum})
-    with whole_file(path, earlier) as file:
-        file.write(data)
-    return checksum
-
-
 def write_record(path: Path, content: Mapping[str, Any], *, format: int) -> None:
     """Write a JSON object with the number of its format and a checksum, whole or not at all."""
     plain = json.loads(json.dumps({"format": format, **content}))
@@ -185,35 +162,6 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
     sync_folder(path.parent)
 
 
-def read_tensors(path: Path, checksum: str = "") -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read what :func:`write_tensors` wrote; a ValueError that names a file which is truncated or was changed.
-
-    Args:
-        path: the file.
-        checksum: what the checksum of its content begins with, where that is known from elsewhere: tensors of another
-            file, whole and under this name, are an error, too.
-    """
-    safetensors = require("safetensors", "all")
-    with open_file(path, limit=TENSORS) as opened:  # what the system refuses is no damage
-        try:
-            with safetensors.safe_open(path, framework="pt") as file:
-                meta = dict(file.metadata() or {})
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-        except Exception as error:
-            raise ValueError(f"'{path}' must be a whole file of tensors. It is damaged ({error}).{_HINT}") from None
-        if not os.path.samestat(os.fstat(opened.fileno()), path.lstat()):
-            raise ValueError(f"'{path}' must stay as it is while it is read. It was exchanged.{_HINT}")
-    found = meta.pop("sha256", None)
-    if found != _checksum(tensors, meta):
-        raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was changed.{_HINT}")
-    if not found.startswith(checksum):
-        raise ValueError(
-            f"'{path}' must hold the tensors with the checksum {checksum[:16]}... Got those of another file, "
-            f"{found[:16]}..., which are whole."
-        )
-    return tensors, meta
-
-
 def read_json(path: Path, *, limit: int = RECORD) -> Any:
     """The content of a JSON file; a ValueError that names the file where it is none."""
     return parse_json(read_file(path, limit=limit), f"'{path}'")
@@ -238,28 +186,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"{name!r:.80} is there twice")
         found[name] = value
     return found
-
-
-def _without_aliases(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors on the CPU, contiguous, and no two in the same memory."""
-    separate: dict[str, Tensor] = {}
-    used: set[int] = set()
-    for name, tensor in tensors.items():
-        copy = tensor.detach().cpu().contiguous()
-        storage = copy.untyped_storage()
-        if storage.data_ptr() in used or storage.nbytes() != copy.nbytes:
-            copy = copy.clone()
-        used.add(copy.untyped_storage().data_ptr())
-        separate[name] = copy
-    return separate
-
-
-def _checksum(tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> str:
-    digest = hashlib.sha256(json.dumps(dict(sorted(meta.items()))).encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        digest.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))  # type: ignore[arg-type]
-    return digest.hexdigest()
 
 
 def sweep(folder: Path, *, seconds: float = 0.0, follow: bool = True) -> None:

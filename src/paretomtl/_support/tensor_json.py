@@ -1,7 +1,8 @@
 """Tensors as numbers that JSON knows, and back. JSON has neither NaN nor infinity.
 
 :func:`to_lists` is exact, and :func:`from_lists` reads it. The others are for readers, and have None for NaN:
-:func:`to_numbers` has all digits or decimals, :func:`to_significant` has significant digits.
+:func:`to_numbers` has all digits or decimals, and :func:`from_numbers` reads it; :func:`to_significant` has significant
+digits.
 """
 
 from __future__ import annotations
@@ -41,6 +42,15 @@ def to_numbers(tensor: Tensor, decimals: int | None = None) -> Any:
     if not math.isfinite(value):
         return None
     return value if decimals is None else round(value, decimals) + 0.0  # minus zero becomes zero
+
+
+def from_numbers(numbers: Any) -> Tensor:
+    """The tensor, in float64, that :func:`to_numbers` took apart; NaN for None."""
+
+    def known(part: Any) -> Any:
+        return [known(each) for each in part] if isinstance(part, list) else torch.nan if part is None else part
+
+    return torch.tensor(known(numbers), dtype=torch.float64)
 
 
 def to_significant(values: Any, digits: int) -> Any:

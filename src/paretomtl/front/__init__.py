@@ -2,5 +2,6 @@
 
 from paretomtl.front._front import Front
 from paretomtl.front.candidates import Choice
+from paretomtl.front.models import ModelStore
 
-__all__ = ["Choice", "Front"]
+__all__ = ["Choice", "Front", "ModelStore"]

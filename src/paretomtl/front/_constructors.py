@@ -186,7 +186,6 @@ class FrontConstructors(FrontData):
             if not isinstance(word, str):
                 raise TypeError(f"'{name}' must be a string. Got {word!r} instead.")
         rows, meaning = preference_rows(preferences, reading, count, len(tasks))
-        given = {"parameters": {}, **fields}
         return cls(
             problem=problem,
             method=method,
@@ -202,5 +201,5 @@ class FrontConstructors(FrontData):
             seconds=0.0,
             reference=reference_point(reference, len(tasks)),
             names=distinct_names(names, count),
-            **given,
+            **fields,
         )

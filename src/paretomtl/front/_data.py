@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from paretomtl._support.splits import ranking_split, shown_splits
+from paretomtl.front.models import LOSSES_ALONE, ModelStore
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -28,10 +29,10 @@ class FrontData:
     scale: Tensor | None
     status: Sequence[str]
     since: Sequence[int] | None
-    parameters: Mapping[str, Tensor]
     history: Mapping[str, Tensor]
     seed: int | None
     seconds: float
+    models: ModelStore = LOSSES_ALONE
     model_factory: Callable[[], nn.Module] | None = None
     snapshot: FrontData | None = None
     metrics: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
@@ -45,7 +46,6 @@ class FrontData:
     made_by: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     names: Sequence[str] = ()
-    modules: Sequence[nn.Module] = ()
     ended: str = ""
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from paretomtl._support.argument_checks import as_whole
 from paretomtl._support.optional_packages import require
 from paretomtl._support.paths import as_path
+from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
 from paretomtl._support.splits import training_split
 from paretomtl._support.terminal import escaped
 from paretomtl.core import in_region, nondominated
@@ -21,9 +23,9 @@ from paretomtl.front import _bounds, indicators, selection
 from paretomtl.front import _facade as _upward
 from paretomtl.front._constructors import FrontConstructors
 from paretomtl.front._data import finite_losses, losses_on, scaled_losses
-from paretomtl.front._models import model_of, warn_of_modules, weights_of
 from paretomtl.front.candidates import Choice, build_table
 from paretomtl.front.csv_table import is_table
+from paretomtl.front.models import NoModels
 from paretomtl.front.selection import ByTask
 from paretomtl.front.storage import read_front, write_front
 from paretomtl.front.text_table import front_text, scaling_text
@@ -48,13 +50,14 @@ class Front(FrontConstructors):
             none.
         ideal: the point that losses were counted from before that; None for zero.
         status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite"; of
-            models that were trained elsewhere "given", "evaluated" or "non-finite".
+            models that were trained elsewhere "given", "evaluated" or "non-finite"; "training" while a run goes on.
         since: the step since which each solution had the status of its last step; None for methods without regions.
-        parameters: the trained parameters and buffers, stacked ``[K, ...]``, by name.
         history: "losses" and "weights", means over the steps of each epoch, and "val" losses where there is such a
             split, ``[T, K, m]``.
         seed: model k started from (seed, k); None for models that were trained elsewhere.
         seconds: how long training took; solutions of several seeds trained together share it.
+        models: the store of their weights, which are read when a model is asked for; see
+            :class:`~paretomtl.front.ModelStore`.
         model_factory: makes a model; None for a front that was loaded without its problem.
         snapshot: the front right before the constraints were dropped, where the method drops them.
         metrics: by split and name, ``[K]``.
@@ -68,18 +71,20 @@ class Front(FrontConstructors):
         remarks: what is off in it, a line each, as the run warned; empty for most fronts.
         made_by: the versions of this library and of torch, commit and checksum of the source; empty where not known.
         names: of the solutions, one for each, where they were given; see :meth:`from_losses`.
-        modules: the models, where :meth:`from_models` got some that ``model_factory`` does not make; not stored.
     """
 
     snapshot: Front | None = None
 
     def state_dict(self, k: int) -> dict[str, Tensor]:
-        """Parameters and buffers of subproblem k, by name."""
-        return weights_of(self, self._row(k))
+        """Parameters and buffers of subproblem k, by name; of a stored front, read now."""
+        return self.models.weights(self._row_of_model(k))
 
     def model(self, k: int) -> nn.Module:
         """The trained model of subproblem k, in eval mode, on the CPU."""
-        return model_of(self, self._row(k))
+        row = self._row_of_model(k)
+        with isolated_randomness(), torch.inference_mode(False):
+            seed_everything(model_seed(self.seed or 0, k))
+            return self.models.build(row, self.model_factory)
 
     def nondominated(self, split: str | None = None) -> Tensor:
         """Which solutions no other one dominates, ``[K]`` bool, on :attr:`ranking_split` if no split is named."""
@@ -262,23 +267,27 @@ class Front(FrontConstructors):
         return rows if self.reading == "direction" else rows / rows.sum(-1, keepdim=True)
 
     def save(self, path: str | Path) -> None:
-        """Write the front into a folder: ``front.json`` and a file of tensors. A crash leaves the old one, or this.
+        """Write the front into a folder: ``front.json``, and files of tensors for its history and its models.
 
-        A front without weights is ``front.json`` alone.
+        A crash leaves the old one, or this. A front of losses alone is ``front.json`` alone.
         """
         folder = as_path("path", path)
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"'path' must be a folder. Got the file '{folder}' instead.")
-        warn_of_modules(self)
+        if self.models and not self.models.kind:
+            reason = "the models are not stored, as 'problem.model' does not make them; their losses and metrics are."
+            warnings.warn(f"{reason} Keep your own checkpoints.", stacklevel=2)
         write_front(self, folder)
 
     @classmethod
     def load(cls, path: str | Path, problem: Problem | None = None) -> Front:
         """Read a front that :meth:`save` wrote, a run's folder, or a table of losses.
 
+        Its numbers are read now, each of its models when it is asked for.
+
         Args:
             path: the folder, or a ``.csv`` file with a line for each model and a column for each task.
-            problem: whose models :meth:`model` makes; without it the weights are still there.
+            problem: whose models :meth:`model` makes; without it, :meth:`state_dict` has their weights.
         """
         if problem is not None and not (hasattr(problem, "tasks") and hasattr(problem, "model")):
             raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
@@ -298,6 +307,15 @@ class Front(FrontConstructors):
         if not isinstance(k, int) or isinstance(k, bool) or k not in self.subproblems:
             raise IndexError(f"'k' must be one of the subproblems trained, {[*self.subproblems]}. Got {k!r} instead.")
         return self.subproblems.index(k)
+
+    def _row_of_model(self, k: int) -> int:
+        row = self._row(k)
+        if isinstance(self.models, NoModels):
+            named = f" ({self.names[row]})" if self.names else ""
+            raise ValueError(
+                f"'k' must be of a front that has weights. Got solution {k}{named} of {self.models.reason}"
+            )
+        return row
 
     def _check_directions(self, what: str) -> None:
         if self.reading != "direction":

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.atomic_files import check_file, write_tensors, write_text
+from paretomtl._support.atomic_files import check_file, write_text
 from paretomtl._support.optional_packages import require, version_of
+from paretomtl._support.tensor_files import write_tensors
 from paretomtl._support.tensor_json import to_lists
 from paretomtl.front._front import Front
 from paretomtl.problems import Problem

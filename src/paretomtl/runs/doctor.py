@@ -16,7 +16,7 @@ from paretomtl._support.atomic_files import NewerFormatError, is_leftover, read_
 from paretomtl._support.locks import Lock, is_held, read_owner
 from paretomtl._support.safe_open import SMALL_RECORD, check_folder_kind, exists, kind_of, names_in, remove_files
 from paretomtl.front import Front
-from paretomtl.front.storage import leftover_models
+from paretomtl.front.storage import leftover_files
 from paretomtl.runs import manifest
 from paretomtl.runs.checkpoint_file import CHECKPOINT, FORMAT, PREVIOUS, identity_of, read_checkpoint
 from paretomtl.runs.folder import CONFIG, LOCK, RunFolder
@@ -121,12 +121,12 @@ def _is_stored_front(folder: Path) -> bool:
 
 def _about_stored_front(folder: Path) -> Finding:
     try:
-        front = Front.load(folder)
+        front = _load_verified(folder)
     except NewerFormatError as error:
         return Finding(_STORED, "repairable", str(error))
     except (ValueError, OSError) as error:
         return Finding(_STORED, "lost", f"{error} Nothing makes it again.")
-    models = "with their weights" if front.parameters else "without weights"
+    models = "with their weights" if front.models else "without weights"
     return Finding(_STORED, "ok", f"whole: {len(front)} solutions, {models}; a front that was saved alone.")
 
 
@@ -261,16 +261,18 @@ class _Inspection:
         if isinstance(self.front, Front):
             state = "complete" if self.front.complete else f"stopped early; {_GO_ON}"
             yield Finding(FRONT, "ok", f"whole: {len(self.front)} solutions, {state}.")
-            yield from self._leftover_models()
+            yield from self._leftover_files()
         elif self.front is None and not listed:
             yield Finding(FRONT, "info", "none yet: resume (--resume) ends the run.")
         else:
             again = "A checkpoint is whole: resume (--resume) makes the front again."
+            if self._front_loads():  # resuming a finished run reads no weights, and would not notice
+                again = again.replace("again.", "again, once the folder 'front' is deleted.")
             text = f"{self.front or 'missing.'} {again if self.resumable else 'Nothing makes it again.'}"
             yield Finding(FRONT, "repairable" if self.resumable else "lost", text)
 
-    def _leftover_models(self) -> Iterator[Finding]:
-        for path in leftover_models(self.folder / "front"):
+    def _leftover_files(self) -> Iterator[Finding]:
+        for path in leftover_files(self.folder / "front"):
             name = path.relative_to(self.folder).as_posix()
             text = "left by a write of the front that was cut short; the front names another file."
             yield Finding(name, "repairable", text, partial(self._remove, name, "the front is another"))
@@ -335,6 +337,13 @@ class _Inspection:
     def _has_front_folder(self) -> bool:
         return kind_of(self.folder / "front") == "a folder"
 
+    def _front_loads(self) -> bool:
+        """Whether a front can be loaded, whatever its models are like."""
+        try:
+            return self._has_front_folder and bool(Front.load(self.folder / "front"))
+        except (ValueError, OSError):
+            return False
+
     def _restore(self) -> str:
         RunFolder(self.folder).restore()
         return f"{CHECKPOINT}: the previous one, of {_place(self.previous)}, was put in its place."
@@ -347,7 +356,17 @@ class _Inspection:
 
 def _load_front(path: Path) -> Front:
     check_folder_kind(path.parent)
-    return Front.load(path.parent)
+    return _load_verified(path.parent)
+
+
+def _load_verified(folder: Path) -> Front:
+    """A front whose models were all read and verified, and those of its snapshot."""
+    front = Front.load(folder)
+    inner: Front | None = front
+    while inner is not None:
+        inner.models.verify()
+        inner = inner.snapshot
+    return front
 
 
 def _newer(finding: Finding, inspection: _Inspection) -> Finding:

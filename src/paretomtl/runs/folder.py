@@ -271,7 +271,8 @@ class RunFolder:
         if front.complete:  # nothing will be written any more: leave the folder as it should be
             with suppress(OSError):
                 sweep_front(self.front_path, follow=False)
-            self._list()
+            if not self._manifest.is_current():
+                self._list()
         return front
 
     def save_front(self, front: Front) -> None:

@@ -21,7 +21,7 @@ FORMAT = 1
 NAME = "manifest.json"
 LOG = "log.jsonl"
 SHARDS = "shards"
-_NAME = re.compile(r"(config|asked|front/front)\.json|(checkpoint|front/models)(-\w+)?\.safetensors")
+_NAME = re.compile(r"(config|asked|front/front)\.json|(checkpoint|front/models|front/numbers)(-\w+)?\.safetensors")
 
 
 class Manifest:
@@ -30,6 +30,17 @@ class Manifest:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[tuple[int, ...], str] = {}
+
+    def is_current(self) -> bool:
+        """Whether the manifest has all files, in their sizes, and was written after them; nothing else is read."""
+        try:
+            listed, there = read_manifest(self._folder), {path: path.lstat() for path in members(self._folder)}
+            written = (self._folder / NAME).lstat().st_mtime_ns
+        except (OSError, ValueError):
+            return False
+        sizes = {path.relative_to(self._folder).as_posix(): found.st_size for path, found in there.items()}
+        known = {name: entry.get("size") for name, entry in (listed or {}).items() if name != LOG}
+        return known == sizes and all(found.st_mtime_ns <= written for found in there.values())
 
     def write(self) -> None:
         """Write the manifest of the files that are there now."""

@@ -5,15 +5,14 @@ It takes weights alone. An optimizer's moments belong to other losses and anothe
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from paretomtl._support.module_tensors import load_tensors
+from paretomtl._support.tensor_files import checksum_of
 from paretomtl.front import Front
 from paretomtl.front.indicators import angles
 from paretomtl.methods import Method
@@ -84,12 +83,13 @@ def make_start(
             f"are: they decide which solution a model begins with. Got '{front.reading}', of '{front.method}', "
             f"instead. Begin with a front of {method.name!r}."
         )
-    if not front.parameters:
+    if not front.models:
         raise ValueError(
             "'start' must be a front with weights. Got one without: take one of fit() or Front.from_models()."
         )
     rows = _by_number(front, subproblems) if method.reading == "start" else _nearest(front, preferences, subproblems)
-    for name, tensor in front.parameters.items():
+    parameters = front.models.stacked()
+    for name, tensor in parameters.items():
         for k, row in rows.items():
             if tensor.is_floating_point() and not bool(tensor[row].isfinite().all()):
                 raise ValueError(
@@ -97,7 +97,7 @@ def make_start(
                     f"{front.subproblems[row]}, with which subproblem {k} would begin."
                 )
     solutions = {k: front.subproblems[row] for k, row in rows.items()}
-    return Start(dict(front.parameters), solutions, rows, front.reference, _checksum(front.parameters))
+    return Start(parameters, solutions, rows, front.reference, checksum_of(parameters)[:16])
 
 
 def _nearest(front: Front, preferences: Tensor, subproblems: Sequence[int]) -> dict[int, int]:
@@ -124,12 +124,3 @@ def _by_number(front: Front, subproblems: Sequence[int]) -> dict[int, int]:
 
 def _like(tensor: Tensor, like: Tensor) -> Tensor:
     return tensor.to(like.device, like.dtype if tensor.is_floating_point() else tensor.dtype)
-
-
-def _checksum(parameters: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in sorted(parameters.items()):
-        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        digest.update(memoryview(flat.view(torch.uint8).numpy()))  # type: ignore[arg-type]
-    return digest.hexdigest()[:16]

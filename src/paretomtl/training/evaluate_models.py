@@ -30,6 +30,7 @@ from paretomtl.engine.models.modules import copy_module, named_tensors
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup, is_dtensor
 from paretomtl.front.limits import MAX_SOLUTIONS
+from paretomtl.front.models import ModelStore, SeparateModules, StackedModels
 from paretomtl.problems import Problem
 from paretomtl.training.torch_modes import library_modes
 
@@ -61,6 +62,9 @@ def evaluate_models(
         copies = [_copied(model, problem, k) for k, model in enumerate(given)]
         scores = [bench.measure(module, k) for k, module in enumerate(copies)]
         weights = bench.weights(copies, problem)
+    store: ModelStore = SeparateModules([module.cpu().eval() for module in copies])
+    if weights is not None:
+        store = StackedModels(weights)
     splits = list(scores[0])
     losses = {split: torch.cat([each[split].losses for each in scores]) for split in splits}
     finite = torch.stack([table.isfinite().all(-1) for table in losses.values()]).all(0).tolist()
@@ -74,9 +78,8 @@ def evaluate_models(
         "better": {name: metric.better for name, metric in problem.metrics.items()},
         "status": ["evaluated" if sound else "non-finite" for sound in finite],
         "made_by": made_by(),
-        "parameters": weights or {},
+        "models": store,
         "model_factory": None if weights is None else problem.model,
-        "modules": tuple(module.cpu().eval() for module in copies) if weights is None else (),
     }
 
 

@@ -18,7 +18,7 @@ from _helpers.census_files import ORDINARY
 from _helpers.fuzzing.format import Files, Format
 from _helpers.fuzzing.mutations import NUMBERS
 from _helpers.fuzzing.packing import PACK
-from paretomtl._support.atomic_files import _checksum
+from paretomtl._support.tensor_files import checksum_of
 from paretomtl.problems._data.array_file import checksum
 
 TEXT = st.text(max_size=8)
@@ -145,7 +145,7 @@ def tensors_file(path: str, data: bytes) -> st.SearchStrategy[Files]:
     def signed(changed: Mapping[str, Any], word: tuple[str, str] | None) -> Files:
         found = {**tensors, **changed}
         said = {**meta, **({} if word is None else dict([word]))}
-        return {path: save(found, metadata={**said, "sha256": _checksum(found, said)})}
+        return {path: save(found, metadata={**said, "sha256": checksum_of(found, said)})}
 
     return st.tuples(change, st.none() | st.sampled_from(sorted(meta)).flatmap(words)).map(lambda pair: signed(*pair))
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from _helpers.fuzzing.mutations import LARGEST, VALUES, json_bytes, mutate, mutate_json
-from paretomtl._support.atomic_files import _checksum
+from paretomtl._support.tensor_files import checksum_of
 from paretomtl.problems._data.array_file import checksum
 
 PACK = {
@@ -73,7 +73,7 @@ def _signed(data: bytes) -> bytes:
         (length,) = struct.unpack("<Q", data[:8])
         meta = {k: v for k, v in json.loads(data[8 : 8 + length])["__metadata__"].items() if k != "sha256"}
         tensors = load(data)
-        return save(tensors, metadata={**meta, "sha256": _checksum(tensors, meta)})
+        return save(tensors, metadata={**meta, "sha256": checksum_of(tensors, meta)})
     except Exception:
         return data
 

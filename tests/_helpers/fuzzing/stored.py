@@ -18,7 +18,8 @@ from _helpers.fronts import front_of
 from _helpers.fuzzing.format import Format, as_json, made
 from _helpers.fuzzing.mutations import mutate
 from _helpers.fuzzing.packing import tensor_file
-from paretomtl._support.atomic_files import read_tensors, write_record
+from paretomtl._support.atomic_files import write_record
+from paretomtl._support.tensor_files import read_tensors
 from paretomtl.cli._options import parse_numbers, parse_settings
 from paretomtl.cli._summary import summary
 from paretomtl.compare import load_rows, save_rows
@@ -60,8 +61,8 @@ def use_front(front: pm.Front, folder: Path) -> None:
     assert repr(front)
     for split in (None, *front.losses):
         assert json.dumps(summary(front, folder, split))
-    for k in front.subproblems if front.parameters else ():
-        assert front.state_dict(k).keys() == front.parameters.keys()
+    for k in front.subproblems if front.models else ():
+        assert front.state_dict(k)
     assert len(front.status) == len(front) == len(front.losses[front.ranking_split])
     try:
         front.select(importance=[1.0] * len(front.tasks))
@@ -74,8 +75,9 @@ def use_front(front: pm.Front, folder: Path) -> None:
 def fronts() -> Format:
     """A front's folder."""
     files = made(lambda folder: _front().save(folder))
-    (models,) = (path for path in files if path.startswith("models"))
-    changes = [("front.json", as_json)] * 5 + [("front.json", mutate)] * 2 + [(models, mutate), (models, tensor_file)]
+    tensors = [path for path in files if path.endswith(".safetensors")]
+    changes = [("front.json", as_json)] * 5 + [("front.json", mutate)] * 2
+    changes += [(path, change) for path in tensors for change in (mutate, tensor_file)]
     return Format("front", files, lambda folder: use_front(pm.Front.load(folder), folder), tuple(changes), 100)
 
 

@@ -208,8 +208,8 @@ def test_whole_runs_of_what_cannot_be_stacked(strategy: str, options: dict[str, 
     assert graphed.strategy.startswith("graphed: as ordinary modules side by side; not as a stack: ")
     alone = fit(of, strategy="sequential", **options)
     assert graphed.epochs == alone.epochs
-    for name, tensor in alone.parameters.items():
-        torch.testing.assert_close(graphed.parameters[name], tensor, rtol=1e-4, atol=1e-6)
+    for name, tensor in alone.models.stacked().items():
+        torch.testing.assert_close(graphed.models.stacked()[name], tensor, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.usefixtures("pretended")
@@ -228,8 +228,8 @@ def test_a_run_that_is_taken_up_again_does_not_try_anew(tmp_path: Path, monkeypa
     monkeypatch.setattr(choose, "try_streams", None)
     resumed = fit(images(), out=tmp_path, resume=True, **options)
     assert resumed.strategy == whole.strategy
-    for name, tensor in whole.parameters.items():
-        assert torch.equal(tensor, resumed.parameters[name]), name
+    for name, tensor in whole.models.stacked().items():
+        assert torch.equal(tensor, resumed.models.stacked()[name]), name
         assert tensor.is_contiguous()
     loaded = pm.Front.load(tmp_path / "front", images())
     x = images().train[0][:4]  # type: ignore[index]

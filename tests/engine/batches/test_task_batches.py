@@ -66,7 +66,7 @@ def batches(data: Any = DATA, mode: Any = "max_size_cycle", size: int = 2) -> Ba
 
 
 def same(one: pm.Front, other: pm.Front) -> bool:
-    pairs = [(one.parameters[name], other.parameters[name]) for name in one.parameters]
+    pairs = [(one.models.stacked()[name], other.models.stacked()[name]) for name in one.models.stacked()]
     return all(torch.equal(a, b) for a, b in [*pairs, (one.losses["train"], other.losses["train"])])
 
 

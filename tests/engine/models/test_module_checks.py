@@ -32,7 +32,7 @@ def test_hooks_of_parameters_run_under_every_strategy() -> None:
     front = fit(problem(Masked), "linear")
     assert front.strategy.startswith("sequential")
     assert "hooks" in front.strategy
-    moved = front.parameters["trunk.0.weight"] != start.parameters["trunk.0.weight"]
+    moved = front.models.stacked()["trunk.0.weight"] != start.models.stacked()["trunk.0.weight"]
     assert torch.equal(moved, Masked.mask().expand_as(moved))
     with pytest.raises(ValueError, match="hooks"):
         fit(problem(Masked), "linear", strategy="batched")
@@ -99,8 +99,8 @@ class Overriding(Normed):
 @pytest.mark.parametrize("strategy", ["sequential", "batched"])
 def test_models_that_override_train_are_asked(strategy: Any) -> None:
     front = fit(problem(Overriding, val=classes(seed=1)), "linear", strategy=strategy)
-    assert not front.parameters["trunk.1.running_mean"].any()
-    assert not front.parameters["trunk.1.num_batches_tracked"].any()
+    assert not front.models.stacked()["trunk.1.running_mean"].any()
+    assert not front.models.stacked()["trunk.1.num_batches_tracked"].any()
 
 
 def test_a_model_in_eval_mode_is_refused() -> None:

@@ -53,8 +53,8 @@ def test_a_run_with_old_weights_can_be_taken_up_again(tmp_path: Path) -> None:
     with pytest.raises(InterruptedError):
         fit(out=tmp_path, callbacks=[stop], **options)
     resumed = fit(out=tmp_path, resume=True, **options)
-    for name, tensor in whole.parameters.items():
-        assert torch.equal(tensor, resumed.parameters[name]), name
+    for name, tensor in whole.models.stacked().items():
+        assert torch.equal(tensor, resumed.models.stacked()[name]), name
     with pytest.raises(ValueError, match="weigh_every"):
         fit(out=tmp_path, resume=True, strategy="batched")
 
@@ -84,8 +84,8 @@ def test_a_device_that_is_gone_loses_nothing_stored(tmp_path: Path, monkeypatch:
         fit(out=tmp_path, callbacks=[break_down], **options)
     monkeypatch.undo()
     resumed = fit(out=tmp_path, resume=True, **options)
-    for name, tensor in fit(**options).parameters.items():
-        assert torch.equal(tensor, resumed.parameters[name]), name
+    for name, tensor in fit(**options).models.stacked().items():
+        assert torch.equal(tensor, resumed.models.stacked()[name]), name
 
 
 def test_every_method_can_use_old_weights() -> None:

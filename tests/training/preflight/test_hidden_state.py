@@ -233,8 +233,8 @@ def test_modes_of_the_caller_do_not_reach_a_run(mode: Any, strategy: Any) -> Non
         inside = fit(strategy=strategy)
         assert torch.is_autocast_enabled("cpu") == isinstance(mode(), torch.autocast)
     assert torch.equal(plain.losses["train"], inside.losses["train"])
-    for name, tensor in plain.parameters.items():
-        assert torch.equal(tensor, inside.parameters[name])
+    for name, tensor in plain.models.stacked().items():
+        assert torch.equal(tensor, inside.models.stacked()[name])
 
 
 def test_models_of_a_front_do_not_depend_on_the_callers_modes() -> None:

@@ -64,5 +64,5 @@ def test_the_test_split_decides_nothing() -> None:
     splits = [{"val": classes(30, seed=5), "test": classes(30, seed=s)} for s in (6, 7)]
     fronts = [fit(problem(**some), keep="best", strategy="batched") for some in splits]
     assert fronts[0].epochs == fronts[1].epochs
-    for name, tensor in fronts[0].parameters.items():
-        assert torch.equal(tensor, fronts[1].parameters[name])
+    for name, tensor in fronts[0].models.stacked().items():
+        assert torch.equal(tensor, fronts[1].models.stacked()[name])

@@ -55,8 +55,8 @@ def test_any_subproblems_in_shards_of_any_size(only: list[int], size: int) -> No
 def test_a_stack_in_shards_agrees_in_float64() -> None:
     options = {"strategy": "batched", "precision": "float64", "epochs": 3}
     whole, parts = train(**options), train(executor=SerialExecutor(2), **options)
-    for name, tensor in whole.parameters.items():
-        torch.testing.assert_close(parts.parameters[name], tensor, rtol=1e-6, atol=1e-9)
+    for name, tensor in whole.models.stacked().items():
+        torch.testing.assert_close(parts.models.stacked()[name], tensor, rtol=1e-6, atol=1e-9)
 
 
 def test_the_front_grows_as_shards_end(tmp_path: Path) -> None:

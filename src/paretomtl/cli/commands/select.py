@@ -93,7 +93,7 @@ def select(
 
     Exit codes: 0 selected, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
     """
-    from paretomtl._support.atomic_files import write_tensors
+    from paretomtl._support.tensor_files import write_tensors
     from paretomtl.cli import _interview
     from paretomtl.cli._paths import check_target, load_front
     from paretomtl.front.candidates import build_table

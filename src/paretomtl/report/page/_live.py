@@ -6,23 +6,22 @@ must not get in the way of the writer. The front is read once it is there.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from paretomtl._support.atomic_files import read_json
+from paretomtl._support.tensor_json import from_numbers
 from paretomtl.front import Front
-from paretomtl.front.limits import check_solution_count
 from paretomtl.report.page.view import View, history_of, view_of
 from paretomtl.runs import is_running
 from paretomtl.runs.curves import POINTS, Curves
 from paretomtl.runs.log import LogTail
+from paretomtl.runs.logged_front import as_mapping, check_config, fits, is_finite, read_logged_front
 
 _TRAINING, _ENDED = ("start", "resume", "epoch"), ("end", "stopped")  # words of a log
 _CURVES = {"losses": "losses", "weights": "weights", "val": "val_losses"}  # what a history calls them, and a log
@@ -81,7 +80,7 @@ class LiveRun:
         if not self._word:  # a configuration without a log may be that of an earlier run
             self._read_config()
         added = [self._take(event) for event in self._tail.events()] if self._config else []
-        running = is_running(_mapping(self._legend.get("process"))) if self._word in _TRAINING else False
+        running = is_running(as_mapping(self._legend.get("process"))) if self._word in _TRAINING else False
         replaced = not running and self._read_front()
         news = self._stand(running)
         if not (anew or any(added) or replaced or self._config != before or news != self.news):
@@ -122,7 +121,7 @@ class LiveRun:
         self._config, self._config_trouble = {}, ""
         try:
             config = read_json(self.folder / "config.json")
-            _check_config(config)
+            check_config(config)
         except FileNotFoundError:
             return
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError, RuntimeError) as error:
@@ -133,13 +132,11 @@ class LiveRun:
     def _take(self, event: dict[str, Any]) -> bool:
         """Take an event of the log; return whether it was one."""
         word = event.get("event")
-        if word not in (*_TRAINING, *_ENDED) or not _finite(event.get("time")):
+        if word not in (*_TRAINING, *_ENDED) or not is_finite(event.get("time")):
             return False
         if word == "epoch":
             shape = (len(self._config["subproblems"]), len(self._config["tasks"]))
-            if type(event.get("epoch")) is not int or not all(
-                _fits(event.get(n), shape) for n in ("losses", "weights")
-            ):
+            if type(event.get("epoch")) is not int or not all(fits(event.get(n), shape) for n in ("losses", "weights")):
                 return False
             self._curves.add(event)
         elif word in ("start", "resume"):
@@ -160,7 +157,7 @@ class LiveRun:
         self._front_seen, self._front, self._front_trouble = seen, None, ""
         if seen is not None:
             try:
-                self._front = replace(Front.load(self.folder), parameters={}, measured={}, snapshot=None)
+                self._front = Front.load(self.folder)
             except (OSError, ValueError) as error:
                 self._front_trouble = f"its front cannot be read: {error}"
         return True
@@ -188,7 +185,7 @@ class LiveRun:
         if not self._config:
             return None
         events = self._curves.events()
-        return front_of_log(self._config, self._legend, events[-1] if events else {})
+        return read_logged_front(self._config, self._legend, events[-1] if events else {})
 
     def _epochs(self) -> int | None:
         """The number of epochs that were planned."""
@@ -200,47 +197,10 @@ class LiveRun:
         shape, events = (len(self._config["subproblems"]), len(self._config["tasks"])), self._curves.events()
         for event in events:
             if _TABLES not in event:
-                event[_TABLES] = {n: _numbers(event[k]) for n, k in _CURVES.items() if _fits(event.get(k), shape)}
+                event[_TABLES] = {n: from_numbers(event[k]) for n, k in _CURVES.items() if fits(event.get(k), shape)}
         whole = [name for name in _CURVES if events and all(name in event[_TABLES] for event in events)]
         tables = {name: torch.stack([event[_TABLES][name] for event in events]) for name in whole}
         return history_of(tables, points, [event["epoch"] for event in events])
-
-
-def front_of_log(config: Mapping[str, Any], legend: Mapping[str, Any], report: Mapping[str, Any]) -> Front:
-    """A front without models, of what a run's configuration, its start and its last report say.
-
-    Losses on "train" are means over the batches of the last epoch. Runs of earlier versions say neither what their rows
-    mean nor what the losses are scaled by: they have no regions here.
-    """
-    rows, tasks = list(config["subproblems"]), tuple(map(str, config["tasks"]))
-    shape = (len(rows), len(tasks))
-    losses = {"train": report.get("losses"), "val": report.get("val_losses")}
-    metrics, better = _mapping(report.get("val_metrics")), _mapping(legend.get("better"))
-    found = report.get("frozen")
-    frozen = found if isinstance(found, list) else []
-    seconds, seed = report.get("seconds"), config.get("seed")
-    return Front(
-        problem=str(config.get("problem")),
-        method=str(legend.get("method") or str(config.get("method")).partition("(")[0]),
-        tasks=tasks,
-        reading=str(legend.get("reading") or "start"),
-        preferences=torch.tensor(config["preferences"], dtype=torch.float64),
-        subproblems=tuple(rows),
-        losses={split: _numbers(table) for split, table in losses.items() if _fits(table, shape)},
-        scale=_numbers(report["scale"]) if _fits(report.get("scale"), shape) else None,
-        status=["non-finite" if k in frozen else "training" for k in rows],
-        since=None,
-        parameters={},
-        history={},
-        seed=seed if type(seed) is int else 0,
-        seconds=seconds or 0.0 if _fits(seconds, ()) else 0.0,
-        metrics={"val": {name: _numbers(values) for name, values in metrics.items() if _fits(values, shape[:1])}},
-        better={name: "lower" if word == "lower" else "higher" for name, word in better.items()},
-        complete=False,
-        strategy=f"{legend['strategy']}: {legend.get('reason')}" if "strategy" in legend else "",
-        reference=_point(report.get("reference"), shape[1:]),
-        ideal=_point(legend.get("ideal"), shape[1:]),
-    )
 
 
 def check_folder(folder: Path) -> None:
@@ -253,40 +213,3 @@ def check_folder(folder: Path) -> None:
             f"'RUN' must be the folder of a run, or one where a run is going to be. Got '{folder}', which holds other "
             f"files, such as '{min(names)}'."
         )
-
-
-def _check_config(config: Mapping[str, Any]) -> None:
-    """Refuse a configuration that is of no run; whatever else it leads to is caught where it is read."""
-    check_solution_count(config["preferences"])
-    rows, chosen, tasks = torch.tensor(config["preferences"]), config["subproblems"], config["tasks"]
-    filled = chosen and tasks and isinstance(chosen, list) and isinstance(tasks, list)
-    if not filled or rows.shape[1:] != (len(tasks),) or not all(type(k) is int and 0 <= k < len(rows) for k in chosen):
-        raise ValueError("preferences, subproblems and tasks do not go together")
-
-
-def _fits(value: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a log has numbers, or None, in this shape."""
-    if not shape:
-        return value is None or type(value) is float or (type(value) is int and abs(value) < 2**63)
-    return isinstance(value, list) and len(value) == shape[0] and all(_fits(part, shape[1:]) for part in value)
-
-
-def _finite(value: Any) -> bool:
-    return value is not None and _fits(value, ()) and math.isfinite(value)
-
-
-def _numbers(lists: Any) -> Tensor:
-    """Numbers of a log as they were: NaN for None."""
-
-    def known(part: Any) -> Any:
-        return [known(each) for each in part] if isinstance(part, list) else torch.nan if part is None else part
-
-    return torch.tensor(known(lists), dtype=torch.float64)
-
-
-def _point(value: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:
-    return tuple(value) if _fits(value, shape) and None not in value else None
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -97,7 +97,7 @@ def view_of(
         "subproblems": rows,
         "kept": list(front.epochs) or None,
         "names": list(front.names) or None,
-        "exports": front.seed is not None or bool(front.parameters),
+        "exports": front.seed is not None or bool(front.models),
         "preferences": rounded(front.preferences[rows]),
         "others": rounded(front.preferences[[k for k in range(len(front.preferences)) if k not in trained]]),
         "values": {split: _values(front, split) for split in front.losses},

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from paretomtl.engine.evaluate import Scores
 from paretomtl.engine.model_group import Group
+from paretomtl.front.models import StackedModels
 from paretomtl.methods import Method
 
 
@@ -61,7 +62,7 @@ class Snapshot:
             "ideal": self.ideal,
             "measured": {name: tensor[rows] for name, tensor in self.measured.items()},
             "epochs": self.epochs[rows],
-            "parameters": {name: tensor[rows] for name, tensor in self.parameters.items()},
+            "models": StackedModels({name: tensor[rows] for name, tensor in self.parameters.items()}),
         }
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from paretomtl.front import Front
 from paretomtl.front.indicators import hypervolume_or_none
+from paretomtl.front.models import StackedModels
 from paretomtl.training.progress.callbacks import Report
 from paretomtl.training.settings import Settings
 
@@ -44,6 +45,7 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
 
     scales = [part.scale for part in parts if part.scale is not None]
     since = [part.since for part in parts if part.since is not None]
+    weights = [part.models.stacked() for part in parts]
     snapshots = [part.snapshot for part in parts if part.snapshot is not None]
     snapshot = None
     if len(snapshots) == len(parts):
@@ -60,7 +62,7 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
         status=values([part.status for part in parts]),
         since=values(since) if len(since) == len(parts) else None,
         epochs=values([part.epochs for part in parts]),
-        parameters={name: rows([part.parameters[name] for part in parts]) for name in first.parameters},
+        models=StackedModels({name: rows([part[name] for part in weights]) for name in weights[0]}),
         measured={name: rows([part.measured[name] for part in parts]) for name in first.measured},
         history={name: _aligned([part.history[name] for part in parts])[:, order] for name in first.history},
         reference=_reference(settings, [part.reference for part in parts]),

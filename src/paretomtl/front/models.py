@@ -1,0 +1,155 @@
+"""The models of a front: a store that gives the weights of one model when they are asked for.
+
+A front is numbers and a model store. Tables, pages and choices need the numbers alone. The store hides how weights are
+kept: stacked in memory, in a file, as modules of any kind, or not at all. A front that is one set of weights for many
+trade-offs, such as a mixture of a few models or adapters on a trunk, is another store:
+``front/model_files.py`` says how one is stored.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._support.module_tensors import load_tensors
+from paretomtl._support.tensor_files import checksum_of
+
+
+class ModelStore(ABC):
+    """Models of a front, by row. A store is true if it holds any.
+
+    Attributes:
+        kind: the name under which a stored front says how its weights are kept; empty for a store that stays in memory.
+    """
+
+    kind: ClassVar[str] = ""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many models there are: one for each row of the front, or none."""
+
+    @abstractmethod
+    def weights(self, row: int) -> dict[str, Tensor]:
+        """Parameters and buffers of one model, by name; those of the others are not read."""
+
+    def build(self, row: int, make: Callable[[], nn.Module] | None) -> nn.Module:
+        """One model in eval mode, on the CPU.
+
+        Args:
+            row: which.
+            make: makes a module without these weights; None where that is not known.
+        """
+        weights = self.weights(row)
+        if make is None:
+            raise ValueError(
+                "'problem' must be given to Front.load for models to be made. Got None; state_dict(k) has the weights."
+            )
+        model = make()
+        dtype = next((tensor.dtype for tensor in weights.values() if tensor.is_floating_point()), None)
+        wrong = load_tensors(model if dtype is None else model.to(dtype), weights)
+        if wrong:
+            raise ValueError(f"'problem' must make the model that was trained. Got one that differs in {wrong[:5]}.")
+        return model.eval()
+
+    def stacked(self) -> dict[str, Tensor]:
+        """The weights of all models, stacked ``[K, ...]``, by name."""
+        rows = [self.weights(row) for row in range(len(self))]
+        return {name: torch.stack([row[name] for row in rows]) for name in rows[0]} if rows else {}
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        """The tensors that a file of this kind consists of."""
+        return self.stacked()
+
+    def entry(self) -> dict[str, Any]:
+        """Fields that a stored front has about this store, in addition to kind, file and checksum."""
+        return {}
+
+    def verify(self) -> None:
+        """Read every model; raise a ValueError for one that is damaged."""
+        for row in range(len(self)):
+            self.weights(row)
+
+
+class NoModels(ModelStore):
+    """No models at all: a front of losses alone, or of a run that still trains.
+
+    Args:
+        reason: what such a front has, and where its models are, for the error that asking for one raises.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __len__(self) -> int:
+        return 0
+
+    def weights(self, row: int) -> dict[str, Tensor]:
+        raise ValueError(f"'row' must be of a front that has weights. Got row {row} of {self.reason}")
+
+
+LOSSES_ALONE = NoModels(
+    "a front that has losses alone: take the model from where it was trained, or make the front by Front.from_models, "
+    "which keeps the models."
+)
+"""The store of a front that was given as numbers."""
+
+STILL_TRAINING = NoModels("a run that still trains: its models are in its checkpoints until it ends.")
+"""The store of a front that was read from a log."""
+
+
+class StackedModels(ModelStore):
+    """Models of one architecture in memory.
+
+    Args:
+        parameters: parameters and buffers of all of them, stacked ``[K, ...]``, by name.
+
+    Example:
+        >>> store = StackedModels({"weight": torch.tensor([[1.0, 2.0], [3.0, 4.0]])})
+        >>> store.weights(1)
+        {'weight': tensor([3., 4.])}
+    """
+
+    kind = "stacked"
+
+    def __init__(self, parameters: Mapping[str, Tensor]) -> None:
+        self._parameters = dict(parameters)
+
+    def __len__(self) -> int:
+        return next((len(tensor) for tensor in self._parameters.values()), 0)
+
+    def weights(self, row: int) -> dict[str, Tensor]:
+        return {name: tensor[row] for name, tensor in self._parameters.items()}
+
+    def stacked(self) -> dict[str, Tensor]:
+        return dict(self._parameters)
+
+    def entry(self) -> dict[str, Any]:
+        """A checksum for each model, by which one is verified when it is read alone."""
+        return {"rows": [checksum_of(self.weights(row)) for row in range(len(self))]}
+
+
+class SeparateModules(ModelStore):
+    """Modules of any architectures in memory; nothing makes them again, so that they cannot be stored.
+
+    Args:
+        modules: one for each row, in eval mode, on the CPU.
+    """
+
+    def __init__(self, modules: Sequence[nn.Module]) -> None:
+        self._modules = tuple(modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def weights(self, row: int) -> dict[str, Tensor]:
+        module = self._modules[row]
+        named = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        return {name: tensor.detach().clone() for name, tensor in named.items()}
+
+    def build(self, row: int, make: Callable[[], nn.Module] | None) -> nn.Module:
+        return copy.deepcopy(self._modules[row])

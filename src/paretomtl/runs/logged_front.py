@@ -1,0 +1,81 @@
+"""The front of a run that still trains, from its configuration and its log: numbers, and no models yet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from paretomtl._support.tensor_json import from_numbers
+from paretomtl.front import Front
+from paretomtl.front.limits import check_solution_count
+from paretomtl.front.models import STILL_TRAINING
+
+
+def read_logged_front(config: Mapping[str, Any], legend: Mapping[str, Any], report: Mapping[str, Any]) -> Front:
+    """The front of a run that still trains: what its configuration, its start and its last report say.
+
+    Losses on "train" are means over the batches of the last epoch. Runs of earlier versions say neither what their rows
+    mean nor what the losses are scaled by: they have no regions here.
+    """
+    rows, tasks = list(config["subproblems"]), tuple(map(str, config["tasks"]))
+    shape = (len(rows), len(tasks))
+    losses = {"train": report.get("losses"), "val": report.get("val_losses")}
+    metrics, better = as_mapping(report.get("val_metrics")), as_mapping(legend.get("better"))
+    found = report.get("frozen")
+    frozen = found if isinstance(found, list) else []
+    seconds, seed = report.get("seconds"), config.get("seed")
+    return Front(
+        problem=str(config.get("problem")),
+        method=str(legend.get("method") or str(config.get("method")).partition("(")[0]),
+        tasks=tasks,
+        reading=str(legend.get("reading") or "start"),
+        preferences=torch.tensor(config["preferences"], dtype=torch.float64),
+        subproblems=tuple(rows),
+        losses={split: from_numbers(table) for split, table in losses.items() if fits(table, shape)},
+        scale=from_numbers(report["scale"]) if fits(report.get("scale"), shape) else None,
+        status=["non-finite" if k in frozen else "training" for k in rows],
+        since=None,
+        history={},
+        models=STILL_TRAINING,
+        seed=seed if type(seed) is int else 0,
+        seconds=seconds or 0.0 if fits(seconds, ()) else 0.0,
+        metrics={"val": {name: from_numbers(values) for name, values in metrics.items() if fits(values, shape[:1])}},
+        better={name: "lower" if word == "lower" else "higher" for name, word in better.items()},
+        complete=False,
+        strategy=f"{legend['strategy']}: {legend.get('reason')}" if "strategy" in legend else "",
+        reference=_point(report.get("reference"), shape[1:]),
+        ideal=_point(legend.get("ideal"), shape[1:]),
+    )
+
+
+def check_config(config: Mapping[str, Any]) -> None:
+    """Refuse a configuration that is of no run; whatever else it leads to is caught where it is read."""
+    check_solution_count(config["preferences"])
+    rows, chosen, tasks = torch.tensor(config["preferences"]), config["subproblems"], config["tasks"]
+    filled = chosen and tasks and isinstance(chosen, list) and isinstance(tasks, list)
+    if not filled or rows.shape[1:] != (len(tasks),) or not all(type(k) is int and 0 <= k < len(rows) for k in chosen):
+        raise ValueError("preferences, subproblems and tasks do not go together")
+
+
+def fits(value: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a log has numbers, or None, in this shape."""
+    if not shape:
+        return value is None or type(value) is float or (type(value) is int and abs(value) < 2**63)
+    return isinstance(value, list) and len(value) == shape[0] and all(fits(part, shape[1:]) for part in value)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a log has a finite number."""
+    return value is not None and fits(value, ()) and math.isfinite(value)
+
+
+def _point(value: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:
+    return tuple(value) if fits(value, shape) and None not in value else None
+
+
+def as_mapping(value: Any) -> dict[str, Any]:
+    """A JSON object of a log, or an empty one where something else stands."""
+    return value if isinstance(value, dict) else {}

@@ -74,6 +74,7 @@ bench: $(READY)  ## benchmarks that fit a CPU, half an hour on two cores, into o
 	@mkdir -p $(BENCH_OUT)
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/startup.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/reading.py --out $(BENCH_OUT)
 	$(BIN)/torchrun --standalone --nproc-per-node 2 benchmarks/distributed.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/dual.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/shards.py --out $(BENCH_OUT)

@@ -239,7 +239,7 @@ def test_so_many_clients_and_no_more(run: Path) -> None:
 def test_names_that_are_no_text_are_served(tmp_path: Path) -> None:
     front_of([[1.0, 2.0], [2.0, 1.0]]).save(tmp_path / "front")
     path = tmp_path / "front" / "front.json"
-    path.write_text(json.dumps({**read_record(path, [1]), "format": 1, "problem": "\ud800</script>"}))
+    path.write_text(json.dumps({**read_record(path, [2]), "format": 2, "problem": "\ud800</script>"}))
     with serving(tmp_path) as server:
         assert json.loads(ask(server)[1])["runs"][0]["problem"] == "\ud800</script>"
         assert b"\\ud800\\u003c/script>" in ask(server, "/")[1]

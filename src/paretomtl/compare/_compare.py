@@ -13,7 +13,7 @@ from paretomtl._support.atomic_files import check_writable, file_name
 from paretomtl._support.optional_packages import require
 from paretomtl._support.paths import as_path
 from paretomtl._support.splits import ranking_split
-from paretomtl.compare._configuration import FIT_OPTIONS, choose_methods, option_text, other_than_default
+from paretomtl.compare._configuration import choose_methods, option_text, other_than_default
 from paretomtl.compare._runs import Runs
 from paretomtl.compare.failed_runs import FailedRun, noting_kept, warn_of_failure
 from paretomtl.compare.row_store import Row, load_rows, seconds_here, update_rows
@@ -25,10 +25,11 @@ from paretomtl.methods.description import describe_definition
 from paretomtl.problems import Problem
 from paretomtl.training import Executor, SerialExecutor
 from paretomtl.training.fingerprint import differing_start, identify_problem
+from paretomtl.training.option_checks import check_problem
+from paretomtl.training.options import DEFAULTS
 from paretomtl.training.progress.display import ProgressStyle, choose_style
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.time_left import Tally
-from paretomtl.training.settings import check_problem
 
 RESULTS = "compare.json"
 
@@ -88,7 +89,7 @@ def compare(
     settings = {**({} if scale is None else {"scale": scale}), **(method_settings or {})}
     chosen = choose_methods(methods, problem, settings, log)
     names, descriptions = list(chosen), {name: describe_definition(method) for name, method in chosen.items()}
-    strangers = [name for name in options if name not in FIT_OPTIONS]
+    strangers = [name for name in options if name not in DEFAULTS]
     if strangers:
         raise TypeError(f"'options' must be arguments of fit. Got {strangers[0]!r} instead.")
     choose_style(progress)

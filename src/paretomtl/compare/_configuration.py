@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,10 +9,7 @@ from paretomtl.methods import Method, resolve_method
 from paretomtl.methods.description import describe_definition, without_addresses
 from paretomtl.methods.lookup import name_in_tables, option_names, set_options
 from paretomtl.problems import Problem
-from paretomtl.training import fit
-
-FIT_OPTIONS = {name: parameter.default for name, parameter in inspect.signature(fit).parameters.items()}
-"""The arguments of fit with their defaults."""
+from paretomtl.training.options import DEFAULTS
 
 
 def choose_methods(
@@ -57,7 +53,7 @@ def choose_methods(
 def other_than_default(options: Mapping[str, str]) -> dict[str, str]:
     """The options that decide something, so that rows from before an option was added are still known."""
     decide = {name: value for name, value in options.items() if name != "progress"}  # once stored with them
-    return {name: value for name, value in decide.items() if value != option_text(FIT_OPTIONS.get(name))}
+    return {name: value for name, value in decide.items() if value != option_text(DEFAULTS.get(name))}
 
 
 def option_text(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training._loop import train_fronts
+from paretomtl.training.options import TrainingOptions
 from paretomtl.training.progress.callbacks import Callback, check_callbacks
 from paretomtl.training.progress.display import ProgressStyle, make_progress
 from paretomtl.training.settings import make_settings
@@ -143,11 +145,8 @@ def fit(
         >>> front.in_region()
         tensor([True, True, True])
     """
-    settings = make_settings(
-        problem, method, preferences, epochs, batch_size, [seed], optimizer, scheduler, schedule, strategy,
-        device if executor is None else "cpu", precision, clip_norm, compile, keep, only, weigh_every, workers,
-        accumulate, distributed, patience, start,
-    )  # fmt: skip
+    options = TrainingOptions.of(locals())
+    settings = make_settings(problem, options if executor is None else replace(options, device="cpu"))
     check_flag("resume", resume)
     if resume and out is None:
         raise ValueError("'resume' must come with 'out', the folder of the run. Got None for 'out'.")
@@ -157,14 +156,12 @@ def fit(
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"'executor' must be one, such as RayExecutor(). Got {executor!r} instead.")
     listeners = [*make_progress(progress), *callbacks] if settings.shares.processes.is_main else []
-    folder = None if out is None else as_path("out", out)
-    if executor is None and folder is not None and is_sharded_run(folder):
+    folder = _run_folder(options)
+    if executor is None and folder is not None and is_sharded_run(folder.path):
         executor = SerialExecutor()
     if executor is not None:
         return train_in_shards(settings, device, executor, folder, resume, checkpoint_seconds, listeners)
-    return train_fronts(settings, None if folder is None else RunFolder(folder), resume, checkpoint_seconds, listeners)[
-        0
-    ]
+    return train_fronts(settings, folder, resume, checkpoint_seconds, listeners)[0]
 
 
 def fit_seeds(
@@ -212,10 +209,14 @@ def fit_seeds(
         >>> rows
         [4, 4, 7, 7]
     """
-    settings = make_settings(
-        problem, method, preferences, epochs, batch_size, seeds, optimizer, scheduler, schedule, strategy, device,
-        precision, clip_norm, compile, keep, only, weigh_every, workers, accumulate, distributed, patience,
-    )  # fmt: skip
+    settings = make_settings(problem, TrainingOptions.of(locals()), seeds)
     check_callbacks(callbacks)
     listeners = [*make_progress(progress), *callbacks] if settings.shares.processes.is_main else []
     return train_fronts(settings, None, False, 0.0, listeners)
+
+
+def _run_folder(options: TrainingOptions) -> RunFolder | None:
+    """The folder of the run; None for a run that stores nothing."""
+    if options.out is None or isinstance(options.out, RunFolder):  # the command line makes one, with its options
+        return options.out
+    return RunFolder(as_path("out", options.out))

@@ -55,7 +55,7 @@ def train_in_shards(
     settings: Settings,
     device: torch.device | str | None,
     executor: Executor,
-    folder: Path | None,
+    folder: RunFolder | None,
     resume: bool,
     pause: float,
     listeners: list[Callback],
@@ -89,15 +89,15 @@ def train_in_shards(
             capacity = executor.capacity(None if device is None else str(device))
             settings = replace(settings, device=torch.device(capacity.device))
             if folder is None:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paretomtl-")))
-            run = RunFolder(folder)
+                folder = RunFolder(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paretomtl-"))))
+            run, path = folder, folder.path
             stack.callback(run.close)
             stored = run.open(resume=resume)
-            settings = follow_first_plan(stored, settings, folder)
+            settings = follow_first_plan(stored, settings, path)
             config, scaling = shard_run_config(settings)
             if stored is not None:
                 if "shards" not in stored:
-                    raise ValueError(f"'executor' must be left out: the run in '{folder}' is not in shards.")
+                    raise ValueError(f"'executor' must be left out: the run in '{path}' is not in shards.")
                 longer = asks_for_more(stored, settings)
                 before = (
                     {**shard_run_config(stored_plan(stored, settings))[0], "start": config["start"]}
@@ -110,15 +110,15 @@ def train_in_shards(
                 plan = stored["shards"]
             else:
                 plan = plan_shards(settings, executor, pause, capacity)
-                check_folder_kind(folder / SHARDS)
-                (folder / SHARDS).mkdir(exist_ok=True)
+                check_folder_kind(path / SHARDS)
+                (path / SHARDS).mkdir(exist_ok=True)
                 run.begin({**config, "shards": plan})
             jobs = _Shards(settings, executor, run, plan, pause, listeners, scaling)
             front = jobs.front() if not jobs.names else _finish(jobs, executor, lasts=lasts)
     except BaseException as error:
         close_all(listeners, error)
         raise
-    close_all(listeners, None, [front], folder if lasts else None)
+    close_all(listeners, None, [front], path if lasts else None)
     return front
 
 

@@ -1,0 +1,61 @@
+"""The preferences of a run: the rows of each seed, and the subproblems that are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+from paretomtl._support.argument_checks import as_whole, check_count
+from paretomtl.core import preferences as vector_sets
+from paretomtl.front.limits import MAX_SOLUTIONS
+from paretomtl.methods import Method
+
+
+def preference_rows(
+    method: Method, preferences: int | Tensor | Sequence[Sequence[float]] | None, tasks: int, seeds: Sequence[int]
+) -> list[Tensor]:
+    """For each seed the rows ``[K, m]`` that the user gave or asked for."""
+    if preferences is None:
+        preferences = method.usual_count(tasks)
+    preferences = as_whole(preferences)
+    if isinstance(preferences, (int, float)):
+        check_count("preferences", preferences)
+        _check_most(preferences)
+        return [method.spread(preferences, tasks, seed=seed) for seed in seeds]
+    try:
+        rows = torch.as_tensor(preferences).detach()
+        if rows.is_complex():
+            raise TypeError
+        rows = rows.double().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"'preferences' must be a number or rows of numbers. Got {preferences!r} instead.") from None
+    count = len(seeds)
+    if rows.shape[-1:] != (tasks,) or rows.ndim not in (2, 3) or (rows.ndim == 3 and len(rows) != count):
+        own = f", or [{count}, K, {tasks}], other ones for each seed" if count > 1 else ""
+        shape = list(rows.shape)
+        raise ValueError(f"'preferences' must be a number or have shape [K, {tasks}]{own}. Got {shape} instead.")
+    _check_most(rows.shape[-2])
+    each = rows if rows.ndim == 3 else rows.expand(count, -1, -1)
+    return [vector_sets.validate(part) if method.reading == "direction" else part for part in each]
+
+
+def chosen_subproblems(only: Sequence[int] | None, count: int) -> list[int]:
+    """The subproblems that are trained; all ``count`` of them where none is chosen."""
+    if only is None:
+        return list(range(count))
+    given = only.tolist() if hasattr(only, "tolist") else only
+    chosen = [as_whole(k) for k in given] if isinstance(given, Iterable) else []
+    whole = all(isinstance(k, int) and not isinstance(k, bool) for k in chosen)
+    if not chosen or not whole or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
+        got = list(only) if isinstance(only, Iterable) else only
+        raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {got} instead.")
+    return chosen
+
+
+def _check_most(count: int) -> None:
+    if count > MAX_SOLUTIONS:
+        raise ValueError(
+            f"'preferences' must be at most {MAX_SOLUTIONS:,}, as a front holds no more. Got {count:,} instead."
+        )

@@ -23,6 +23,7 @@ from _helpers.pictures import picture, write_picture, write_road
 from paretomtl._support.atomic_files import read_json, sweep, write_record
 from paretomtl._support.tensor_files import write_tensors
 from paretomtl.cli._options import parse_settings
+from paretomtl.cli._run_options import RunOptions
 from paretomtl.compare import load_rows
 from paretomtl.front.indicators import quick_hypervolume
 from paretomtl.problems import Faces, load_utkface
@@ -38,7 +39,6 @@ from paretomtl.runs import read_log
 from paretomtl.runs.checkpoint_file import FORMAT, read_checkpoint
 from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.log import LogTail
-from paretomtl.runs.options import RunOptions
 
 DEEP = "[" * 100_000
 
@@ -248,7 +248,7 @@ def test_options_of_another_kind_are_named(tmp_path: Path, field: str, value: An
     options |= dict.fromkeys(("problem", "method", "strategy", "precision", "keep"), "x")
     options |= {"with_": [], "set_": [], "seed": 0, "weigh_every": 1, "compile": False, "clip_norm": 1}
     (tmp_path / "asked.json").write_text(json.dumps(options))
-    assert RunOptions.load(tmp_path).clip_norm == 1
+    assert RunOptions.load(tmp_path).training.clip_norm == 1
     (tmp_path / "asked.json").write_text(json.dumps({**options, field: value}))
     with pytest.raises(ValueError, match=rf"asked.json' must hold the options of a run. Got .* for '{field}'"):
         RunOptions.load(tmp_path)

@@ -33,6 +33,7 @@ from paretomtl.problems._data import download as _download
 from paretomtl.problems._data.array_file import read_arrays, write_arrays
 from paretomtl.problems._multi_mnist.idx import read_idx
 from paretomtl.runs import inspect_run
+from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.manifest import read_manifest
 
 SOURCE = Path(pm.__file__).parent
@@ -180,8 +181,8 @@ def test_a_run_stays_where_runs_are(name: str, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("paretomtl.cli._train.find_problem", lambda *_: made)
     seen: list[Path] = []
 
-    def fit(*_: Any, out: Path, **__: Any) -> Any:
-        seen.append(out)
+    def fit(*_: Any, out: RunFolder, **__: Any) -> Any:
+        seen.append(out.path)
         raise ValueError("seen")
 
     monkeypatch.setattr("paretomtl.cli._train.fit", fit)

@@ -67,8 +67,10 @@ def _heavy(record: dict[str, Any]) -> list[str]:
 
 
 def _packages(record: dict[str, Any]) -> set[str]:
-    """The packages of the library that are loaded, without those that every command has."""
-    names = {name.split(".")[1] for name in record["modules"] if name.startswith("paretomtl.")}
+    """The packages of the library that are loaded, without those and the declared options that every command has."""
+    declared = ("paretomtl.training", "paretomtl.training.options")
+    modules = [name for name in record["modules"] if name.startswith("paretomtl.") and name not in declared]
+    names = {name.split(".")[1] for name in modules}
     return names - {"_support", "cli"}
 
 

@@ -1,68 +1,90 @@
-"""The options of a run on the command line, stored in its folder."""
+"""``asked.json``: written as a run begins, and read by later commands."""
 
-import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paretomtl._support.atomic_files import write_record
-from paretomtl.runs.options import FORMAT, OPTIONS, RunOptions
+from paretomtl.runs.folder import RunFolder
+from paretomtl.runs.options import FORMAT, OPTIONS, read_options, write_options
 
-ASKED = RunOptions(
-    problem="synthetic",
-    with_=["dimension=3"],
-    method="pareto-mtl",
-    set_=[],
-    epochs=3,
-    batch_size=None,
-    optimizer=None,
-    learning_rate=0.1,
-    weight_decay=None,
-    seed=0,
-    strategy="auto",
-    device=None,
-    precision="float32",
-    weigh_every=1,
-    workers=None,
-    clip_norm=None,
-    compile=False,
-    keep="last",
-)
+KINDS: dict[str, Any] = {"problem": str, "seed": int, "epochs": int | None, "patience": int | None}
+ASKED: dict[str, Any] = {"problem": "synthetic", "seed": 0, "epochs": 3, "patience": None}
+
+
+def read(folder: Path) -> dict[str, Any]:
+    return read_options(folder, KINDS, ["problem"])
 
 
 def test_options_are_read_as_they_were_stored(tmp_path: Path) -> None:
-    ASKED.save(tmp_path)
-    assert RunOptions.load(tmp_path) == ASKED
-    stored = json.loads((tmp_path / OPTIONS).read_text())
+    write_options(tmp_path, ASKED)
     assert OPTIONS == "asked.json"
-    assert stored["with_"] == ["dimension=3"]
-    assert "patience" not in stored  # older versions read the file
+    assert read(tmp_path) == {"problem": "synthetic", "seed": 0, "epochs": 3}  # no patience: older versions read it
 
 
 def test_a_resumed_run_keeps_its_options_but_for_its_length(tmp_path: Path) -> None:
-    ASKED.save(tmp_path)
-    dataclasses.replace(ASKED, epochs=9, patience=2, seed=5, learning_rate=0.5).save(tmp_path)
-    assert RunOptions.load(tmp_path) == dataclasses.replace(ASKED, epochs=9, patience=2)
+    write_options(tmp_path, ASKED)
+    write_options(tmp_path, {"problem": "another", "seed": 5, "epochs": 9, "patience": 2})
+    assert read(tmp_path) == {"problem": "synthetic", "seed": 0, "epochs": 9, "patience": 2}
 
 
 def test_options_that_did_not_change_are_not_written(tmp_path: Path) -> None:
-    ASKED.save(tmp_path)
+    write_options(tmp_path, ASKED)
     before = (tmp_path / OPTIONS).stat()
-    ASKED.save(tmp_path)
+    write_options(tmp_path, ASKED)
     assert (tmp_path / OPTIONS).stat() == before
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    ASKED.save(tmp_path / "missing" / "folder")
+    write_options(tmp_path / "missing" / "folder", ASKED)
 
 
 def test_a_run_of_python_has_no_options(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"has no asked.json; in Python, use pm.fit"):
-        RunOptions.load(tmp_path)
+        read(tmp_path)
 
 
-def test_an_unknown_option_is_named(tmp_path: Path) -> None:
-    write_record(tmp_path / OPTIONS, {**dataclasses.asdict(ASKED), "sails": 3}, format=FORMAT)
-    with pytest.raises(ValueError, match=r"asked.json' must hold the options of a run. It is damaged: .*sails"):
-        RunOptions.load(tmp_path)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({**ASKED, "sails": 3}, r"It is damaged: no option is called 'sails'"),
+        ({"seed": 0}, r"It is damaged: 'problem' is missing"),
+        ({**ASKED, "seed": True}, r"Got True for 'seed'"),
+        ({**ASKED, "epochs": 2**70}, r"Got \d+ for 'epochs'"),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, content: dict[str, Any], message: str) -> None:
+    write_record(tmp_path / OPTIONS, content, format=FORMAT)
+    with pytest.raises(ValueError, match=rf"asked.json' must hold the options of a run. {message}"):
+        read(tmp_path)
+
+
+def test_the_folder_stores_them_as_the_run_begins(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path, ASKED)
+    folder.open(resume=False)
+    assert not (tmp_path / OPTIONS).exists()  # a run that is refused leaves no file
+    folder.begin({"epochs": 3})
+    assert read(tmp_path)["seed"] == 0
+    assert OPTIONS in json.loads((tmp_path / "manifest.json").read_text())["files"]
+    folder.close()
+
+
+def test_options_that_are_lost_come_with_the_next_file(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path, ASKED)
+    folder.open(resume=False)
+    folder.begin({"epochs": 3})
+    (tmp_path / OPTIONS).unlink()
+    folder.save_checkpoint({"number": 1})
+    assert read(tmp_path)["problem"] == "synthetic"
+    folder.close()
+
+
+def test_a_new_run_forgets_those_of_one_that_never_began(tmp_path: Path) -> None:
+    write_options(tmp_path, {**ASKED, "seed": 7})
+    folder = RunFolder(tmp_path, ASKED)
+    folder.open(resume=False)
+    folder.begin({"epochs": 3})
+    assert read(tmp_path)["seed"] == 0
+    folder.close()

@@ -17,6 +17,7 @@ from paretomtl._support.lazy_imports import LazyTable
 from paretomtl._support.text import suggest_name
 from paretomtl.methods.registry import METHODS
 from paretomtl.problems.registry import PROBLEMS
+from paretomtl.training.options import RULES
 
 if TYPE_CHECKING:
     from torch.optim import Optimizer
@@ -39,6 +40,11 @@ def complete_problem(start: str) -> list[str]:
 def complete_method(start: str) -> list[str]:
     """Names of built-in methods for tab completion."""
     return [name for name in METHODS if name.startswith(start)]
+
+
+def _option(name: str, *flags: str, **more: Any) -> Any:
+    """An option of training, whose help is its meaning."""
+    return typer.Option(*flags, help=RULES[name].meaning, **more)
 
 
 METHOD_HELP = (
@@ -92,8 +98,8 @@ MethodSettings = Annotated[
         help="Option of the methods that have it, such as scale=auto; may be repeated.",
     ),
 ]
-Epochs = Annotated[int | None, typer.Option(help="Number of epochs; default: the problem's recipe.")]
-BatchSize = Annotated[int | None, typer.Option(help="Batch size; default: the problem's recipe.")]
+Epochs = Annotated[int | None, _option("epochs")]
+BatchSize = Annotated[int | None, _option("batch_size")]
 OptimizerName = Annotated[
     str | None, typer.Option(help=f"Optimizer: {', '.join(OPTIMIZERS)}; default: the problem's recipe.")
 ]
@@ -102,25 +108,20 @@ LearningRate = Annotated[
     typer.Option("--lr", "--learning-rate", help="Learning rate; implies adam if --optimizer is not given."),
 ]
 WeightDecay = Annotated[float | None, typer.Option(help="Weight decay; implies adam if --optimizer is not given.")]
-StrategyName = Annotated[str, typer.Option(help="How the models are executed: auto, sequential, batched or graphed.")]
-Device = Annotated[str | None, typer.Option(help="Device: cpu or cuda; default: the GPU if there is one.")]
-Precision = Annotated[str, typer.Option(help="Precision: float32, tf32, bfloat16 or float64.")]
-WorkerCount = Annotated[
-    int | None,
-    typer.Option(help="Number of models trained in parallel on a CPU; default: measured (with --strategy auto)."),
-]
-Accumulate = Annotated[int, typer.Option(help="Micro-batches per batch; more of them need less memory.")]
-WeighEvery = Annotated[
-    int, typer.Option(help="Compute the task weights every N steps; more than 1 is an approximation.", metavar="N")
-]
-ClipNorm = Annotated[float | None, typer.Option(help="Largest norm of each model's update; default: no limit.")]
-ProgressName = Annotated[str, typer.Option(help="Progress display: auto, rich, plain or quiet.")]
-Keep = Annotated[str, typer.Option(help="Epoch whose models are kept: last, or best on validation.")]
-Patience = Annotated[
-    int | None,
-    typer.Option(help="Stop when no model improved on validation in this many epochs; goes well with --keep best."),
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Resume from the folder's last checkpoint.")]
+Seed = Annotated[int, _option("seed")]
+StrategyName = Annotated[str, _option("strategy")]
+Device = Annotated[str | None, _option("device")]
+Precision = Annotated[str, _option("precision")]
+WorkerCount = Annotated[int | None, _option("workers")]
+Accumulate = Annotated[int, _option("accumulate")]
+WeighEvery = Annotated[int, _option("weigh_every", metavar="N")]
+ClipNorm = Annotated[float | None, _option("clip_norm")]
+Compile = Annotated[bool, _option("compile", "--compile")]
+Keep = Annotated[str, _option("keep")]
+Patience = Annotated[int | None, _option("patience")]
+Resume = Annotated[bool, _option("resume", "--resume")]
+CheckpointSeconds = Annotated[float, _option("checkpoint_seconds")]
+ProgressName = Annotated[str, _option("progress")]
 
 
 def parse_numbers(option: str, text: str | None) -> list[float] | None:

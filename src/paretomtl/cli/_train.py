@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
-from torch import Tensor
 
 from paretomtl._support.atomic_files import file_name
 from paretomtl._support.import_path import short_name
-from paretomtl._support.safe_open import exists
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._errors import NOT_STORED, stop_exit_code
 from paretomtl.cli._lookup import find_method, find_optimizer, find_problem
 from paretomtl.cli._printing import print_json
 from paretomtl.cli._resume_command import resume_command
+from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._summary import quality_lines, ranked_words, summary
 from paretomtl.cli._tables import print_front
 from paretomtl.engine.processes import is_main_process
@@ -27,68 +26,32 @@ from paretomtl.front.storage import is_stored
 from paretomtl.methods import Method
 from paretomtl.methods.lookup import name_in_tables
 from paretomtl.problems import PROBLEMS, Problem
-from paretomtl.runs.options import OPTIONS, RunOptions
-from paretomtl.training import Executor, TensorBoard, fit
+from paretomtl.runs.folder import RunFolder
+from paretomtl.training import TensorBoard, fit
 
 _UNNAMED = str(inspect.signature(Problem).parameters["name"].default)
 
 
-def train(
-    options: RunOptions,
-    preferences: int | Tensor | Sequence[Sequence[float]] | None,
-    *,
-    start: Front | None = None,
-    only: list[int] | None,
-    executor: Executor | None = None,
-    out: Path | None,
-    resume: bool,
-    checkpoint_seconds: float,
-    progress: str,
-    tensorboard: Path | None,
-) -> tuple[Front, Path]:
+def train(options: RunOptions, *, out: Path | None, tensorboard: Path | None = None) -> tuple[Front, Path]:
     """Train with these options; the front, and the folder of the run."""
     problem = find_problem(options.problem, options.with_)
     method = find_method(options.method, options.set_, problem)
-    folder = out or Path("runs") / _folder_name(options, problem, method)
-    callbacks: list[Any] = [TensorBoard(tensorboard)] if tensorboard is not None and is_main_process() else []
-    callbacks.append(lambda report: options.save(folder))  # at the end of an epoch: a run may be killed
-    front = fit(
-        problem,
-        method,
-        preferences,
-        epochs=options.epochs,
-        batch_size=options.batch_size,
-        seed=options.seed,
+    path = out or Path("runs") / _folder_name(options, problem, method)
+    training = replace(
+        options.training,
+        method=method,
         optimizer=find_optimizer(options.optimizer, options.learning_rate, options.weight_decay),
-        strategy=options.strategy,  # type: ignore[arg-type]
-        device=options.device,
-        precision=options.precision,
-        weigh_every=options.weigh_every,
-        workers=options.workers,
-        accumulate=options.accumulate,
-        clip_norm=options.clip_norm,
-        compile=options.compile,
-        keep=options.keep,
-        patience=options.patience,
-        start=start,
-        only=only,
-        executor=executor,
-        out=folder,
-        resume=resume,
-        checkpoint_seconds=checkpoint_seconds,
-        progress=progress,  # type: ignore[arg-type]
-        callbacks=callbacks,
+        out=RunFolder(path, options.stored()),
+        callbacks=[TensorBoard(tensorboard)] if tensorboard is not None and is_main_process() else [],
     )
-    if is_main_process() and not exists(folder / OPTIONS):
-        options.save(folder)
-    return front, folder
+    return fit(problem, **vars(training)), path
 
 
 def _folder_name(options: RunOptions, problem: Problem, method: Method) -> str:
     """The name of the run's folder; a problem without a name of its own has that of its file or attribute."""
     unnamed = options.problem not in PROBLEMS and problem.name == _UNNAMED
     name = file_name(short_name(options.problem) if unnamed else problem.name)
-    return f"{name}-{file_name(name_in_tables(options.method, method).replace(':', '-'))}-{options.seed}"
+    return f"{name}-{file_name(name_in_tables(options.method, method).replace(':', '-'))}-{options.training.seed}"
 
 
 def print_result(front: Front, folder: Path, *, as_json: bool) -> None:

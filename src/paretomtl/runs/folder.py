@@ -55,6 +55,7 @@ from paretomtl.runs.checkpoint_file import (
 )
 from paretomtl.runs.log import ends_with_line
 from paretomtl.runs.manifest import LOG, NAME, Manifest, is_member, read_manifest
+from paretomtl.runs.options import OPTIONS, write_options
 
 CONFIG, LOCK = "config.json", ".lock"
 _MOMENT = 0.2  # seconds for which a process that looks at a lock may hold it
@@ -70,16 +71,22 @@ class RunFolder:
 
     Files:
         config.json: the settings, and the strategy.
+        asked.json: the options of the command line that started the run.
         log.jsonl: one line per report.
         checkpoint.safetensors: all that a later process needs to go on.
         checkpoint-previous.safetensors: the previous checkpoint, used if the last one is damaged.
         front: the result (:meth:`paretomtl.Front.save`).
         manifest.json: length and checksum of each file; written last.
         .lock: who is writing.
+
+    Args:
+        path: the folder.
+        options: those of the command line, to be stored as the run begins; None for a run that Python started.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, options: Mapping[str, Any] | None = None) -> None:
         self.path = path
+        self._options = options
         self._lock = Lock(path / LOCK)
         self._manifest = Manifest(path)
         self._identity: str | None = None
@@ -150,7 +157,7 @@ class RunFolder:
             raise ValueError(
                 f"'out' must be an empty folder, or that of a run. '{self.path}' has a {foreign[0]!r}: take another."
             )
-        for path in (self.checkpoint_path, self.previous_path):  # of other settings, perhaps
+        for path in (self.checkpoint_path, self.previous_path, self.path / OPTIONS):  # of other settings, perhaps
             path.unlink(missing_ok=True)
 
     def check(self, stored: Mapping[str, Any], config: Mapping[str, Any], start: str | None = None) -> None:
@@ -184,6 +191,8 @@ class RunFolder:
         """Write down what is about to be run."""
         own = {} if self._identity is None else {IDENTITY: self._identity}
         write_record(self.path / CONFIG, {**config, **own}, format=FORMAT)
+        if self._options is not None:
+            write_options(self.path, self._options)
         self._list()
 
     def extend(self, config: Mapping[str, Any], problem: Problem) -> None:
@@ -290,6 +299,8 @@ class RunFolder:
 
     def _list(self) -> None:
         """Bring the manifest up to date; without it, everything still loads."""
+        if self._options is not None and not exists(self.path / OPTIONS):  # the process that began was killed before
+            write_options(self.path, self._options)
         try:
             self._manifest.write()
         except OSError as error:

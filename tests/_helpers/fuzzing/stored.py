@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
-from dataclasses import MISSING, asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -21,6 +21,7 @@ from _helpers.fuzzing.packing import tensor_file
 from paretomtl._support.atomic_files import write_record
 from paretomtl._support.tensor_files import read_tensors
 from paretomtl.cli._options import parse_numbers, parse_settings
+from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._summary import summary
 from paretomtl.compare import load_rows, save_rows
 from paretomtl.front.export import export_weights
@@ -29,7 +30,7 @@ from paretomtl.runs.doctor import inspect_run
 from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.log import read_log
 from paretomtl.runs.manifest import read_manifest
-from paretomtl.runs.options import RunOptions
+from paretomtl.training.options import TrainingOptions
 
 
 def _front() -> pm.Front:
@@ -229,26 +230,14 @@ def logs() -> Format:
 
 def asked() -> Format:
     """What was asked for on the command line."""
-    options = dict.fromkeys(field.name for field in fields(RunOptions) if field.default is MISSING) | {
-        "problem": "synthetic",
-        "with_": ["a=1"],
-        "method": "linear",
-        "set_": [],
-        "seed": 0,
-        "strategy": "auto",
-        "precision": "float32",
-        "weigh_every": 1,
-        "compile": False,
-        "keep": "last",
-        "epochs": 3,
-        "clip_norm": 0.5,
-    }
+    training = TrainingOptions(epochs=3, clip_norm=0.5)
+    options = RunOptions("synthetic", ["a=1"], "linear", [], None, None, None, training).stored()
 
     def load(folder: Path) -> None:
         found = RunOptions.load(folder)
-        for name, value in asdict(found).items():
+        for name, value in found.stored().items():
             assert value is None or type(value) in (str, int, float, bool, list), name
-        assert all(isinstance(text, str) for text in [found.problem, found.keep, *found.with_, *found.set_])
+        assert all(isinstance(text, str) for text in [found.problem, found.training.keep, *found.with_, *found.set_])
 
     files = made(lambda folder: write_record(folder / "asked.json", options, format=1))
     return Format("run, asked.json", files, load, (("asked.json", as_json), ("asked.json", mutate)), 60)

@@ -31,6 +31,7 @@ from paretomtl.cli._printing import print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, check_methods_for, ray_executor
 from paretomtl.cli._resume_command import repeat_command
 from paretomtl.methods.registry import METHODS
+from paretomtl.training.options import STORED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,6 +90,7 @@ def compare(
     from paretomtl.compare import compare as compare_methods
     from paretomtl.report import draw_comparison
 
+    options: dict[str, Any] = {name: value for name, value in locals().items() if name in STORED}
     settings = with_ or []
     made = find_problem(problem, settings)
     arguments = "".join(f" --with {setting}" for setting in settings)
@@ -109,16 +111,6 @@ def compare(
         failed.append(run)
         print_above(str(run))
 
-    options: dict[str, Any] = {
-        "epochs": epochs,
-        "batch_size": batch_size,
-        "strategy": strategy,
-        "device": device,
-        "precision": precision,
-        "weigh_every": weigh_every,
-        "clip_norm": clip_norm,
-        "keep": keep,
-    }
     chosen = find_optimizer(optimizer, learning_rate, weight_decay)
     if chosen is not None:
         options["optimizer"] = _Named(chosen, f"{optimizer or 'adam'} {learning_rate} {weight_decay}")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from paretomtl.cli._options import (
     WeightDecay,
 )
 from paretomtl.cli._printing import print_json
+from paretomtl.training.options import STORED
 
 
 @clean_errors
@@ -56,20 +57,17 @@ def diagnose(
     from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings
     from paretomtl.diagnosis import diagnose as measure
 
+    training: dict[str, Any] = {name: value for name, value in locals().items() if name in STORED}
     made = find_problem(problem, with_ or [])
     chosen = method_settings(set_ or [], ["linear"], made)  # whose weights all runs of a diagnosis have
     diagnosis = measure(
         made,
-        epochs=epochs,
         seeds=seeds,
         split=split,
-        batch_size=batch_size,
         optimizer=find_optimizer(optimizer, learning_rate, weight_decay),
-        strategy=strategy,  # type: ignore[arg-type]
-        device=device,
-        precision=precision,
         scale=chosen.get("scale"),
         progress=progress,  # type: ignore[arg-type]
+        **training,
     )
     if as_json:
         print_json(diagnosis.numbers())

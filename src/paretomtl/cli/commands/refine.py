@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -44,8 +44,9 @@ def refine(
     such split), or around its importances, up to half way to the nearest other solution.
     """
     from paretomtl.cli._paths import load_front
+    from paretomtl.cli._run_options import RunOptions
     from paretomtl.cli._train import print_result, train
-    from paretomtl.runs.options import OPTIONS, RunOptions
+    from paretomtl.runs.options import OPTIONS
 
     front = load_front(run)
     rows = front.around(around, count, angle=angle)
@@ -59,24 +60,22 @@ def refine(
     options = RunOptions.load(run)
     command = ["paretomtl", "refine", str(run), "--around", str(around)]
     if problem is not None:
-        options = dataclasses.replace(options, problem=absolute_name(problem), with_=with_ or [])
+        options = replace(options, problem=absolute_name(problem), with_=with_ or [])
     elif with_:
         raise ValueError("'--with' must go with '--problem': the run says what it was asked for.")
     elif not trust and needs_trust(options.problem, options.with_):
         raise refusal(run / OPTIONS, options.problem, options.with_, command)
     if not trust and method_needs_trust(options.method):
         raise refusal(run / OPTIONS, options.method, options.set_, command, "method")
-    options = dataclasses.replace(
-        options, epochs=options.epochs if epochs is None else epochs, seed=options.seed if seed is None else seed
+    training = replace(
+        options.training,
+        preferences=rows,
+        epochs=options.training.epochs if epochs is None else epochs,
+        seed=options.training.seed if seed is None else seed,
+        resume=resume,
+        progress=progress,  # type: ignore[arg-type]
     )
     refined, folder = train(
-        options,
-        rows,
-        only=None,
-        out=out or run.with_name(f"{run.name}-around-{around}"),
-        resume=resume,
-        checkpoint_seconds=30.0,
-        progress=progress,
-        tensorboard=None,
+        replace(options, training=training), out=out or run.with_name(f"{run.name}-around-{around}")
     )
     print_result(refined, folder, as_json=as_json)

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paretomtl._support.import_path import absolute_name
 from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import (
     METHOD_HELP,
     Accumulate,
     BatchSize,
+    CheckpointSeconds,
     ClipNorm,
+    Compile,
     Device,
     Epochs,
     Keep,
@@ -23,6 +24,8 @@ from paretomtl.cli._options import (
     ProblemArgument,
     ProblemSettings,
     ProgressName,
+    Resume,
+    Seed,
     StrategyName,
     WeighEvery,
     WeightDecay,
@@ -51,7 +54,7 @@ def run(
     optimizer: OptimizerName = None,
     learning_rate: LearningRate = None,
     weight_decay: WeightDecay = None,
-    seed: Annotated[int, typer.Option(help="Random seed of initial weights, data order and dropout.")] = 0,
+    seed: Seed = 0,
     strategy: StrategyName = "auto",
     device: Device = None,
     precision: Precision = "float32",
@@ -59,7 +62,7 @@ def run(
     workers: WorkerCount = None,
     accumulate: Accumulate = 1,
     clip_norm: ClipNorm = None,
-    compile_: Annotated[bool, typer.Option("--compile", help="Run the models through torch.compile.")] = False,
+    compile: Compile = False,
     keep: Keep = "last",
     patience: Patience = None,
     start: Annotated[
@@ -76,11 +79,8 @@ def run(
             help="Folder of the run; default: in runs, named by problem, method and seed.", show_default=False
         ),
     ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Resume from the folder's last checkpoint; --epochs may be raised."),
-    ] = False,
-    checkpoint_seconds: Annotated[float, typer.Option(help="Least time between checkpoints, in seconds.")] = 30.0,
+    resume: Resume = False,
+    checkpoint_seconds: CheckpointSeconds = 30.0,
     tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard event files.")] = None,
     progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -92,44 +92,17 @@ def run(
     Exit codes: 0 done, 2 bad input, 5 trained but not stored, 130 stopped by Ctrl-C, 143 by SIGTERM. A run that was
     stopped has stored a checkpoint, and a front of its models so far.
     """
+    from paretomtl.cli._run_options import RunOptions
     from paretomtl.cli._train import print_result, train
-    from paretomtl.runs.options import RunOptions
 
     check_methods_for(ray, [method])
-    options = RunOptions(
-        problem=absolute_name(problem),
-        with_=with_ or [],
-        method=absolute_name(method),
-        set_=set_ or [],
-        epochs=epochs,
-        batch_size=batch_size,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        seed=seed,
-        strategy=strategy,
-        device=device,
-        precision=precision,
-        weigh_every=weigh_every,
-        workers=workers,
-        accumulate=accumulate,
-        clip_norm=clip_norm,
-        compile=compile_,
-        keep=keep,
-        patience=patience,
-    )
-    front, folder = train(
-        options,
-        parse_preferences(preferences),
-        start=None if start is None else _front_in(start),
-        only=_subproblems(only),
-        executor=ray_executor(ray, cpus, shard_size, problem, with_ or []),
-        out=out,
-        resume=resume,
-        checkpoint_seconds=checkpoint_seconds,
-        progress=progress,
-        tensorboard=tensorboard,
-    )
+    parsed = {
+        "preferences": parse_preferences(preferences),
+        "start": None if start is None else _front_in(start),
+        "only": _subproblems(only),
+        "executor": ray_executor(ray, cpus, shard_size, problem, with_ or []),
+    }
+    front, folder = train(RunOptions.of({**locals(), **parsed}), out=out, tensorboard=tensorboard)
     print_result(front, folder, as_json=as_json)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 import torch
 
+import paretomtl as pm
+from paretomtl.compare import compare
 from paretomtl.methods import (
     METHODS,
     GradNorm,
@@ -17,6 +21,7 @@ from paretomtl.methods import (
     resolve_method,
 )
 from paretomtl.methods import MGDA as Mgda
+from paretomtl.methods.registry import is_separate
 
 ONE = torch.ones(1, 2)
 
@@ -253,3 +258,19 @@ def test_torchjd_rows_are_importances_where_it_takes_them() -> None:
     method = TorchJD("STCH", {"mu": 0.01})
     weights, _ = method.weigh(Step(torch.ones(2, 2)), method.init(torch.eye(2)))
     torch.testing.assert_close(weights, torch.eye(2), rtol=0, atol=1e-6)
+
+
+def test_separate_networks_are_declared_by_the_method() -> None:
+    assert [name for name in METHODS if is_separate(name)] == ["single-task"]
+    assert not is_separate("a method of one's own")
+
+
+def test_a_method_derived_from_separate_networks_keeps_one_model_for_each_task() -> None:
+    class Alone(SingleTask):
+        name: ClassVar[str] = "alone"
+
+    problem = pm.problems.quadratic()
+    _, fronts = compare(problem, [Alone(), "linear"], 1, preferences=4, epochs=2, device="cpu", progress="quiet")
+    assert [len(fronts[name]) for name in ("alone", "linear")] == [len(problem.tasks), 4]
+    with pytest.raises(ValueError, match=r"'preferences' must be the number of tasks \(2\) for 'alone'. Got 3"):
+        Alone().spread(3, 2)

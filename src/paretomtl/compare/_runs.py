@@ -41,7 +41,7 @@ class Runs(JobBatch):
         names = [f"{method}, seed {seed}" for method, seed in runs]
         warns = next((i for i, (method, _) in enumerate(runs) if methods[method].minds_units), 0)
         inputs: list[tuple[str, int | None, int, bool] | None] = [
-            (method, None if method == "single-task" else preferences, seed, i != warns)
+            (method, None if methods[method].separate else preferences, seed, i != warns)
             for i, (method, seed) in enumerate(runs)
         ]
         self._waiting, self._begun = inputs, set[int]()

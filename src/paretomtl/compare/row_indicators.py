@@ -11,6 +11,7 @@ import torch
 from paretomtl._support.optional_packages import require
 from paretomtl.compare.row_store import Row
 from paretomtl.front.indicators import hypervolume, spread
+from paretomtl.methods.registry import is_separate
 
 
 def finite_points(row: Mapping[str, Any]) -> list[list[float]]:
@@ -50,7 +51,7 @@ def spread_within(points: Sequence[Sequence[float]], reference: Sequence[float])
 
 def is_ideal(row: Mapping[str, Any]) -> bool:
     """Whether a row holds separate networks, one for each task, which are no front."""
-    return bool(row["method"] == "single-task")
+    return is_separate(row["method"])
 
 
 def fill_indicators(rows: Sequence[Row]) -> list[Row]:

@@ -81,6 +81,7 @@ class SingleTask(Linear):
     """One model per task, trained on its own loss alone: the paper's single-task baseline (section 6). K equals m."""
 
     name: ClassVar[str] = "single-task"
+    separate: ClassVar[bool] = True
 
     @property
     def minds_units(self) -> bool:
@@ -93,14 +94,14 @@ class SingleTask(Linear):
         check_tasks("tasks", tasks)
         if count != tasks:
             raise ValueError(
-                f"'preferences' must be the number of tasks ({tasks}) for 'single-task'. Got {count} instead."
+                f"'preferences' must be the number of tasks ({tasks}) for '{self.name}'. Got {count} instead."
             )
         return torch.eye(tasks, dtype=torch.float64)
 
     def _init(self, preferences: Tensor) -> State:
         weights = importances(preferences)
         if not bool(((weights > 0).sum(-1) == 1).all()):
-            raise ValueError(f"'preferences' must be one task each for 'single-task'. Got {weights.tolist()} instead.")
+            raise ValueError(f"'preferences' must be one task each for '{self.name}'. Got {weights.tolist()} instead.")
         return {"weights": weights}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -34,6 +34,9 @@ class Method(ABC):
     subproblem whose losses or Gramian are not finite gets zero weights and keeps its state, and never touches another
     one.
     """
+
+    separate: ClassVar[bool] = False
+    """Whether the models are separate networks, each for one task alone: a baseline, whose losses are no front."""
 
     @property
     @abstractmethod

@@ -104,6 +104,11 @@ def is_known(name: str) -> bool:
     return name in REGISTRY or name.startswith(TORCHJD)
 
 
+def is_separate(name: str) -> bool:
+    """Whether the method of a stored row trains separate networks; see :class:`~paretomtl.methods.Method`."""
+    return name in METHODS and METHODS[name].separate
+
+
 def label_of(method: str) -> str:
     """What legends call a method; its name for one of a user's own."""
     return REGISTRY[method].label if method in REGISTRY else method

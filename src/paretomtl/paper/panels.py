@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.optional_packages import require
 from paretomtl.compare import Row
-from paretomtl.methods.registry import colour_of, marker_of
+from paretomtl.methods.registry import colour_of, is_separate, marker_of
 from paretomtl.paper.labels import label_of
 from paretomtl.paper.statistics import mean
 from paretomtl.paper.study import Draw
@@ -96,7 +96,7 @@ def draw_strip(axis: Axes, height: int, method: str, values: Sequence[float], **
         "edgecolor": "white",
         "linewidth": 0.4,
     }
-    axis.scatter(values, heights, s=48 if method == "single-task" else 24, zorder=3, **{**marks, **style})
+    axis.scatter(values, heights, s=48 if is_separate(method) else 24, zorder=3, **{**marks, **style})
     if values:
         axis.plot([mean(values)] * 2, [height - 0.36, height + 0.36], color="black", linewidth=1.3, zorder=2)
 

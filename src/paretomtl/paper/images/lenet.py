@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
+from paretomtl.methods.registry import is_separate
 from paretomtl.paper.claims import Claim, better_verdict, compare_means, count_signs, judge, measured_claim
 from paretomtl.paper.images.cells import LONG, METHODS, PAPER, SET_TITLES, SETS, STRONG, ImageCell, resize
 from paretomtl.paper.images.planes import draw_methods, methods_note
@@ -58,9 +59,7 @@ def cells(size: Size) -> list[ImageCell]:
 
 def _all_methods(sets: Sequence[str], part: str, recipe: str) -> list[ImageCell]:
     return [
-        ImageCell(part, name, method, None if method == "single-task" else 5, recipe)
-        for name in sets
-        for method in METHODS
+        ImageCell(part, name, method, None if is_separate(method) else 5, recipe) for name in sets for method in METHODS
     ]
 
 
@@ -202,7 +201,7 @@ def _extremes(rows: Sequence[Row]) -> Claim:
                 rivals = [
                     other
                     for other in pick(rows, problem=problem, part=part, seed=row["seed"])
-                    if other["method"] not in ("pareto-mtl", "single-task")
+                    if other["method"] != "pareto-mtl" and not is_separate(other["method"])
                 ]
                 for task in range(2):
                     extreme = points[-1 if task == 0 else 0][task]  # (0, 1), the last, favours the first task
@@ -248,7 +247,7 @@ def _single_dominates(rows: Sequence[Row]) -> Claim:
         for problem in _complete_sets(rows, part):
             beaten = total = 0
             for row in pick(rows, problem=problem, part=part):
-                if row["method"] == "single-task":
+                if is_separate(row["method"]):
                     continue
                 (alone,) = pick(rows, problem=problem, part=part, method="single-task", seed=row["seed"])
                 ideal = best_accuracies(alone)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from paretomtl.compare import Row
+from paretomtl.methods.registry import is_separate
 from paretomtl.paper.images.cells import METHODS, SET_TITLES
 from paretomtl.paper.panels import caption, grid, layer, legend
 from paretomtl.paper.rows import has, pick_by_seed
@@ -27,7 +28,7 @@ def draw_methods(axis: Axes, rows: Sequence[Row], quantity: Quantity) -> str:
     layers = [
         layer(method, pick_by_seed(rows, method=method), joined=method == "pareto-mtl", others=method in _WITH_SEEDS)
         for method in METHODS
-        if method != "single-task"
+        if not is_separate(method)
     ]
     return draw_scatter2d(axis, quantity, layers, pick_by_seed(rows, method="single-task"))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
+from paretomtl.methods.registry import is_separate
 from paretomtl.paper.claims import Claim, judge, measured_claim
 from paretomtl.paper.images.cells import SET_TITLES, SETS, ImageCell
 from paretomtl.paper.images.planes import draw_methods, methods_note
@@ -46,7 +47,7 @@ def cells(size: Size) -> list[ImageCell]:
             _EARLY if name == SETS[0] else _END,
             name,
             method,
-            None if method == "single-task" else 5,
+            None if is_separate(method) else 5,
             recipe="resnet",
             epochs=4 if name == SETS[0] else 12,
             seeds=2,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paretomtl.compare import Row
+from paretomtl.methods.registry import is_separate
 from paretomtl.paper.images.cells import METHODS
 from paretomtl.paper.images.rows import best_accuracies
 from paretomtl.paper.rows import column, has, pick
@@ -44,7 +45,7 @@ def method_lines(rows: Sequence[Row], problem: str, part: str) -> list[MethodLin
         if not has(rows, problem=problem, part=part, method=method):
             continue
         mine = pick(rows, problem=problem, part=part, method=method)
-        ideal = method == "single-task"
+        ideal = is_separate(method)
         best = [best_accuracies(row) for row in mine]
         regions = ("", "")
         if mine[0]["in_region"] is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
+from paretomtl.methods.registry import is_separate
 from paretomtl.paper.panels import grid
 from paretomtl.paper.real_data.tables import TABLE_METRICS
 from paretomtl.paper.rows import pick_by_seed
@@ -58,7 +59,7 @@ def _summarize_method(rows: Sequence[Row], method: str, note: str = "") -> Summa
 def _values(row: Row) -> list[list[float | None]]:
     """The metrics of the paper's table for each solution; those of separate networks make one, each in its own task."""
     metrics = [row["metrics"][name] for name in TABLE_METRICS[row["problem"]]]
-    if row["method"] == "single-task":
+    if is_separate(row["method"]):
         return [[values[task] for task, values in enumerate(metrics)]]
     return [list(point) for point in zip(*metrics, strict=True)]
 

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+import paretomtl as pm
 from paretomtl._support.atomic_files import write_record
+from paretomtl.runs.doctor import inspect_run
 from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.options import FORMAT, OPTIONS, read_options, write_options
+from paretomtl.training import SerialExecutor
 
 KINDS: dict[str, Any] = {"problem": str, "seed": int, "epochs": int | None, "patience": int | None}
 ASKED: dict[str, Any] = {"problem": "synthetic", "seed": 0, "epochs": 3, "patience": None}
@@ -88,3 +91,11 @@ def test_a_new_run_forgets_those_of_one_that_never_began(tmp_path: Path) -> None
     folder.begin({"epochs": 3})
     assert read(tmp_path)["seed"] == 0
     folder.close()
+
+
+def test_a_run_in_shards_stores_them_once(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run", ASKED)
+    options: dict[str, Any] = {"preferences": 2, "epochs": 2, "device": "cpu", "progress": "quiet"}
+    pm.fit(pm.problems.quadratic(), **options, executor=SerialExecutor(), out=folder)
+    assert [path.parent.name for path in tmp_path.rglob(OPTIONS)] == ["run"]
+    assert all(finding.state == "ok" for finding in inspect_run(tmp_path / "run") if finding.file == OPTIONS)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tables import ROOT, provenance, table
 
+from paretomtl._support.significance import rank_correlation
 from paretomtl.compare import common_reference, load_rows, summaries, verdict
 from paretomtl.compare.rows import read_row
 from paretomtl.paper import STUDIES
@@ -19,7 +20,6 @@ from paretomtl.paper.real_data.cells import EVEN
 from paretomtl.paper.real_data.dominance import dominance_facts
 from paretomtl.paper.real_data.tables import TABLE_METRICS, cell_lines, metrics_of, scale_lines, vector_lines
 from paretomtl.paper.runner import stored_study
-from paretomtl.paper.statistics import rank_correlation
 from paretomtl.paper.study import describe_divergence
 
 RESULTS = ROOT / "experiments" / "results"

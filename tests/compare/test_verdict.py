@@ -23,7 +23,11 @@ def row(method: str, losses: Any, seed: int = 0, **fields: Any) -> dict[str, Any
 
 
 def of(method: str, mean: float, deviation: float, seeds: int = 5, *, ideal: bool = False) -> Summary:
-    return Summary(method, seeds, 5, (mean, deviation), ideal, 1.0, [0.1, 0.1], 5.0, 1.0)
+    """A summary whose hypervolumes have this mean and this deviation."""
+    steps = [i - (seeds - 1) / 2 for i in range(seeds)]
+    unit = math.sqrt(sum(step**2 for step in steps) / (seeds - 1)) if seeds > 1 else 1.0
+    volumes = tuple(mean + deviation * step / unit for step in steps)
+    return Summary(method, 5, volumes, ideal, 1.0, [0.1, 0.1], 5.0, 1.0)
 
 
 def test_hypervolumes_share_one_reference() -> None:
@@ -80,6 +84,6 @@ def test_separate_networks_win_nothing() -> None:
 
 
 def test_one_seed_proves_nothing() -> None:
-    text = verdict([of("linear", 2.0, math.nan, 1), of("mgda", 1.0, math.nan, 1)])
+    text = verdict([of("linear", 2.0, 0.0, 1), of("mgda", 1.0, 0.0, 1)])
     assert "100.0 % above mgda. One seed cannot tell" in text
-    assert "above" not in verdict([of("linear", 2.0, math.nan, 1), of("mgda", 0.0, math.nan, 1)])
+    assert "above" not in verdict([of("linear", 2.0, 0.0, 1), of("mgda", 0.0, 0.0, 1)])

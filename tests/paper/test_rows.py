@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from paretomtl.paper.rows import favouring, has, pick, pick_by_seed
+from paretomtl.paper.rows import direction_rank_correlation, favouring, has, pick, pick_by_seed
 
 ROWS = [
     {"method": "linear", "stage": "final", "note": "", "value": 1.0},
@@ -31,3 +33,11 @@ def test_a_direction_favours_the_task_of_its_smallest_number_and_a_weight_that_o
     vectors = [[0.0, 1.0], [0.7, 0.7], [1.0, 0.0]]
     assert [favouring({"reading": "direction", "vectors": vectors}, task) for task in (0, 1)] == [0, 2]
     assert [favouring({"reading": "importance", "vectors": vectors}, task) for task in (0, 1)] == [2, 0]
+
+
+def test_order_compares_directions_and_leaves_out_what_is_not_finite() -> None:
+    row = {"vectors": [[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]], "losses": [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]}
+    assert direction_rank_correlation(row) == pytest.approx(1.0)
+    assert direction_rank_correlation({**row, "losses": row["losses"][::-1]}) == pytest.approx(-1.0)
+    assert direction_rank_correlation({**row, "losses": [[None, 0.1], [0.5, 0.5], [0.1, 0.9]]}) == pytest.approx(1.0)
+    assert math.isnan(direction_rank_correlation({**row, "losses": [[None, 0.1], [None, 0.5], [0.1, 0.9]]}))

@@ -1,10 +1,15 @@
-"""Statistics over seeds: means, confidence intervals, and whether two means differ by more than seeds explain."""
+"""The one rule of significance: whether two means over seeds differ by more than seeds explain.
+
+``compare``, ``diagnose`` and the paper's studies all call :func:`difference`, so that they agree on the same numbers.
+Means, deviations, confidence intervals and rank correlations are here too.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 _STUDENT = (
     (2, 12.71), (3, 4.303), (4, 3.182), (5, 2.776), (6, 2.571), (7, 2.447), (8, 2.365), (9, 2.306), (10, 2.262),
@@ -19,13 +24,44 @@ def mean(values: Sequence[float]) -> float:
     return statistics.fmean(known) if known else math.nan
 
 
-def difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, bool]:
-    """The mean of the first less that of the second, and whether it is significant.
+def deviation(values: Sequence[float]) -> float:
+    """The standard deviation; NaN for fewer than two values."""
+    return statistics.stdev(values) if len(values) > 1 else math.nan
 
-    It is significant where seeds alone would differ that far only once in twenty, by Welch's t-test.
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two means over seeds.
+
+    Attributes:
+        value: the first mean less the second.
+        half_width: half the width of its 95 % confidence interval.
     """
-    gap = mean(first) - mean(second)
-    return gap, abs(gap) > half_width(first, second)
+
+    value: float
+    half_width: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether it is more than seeds explain: they alone would do that only once in twenty."""
+        return abs(self.value) > self.half_width
+
+    @property
+    def sign(self) -> int:
+        """1 for more, -1 for less, 0 where seeds may explain it."""
+        return (1 if self.value > 0 else -1) if self.significant else 0
+
+
+def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
+    """The mean of the first less that of the second, with what seeds leave of it by Welch's t-test.
+
+    It is not significant with fewer than two numbers in a set, nor where one of them is NaN.
+
+    Example:
+        >>> difference([2.0, 2.1, 1.9], [1.0, 1.1, 0.9]).sign, difference([2.0], [1.0]).sign
+        (1, 0)
+    """
+    return Difference(mean(first) - mean(second), half_width(first, second))
 
 
 def half_width(*sets: Sequence[float]) -> float:
@@ -59,4 +95,19 @@ def half_width_of(variances: Sequence[float], counts: Sequence[int]) -> float:
 
 def _quantile(freedom: float) -> float:
     """The two-sided 95 % quantile of Student's t; between two entries of the table the larger one."""
-    return next((value for most, value in _STUDENT if freedom < most), 1.96)
+    whole = round(freedom, 9)  # sums of rounded variances miss a whole number by a little
+    return next((value for most, value in _STUDENT if whole < most), 1.96)
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's rank correlation, with mean ranks for ties; NaN where all are tied."""
+    ranks = [_ranks(first), _ranks(second)]
+    try:
+        return statistics.correlation(*ranks)
+    except statistics.StatisticsError:
+        return math.nan
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]

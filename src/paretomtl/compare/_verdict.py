@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from paretomtl._support.significance import half_width_of
+from paretomtl._support.significance import deviation, difference
 from paretomtl.compare.row_indicators import points_hypervolume
 from paretomtl.compare.row_store import Row
 from paretomtl.compare.rows import best_losses, finite_points, read_row, rows_split
@@ -19,10 +19,9 @@ class Summary:
 
     Attributes:
         method: its name.
-        seeds: how many.
         models: how many it trains for each seed.
-        hypervolume: mean and standard deviation over seeds, against the common reference.
-        ideal: whether the hypervolume is that of one point, made of the best losses of separate networks.
+        hypervolumes: one for each seed, against the common reference.
+        ideal: whether each is that of one point, made of the best losses of separate networks.
         spread: mean over seeds.
         best: for each task the best loss of a front, mean over seeds; on test, the loss there of the solution that is
             best on the split that ranks.
@@ -33,9 +32,8 @@ class Summary:
     """
 
     method: str
-    seeds: int
     models: int
-    hypervolume: tuple[float, float]
+    hypervolumes: tuple[float, ...]
     ideal: bool
     spread: float
     best: list[float]
@@ -43,6 +41,16 @@ class Summary:
     seconds: float
     split: str = "train"
     test: Summary | None = None
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds."""
+        return len(self.hypervolumes)
+
+    @property
+    def hypervolume(self) -> tuple[float, float]:
+        """The mean hypervolume and its standard deviation over seeds, which is NaN for one seed."""
+        return statistics.fmean(self.hypervolumes), deviation(self.hypervolumes)
 
 
 def common_reference(rows: Sequence[Row]) -> list[float]:
@@ -79,9 +87,8 @@ def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Sum
     volumes = [points_hypervolume(points, reference, ideal=False) for points in fronts]
     return Summary(
         method=rows[0]["method"],
-        seeds=len(rows),
         models=rows[0]["preferences"],
-        hypervolume=(statistics.fmean(volumes), statistics.stdev(volumes) if len(volumes) > 1 else math.nan),
+        hypervolumes=tuple(volumes),
         ideal=ideal,
         spread=statistics.fmean(row["spread"][split] for row in rows),
         best=[statistics.fmean(column) for column in zip(*filter(None, best), strict=True)]
@@ -95,9 +102,9 @@ def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Sum
 def verdict(summaries: Sequence[Summary]) -> str:
     """In plain words, which method does best here, and whether that can be told from these seeds.
 
-    Two methods differ if seeds alone would move their mean hypervolumes that far apart only once in twenty, by Welch's
-    t-test. Methods that cannot be told apart need not be equal: more seeds may tell. Separate networks for each task
-    are no front, and are left out.
+    Two methods differ if seeds alone would move their mean hypervolumes that far apart only once in twenty, by
+    :func:`~paretomtl._support.significance.difference`, as in a diagnosis. Methods that cannot be told apart need not
+    be equal: more seeds may tell. Separate networks for each task are no front, and are left out.
     """
     fronts = [summary for summary in summaries if not summary.ideal]
     if len(fronts) < 2:
@@ -110,8 +117,9 @@ def verdict(summaries: Sequence[Summary]) -> str:
             f"{first.method} has the largest hypervolume on {first.split}{gap}. One seed cannot tell whether that is "
             "luck: compare with more of them."
         )
-    alike = [other.method for other in others if not _differ(first, other)]
-    worse = [other.method for other in others if _differ(first, other)]
+    signs = {other.method: difference(first.hypervolumes, other.hypervolumes).sign for other in others}
+    alike = [method for method, sign in signs.items() if not sign]
+    worse = [method for method, sign in signs.items() if sign]
     text = f"{first.method} has the largest mean hypervolume on {first.split}."
     if alike:
         text += f" {_listed(alike)} cannot be told apart from it with {first.seeds} seeds."
@@ -119,12 +127,6 @@ def verdict(summaries: Sequence[Summary]) -> str:
         verb = "is" if len(worse) == 1 else "are"
         text += f" {_listed(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
     return text
-
-
-def _differ(one: Summary, other: Summary) -> bool:
-    both = (one, other)
-    width = half_width_of([summary.hypervolume[1] ** 2 for summary in both], [summary.seeds for summary in both])
-    return abs(one.hypervolume[0] - other.hypervolume[0]) > width
 
 
 def _listed(names: Sequence[str]) -> str:

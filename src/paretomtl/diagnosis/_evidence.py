@@ -70,24 +70,24 @@ def task_gaps(measured: Measurements) -> list[Gap]:
     gaps = []
     for i in range(len(measured.tasks)):
         joint, alone = measured.joint[:, i].tolist(), measured.alone[:, i].tolist()
-        value, far = mean(joint) - mean(alone), half_width(joint, alone)
+        gap = difference(joint, alone)
         margin = max(GAP * abs(mean(alone)), NOTICEABLE * abs(float(measured.first[i])))
         tight = min(margin, GAINED * max(float(measured.learnt[i] * measured.first[i].abs()), 0.0))
         word: Word = "open"
-        if abs(value) > margin and _clear(joint, alone):
-            word = "worse" if value > 0 else "better"
-        elif abs(value) + far <= tight:
+        if gap.significant and abs(gap.value) > margin:
+            word = "worse" if gap.value > 0 else "better"
+        elif abs(gap.value) + gap.half_width <= tight:
             word = "as good"
-        needed = _seeds_needed(value, [joint, alone], margin, tight) if word == "open" else None
-        gaps.append(Gap(value, far, margin, tight, word, needed))
+        needed = _seeds_needed(gap.value, [joint, alone], margin, tight) if word == "open" else None
+        gaps.append(Gap(gap.value, gap.half_width, margin, tight, word, needed))
     if any(gap.word in ("worse", "better") for gap in gaps):
         return gaps
-    value, clear = difference(_together(measured, measured.joint), _together(measured, measured.alone))
-    if not clear or abs(value) <= NOTICEABLE:
+    total = difference(_together(measured, measured.joint), _together(measured, measured.alone))
+    if not total.significant or abs(total.value) <= NOTICEABLE:
         return gaps
-    word = "worse" if value > 0 else "better"
+    word = "worse" if total.value > 0 else "better"
     return [
-        replace(gap, word=word, needed=None) if gap.value * value > 0 and abs(gap.value) > gap.margin else gap
+        replace(gap, word=word, needed=None) if gap.value * total.value > 0 and abs(gap.value) > gap.margin else gap
         for gap in gaps
     ]
 
@@ -141,13 +141,6 @@ def _seeds_needed(value: float, sets: Sequence[Sequence[float]], margin: float =
         if half_width_of(variances, [count] * len(sets)) < room:
             return count
     return None
-
-
-def _clear(joint: Sequence[float], alone: Sequence[float]) -> bool:
-    """Whether a ratio of losses is more than seeds explain, hence by logarithms; by themselves if some are not > 0."""
-    if min([*joint, *alone]) > 0:
-        joint, alone = [math.log(value) for value in joint], [math.log(value) for value in alone]
-    return difference(joint, alone)[1]
 
 
 def _together(measured: Measurements, losses: Tensor) -> list[float]:

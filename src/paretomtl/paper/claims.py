@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from paretomtl._support.significance import difference, mean
 from paretomtl.paper.labels import LABELS
-from paretomtl.paper.statistics import difference, mean, significant_sign, starred
+from paretomtl.paper.number_text import starred
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def compare_means(
     """The mean and its difference to that of each method as text, and the sign of each significant difference."""
     gaps = {method: difference(own, theirs) for method, theirs in rivals.items()}
     text = ", ".join(f"{starred(gap, digits)} to {LABELS[method]}" for method, gap in gaps.items())
-    return f"{mean(own):.{digits}f}: {text}", [significant_sign(gap) for gap in gaps.values()]
+    return f"{mean(own):.{digits}f}: {text}", [gap.sign for gap in gaps.values()]
 
 
 def count_signs(signs: Sequence[int]) -> str:

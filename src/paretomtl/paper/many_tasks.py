@@ -12,14 +12,15 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.optional_packages import require
+from paretomtl._support.significance import mean
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.core import preferences
 from paretomtl.front import Front
 from paretomtl.front.indicators import igd_plus
 from paretomtl.methods import ParetoMTL, describe
+from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.panels import caption, grid, legend
 from paretomtl.paper.rows import column
-from paretomtl.paper.statistics import mean, plus_minus
 from paretomtl.paper.study import Size, Study
 from paretomtl.problems import synthetic
 from paretomtl.training.fit_to_end import fit_seeds_to_end

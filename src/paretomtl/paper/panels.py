@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.optional_packages import require
+from paretomtl._support.significance import mean
 from paretomtl.compare import Row
 from paretomtl.methods.registry import colour_of, is_separate, marker_of
 from paretomtl.paper.labels import label_of
-from paretomtl.paper.statistics import mean
 from paretomtl.paper.study import Draw
 from paretomtl.report.figures.layers import Layer
 from paretomtl.report.figures.style import SMALL, paper_style, save_figure

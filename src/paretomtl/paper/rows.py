@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from paretomtl._support.significance import rank_correlation
 from paretomtl.compare.row_indicators import spread_within
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.front import Front
@@ -72,3 +74,13 @@ def favouring(row: Row, task: int) -> int:
     """The solution whose preference favours a task most."""
     sign = 1.0 if row["reading"] == "direction" else -1.0  # a direction allows, an importance asks
     return min(range(len(row["vectors"])), key=lambda k: sign * row["vectors"][k][task])
+
+
+def direction_rank_correlation(row: Row, losses: str = "losses") -> float:
+    """The rank correlation of the directions of the preference vectors with those of the loss vectors, of two tasks."""
+    pairs = [
+        (math.atan2(u[1], u[0]), math.atan2(point[1], point[0]))
+        for u, point in zip(row["vectors"], row[losses], strict=True)
+        if None not in point
+    ]
+    return rank_correlation(*zip(*pairs, strict=True)) if len(pairs) > 1 else math.nan

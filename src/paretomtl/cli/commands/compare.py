@@ -219,7 +219,7 @@ def _volume(each: Summary) -> str:
 def _facts(each: Summary) -> dict[str, Any]:
     """A summary for JSON, with the name of the split of its numbers, and those on test."""
     test = None if each.test is None else _facts(each.test)
-    return {**vars(each), "hypervolume": _pair(each.hypervolume), "test": test}
+    return {**vars(each), "seeds": each.seeds, "hypervolume": _pair(each.hypervolume), "test": test}
 
 
 def _pair(hypervolume: tuple[float, float]) -> dict[str, float | None]:

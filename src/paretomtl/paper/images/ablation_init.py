@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.methods import ParetoMTL
 from paretomtl.paper.claims import Claim, judge
@@ -12,9 +13,9 @@ from paretomtl.paper.images.cells import PAPER, SETS, ImageCell, resize
 from paretomtl.paper.images.planes import draw_pair
 from paretomtl.paper.images.rows import count_solutions
 from paretomtl.paper.labels import label_of
+from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.panels import layer
 from paretomtl.paper.rows import column, pick, pick_by_seed
-from paretomtl.paper.statistics import difference, mean, plus_minus
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS
 
@@ -40,22 +41,22 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     spreads = [column(part, "spread") for part in (with_it, without, mgda)]
     hits = [f"{sum(row['in_region'] for row in part)} of {count_solutions(part)}" for part in (with_it, without)]
     volumes = [plus_minus(column(part, "hypervolume")) for part in (with_it, without, mgda)]
-    gap, sure = difference(spreads[0], spreads[1])
-    other, clear = difference(spreads[1], spreads[2])
+    gap = difference(spreads[0], spreads[1])
+    other = difference(spreads[1], spreads[2])
     return [
         Claim(
             "supplement 1, figure 7",
             "without the initial phase the diversity is much worse",
             f"spread {plus_minus(spreads[0], 2)} with and {plus_minus(spreads[1], 2)} without; in their own region on "
             f"training {hits[0]} and {hits[1]}; hypervolume {volumes[0]} and {volumes[1]}",
-            judge(gap > 0.2 * mean(spreads[0]) and sure, gap > 0 and sure),
+            judge(gap.significant and gap.value > 0.2 * mean(spreads[0]), gap.sign > 0),
         ),
         Claim(
             "supplement 1, figure 7",
             "without the initial phase it still has different trade-offs",
             f"spread {plus_minus(spreads[1], 2)}, MOO-MTL {plus_minus(spreads[2], 2)}; hypervolume {volumes[1]} and "
             f"{volumes[2]}",
-            judge(other > 0 and clear, other > 0),
+            judge(other.sign > 0, other.value > 0),
         ),
     ]
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.methods import ParetoMTL
 from paretomtl.paper.claims import Claim, judge, measured_claim
 from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize
 from paretomtl.paper.images.planes import SEEDS, draw_pair
 from paretomtl.paper.images.rows import count_solutions, sum_or_nan, volume_and_spread
+from paretomtl.paper.number_text import plus_minus, starred
 from paretomtl.paper.panels import layer
 from paretomtl.paper.rows import column, pick, pick_by_seed
-from paretomtl.paper.statistics import difference, mean, plus_minus, significant_sign, starred
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_LOSS, TRAIN_LOSS, Quantity
 
@@ -42,7 +43,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     ):
         after, *before = values
         gaps = [difference(after, other) for other in before]
-        better += [sign * significant_sign(gap) > 0 for gap in gaps]
+        better += [sign * gap.sign > 0 for gap in gaps]
         measured.append(f"{what} {plus_minus(after)}, {starred(gaps[0])} and {starred(gaps[1])}")
     spreads = [column(part, "spread") for part in (released, kept, snapshot)]
     lost = [starred(difference(spreads[0], other), 2) for other in spreads[1:]]

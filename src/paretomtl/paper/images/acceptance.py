@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from paretomtl._support.significance import mean
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
 from paretomtl.methods.registry import colour_of
 from paretomtl.paper.images.cells import SET_TITLES, SETS, ImageCell, resize
+from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.panels import grid, legend, name_lines
 from paretomtl.paper.rows import has, pick_by_seed
-from paretomtl.paper.statistics import mean, plus_minus
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY
 from paretomtl.report.figures.style import SMALL

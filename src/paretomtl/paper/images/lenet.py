@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
 from paretomtl.methods.registry import is_separate
@@ -17,16 +18,9 @@ from paretomtl.paper.images.cells import LONG, METHODS, PAPER, SET_TITLES, SETS,
 from paretomtl.paper.images.planes import draw_methods, methods_note
 from paretomtl.paper.images.rows import best_accuracies, own_accuracies
 from paretomtl.paper.labels import LABELS, label_of
+from paretomtl.paper.number_text import plus_minus, starred
 from paretomtl.paper.panels import caption, draw_strip, grid, legend, name_lines
-from paretomtl.paper.rows import column, has, pick, pick_by_seed
-from paretomtl.paper.statistics import (
-    difference,
-    direction_rank_correlation,
-    mean,
-    plus_minus,
-    significant_sign,
-    starred,
-)
+from paretomtl.paper.rows import column, direction_rank_correlation, has, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS, Quantity
 from paretomtl.report.figures.scatter2d import NUMBERS
@@ -152,7 +146,7 @@ def _distributed(rows: Sequence[Row]) -> Claim:
             regions = [
                 mean([row[name] / row["preferences"] for row in mine]) for name in ("in_region", "in_region_test")
             ]
-            sure = significant_sign(difference(orders, [0.0] * len(orders))) > 0
+            sure = difference(orders, [0.0] * len(orders)).sign > 0
             ordered.append(sure and mean(orders) > _ORDERED)
             even.append(regions[0] > _MOST)
             measured.append(
@@ -177,8 +171,8 @@ def _spreads(rows: Sequence[Row]) -> Claim:
             mine, theirs = (
                 column(pick(rows, problem=problem, part=part, method=m), "spread") for m in ("pareto-mtl", "mgda")
             )
-            gap, sure = difference(mine, theirs)
-            holds.append(gap > 0 and sure)
+            gap = difference(mine, theirs)
+            holds.append(gap.sign > 0)
             measured.append(f"{SET_TITLES[problem]}, {part}: {mean(mine):.2f} against {mean(theirs):.2f}")
     return measured_claim(
         "section 6.1, figure 3",
@@ -228,7 +222,7 @@ def _auxiliary(rows: Sequence[Row]) -> Claim:
             continue
         single, mine = (_own_by_task(rows, SETS[2], part, m) for m in ("single-task", "pareto-mtl"))
         gaps = [difference(ours, theirs) for ours, theirs in zip(mine, single, strict=True)]
-        holds += [gap > 0 and sure for gap, sure in gaps]
+        holds += [gap.sign > 0 for gap in gaps]
         measured.append(f"{part}: " + " and ".join(f"{starred(gap, 4)}" for gap in gaps))
     return measured_claim(
         "section 6.1",

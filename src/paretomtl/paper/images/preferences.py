@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.methods import ParetoMTL
@@ -14,10 +15,10 @@ from paretomtl.paper.claims import Claim, judge
 from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize
 from paretomtl.paper.images.planes import SEEDS
 from paretomtl.paper.images.rows import count_solutions, sum_or_nan, volume_and_spread
+from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.panels import caption, grid, layer, legend
-from paretomtl.paper.rows import column, pick, pick_by_seed
+from paretomtl.paper.rows import column, direction_rank_correlation, pick, pick_by_seed
 from paretomtl.paper.settings import round_vectors
-from paretomtl.paper.statistics import difference, direction_rank_correlation, mean, plus_minus
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_LOSS, panel_limits
 from paretomtl.report.figures.scatter2d import draw_scatter2d
@@ -60,7 +61,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     better = [mean(column(part, "hypervolume")) > mean(column(even, "hypervolume")) for part in random.values()]
     close = {name: pick(rows, note=name) for name in ("5 close", "5 narrow")}
     middle = {name: [sum_or_nan(row["losses"][2]) for row in part] for name, part in {"5 even": even, **close}.items()}
-    gap, sure = difference(middle["5 close"], middle["5 even"])
+    gap = difference(middle["5 close"], middle["5 even"])
     return [
         Claim(
             "supplement 5",
@@ -77,7 +78,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             "vectors that are too close together, and so narrow regions, can hurt",
             "sum of the two test losses at 45 degrees: "
             + ", ".join(f"{plus_minus(values)} ({name})" for name, values in middle.items()),
-            judge(gap > 0 and sure, gap > 0),
+            judge(gap.sign > 0, gap.value > 0),
         ),
     ]
 

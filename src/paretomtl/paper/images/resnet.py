@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from paretomtl._support.significance import Difference, difference, mean
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
 from paretomtl.methods.registry import is_separate
@@ -16,16 +17,9 @@ from paretomtl.paper.images.cells import SET_TITLES, SETS, ImageCell
 from paretomtl.paper.images.planes import draw_methods, methods_note
 from paretomtl.paper.images.rows import best_accuracies, own_accuracies
 from paretomtl.paper.labels import LABELS
+from paretomtl.paper.number_text import plus_minus, starred
 from paretomtl.paper.panels import caption, grid, legend
-from paretomtl.paper.rows import favouring, has, pick, pick_by_seed
-from paretomtl.paper.statistics import (
-    difference,
-    direction_rank_correlation,
-    mean,
-    plus_minus,
-    significant_sign,
-    starred,
-)
+from paretomtl.paper.rows import direction_rank_correlation, favouring, has, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY, TRAIN_ACCURACY, TRAIN_LOSS
 
@@ -144,7 +138,7 @@ def _matched(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
             for method in ("pareto-mtl", "single-task")
         )
         gaps = [difference(own, alone) for own, alone in zip(ours, theirs, strict=True)]
-        matched += [gap <= 0 for gap, _ in gaps]
+        matched += [gap.value <= 0 for gap in gaps]
         networks = {row["seed"]: _own_losses(row) for row in rows if _is(row, problem, "single-task")}
         mine = [row for row in rows if _is(row, problem, "pareto-mtl") and row["seed"] in networks]
         points = [(point, networks[row["seed"]]) for row in mine for point in row["train_losses"]]
@@ -172,7 +166,7 @@ def _less_diverse(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
             list(zip(*(_ranges(row, split) for row in mine), strict=True)) for split in ("metrics", "train_metrics")
         )
         gaps = [difference(here, there) for here, there in zip(test, train, strict=True)]
-        less += [significant_sign(gap) < 0 for gap in gaps]
+        less += [gap.sign < 0 for gap in gaps]
         measured += [
             f"{SET_TITLES[problem]}, {task}: {plus_minus(here, 4)} against {plus_minus(there, 4)}, "
             f"{_starred_or_equal(gap)}"
@@ -196,7 +190,7 @@ def _against_single(rows: Sequence[Row], problems: Sequence[str], field: str, si
             for method in ("pareto-mtl", "single-task")
         )
         gaps = [difference(mine, alone) for mine, alone in zip(ours, theirs, strict=True)]
-        holds += [sign * significant_sign(gap) > 0 for gap in gaps]
+        holds += [sign * gap.sign > 0 for gap in gaps]
         measured.append(f"{SET_TITLES[problem]} " + " and ".join(_starred_or_equal(gap) for gap in gaps))
     what = "accuracy of the solution that favours a task above that of the network for it (* more than seeds explain)"
     where, wanted = "supplement 6, figure 13", 1 if "early stop" in claim else 2
@@ -251,8 +245,8 @@ def _is(row: Row, problem: str, method: str) -> bool:
     return bool(row["problem"] == problem and row["method"] == method)
 
 
-def _starred_or_equal(gap: tuple[float, bool]) -> str:
-    return starred(gap, 4) if significant_sign(gap) else f"{starred(gap, 4)} (not told apart)"
+def _starred_or_equal(gap: Difference) -> str:
+    return starred(gap, 4) if gap.sign else f"{starred(gap, 4)} (not told apart)"
 
 
 def _draw_planes(rows: Sequence[Row]) -> Figure | None:

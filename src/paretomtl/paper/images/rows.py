@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
+from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.rows import column, favouring
-from paretomtl.paper.statistics import plus_minus
 
 
 def best_accuracies(row: Row, split: str = "metrics") -> list[float]:

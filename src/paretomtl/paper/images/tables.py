@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from paretomtl._support.significance import mean
 from paretomtl.compare import Row
 from paretomtl.methods.registry import is_separate
 from paretomtl.paper.images.cells import METHODS
 from paretomtl.paper.images.rows import best_accuracies
+from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.rows import column, has, pick
-from paretomtl.paper.statistics import mean, plus_minus
 
 
 @dataclass(frozen=True)

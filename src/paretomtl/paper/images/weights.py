@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from paretomtl._support.significance import mean
 from paretomtl.compare import Row
 from paretomtl.paper.claims import Claim, judge
 from paretomtl.paper.images.cells import PAPER, SETS, ImageCell, resize
 from paretomtl.paper.labels import LABELS, label_of
 from paretomtl.paper.panels import caption, grid, legend
 from paretomtl.paper.rows import pick, pick_by_seed
-from paretomtl.paper.statistics import mean
 from paretomtl.paper.study import Size, Study
 
 if TYPE_CHECKING:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.paper.claims import Claim, judge, measured_claim
+from paretomtl.paper.number_text import plus_minus, starred
 from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED, TaskCell, resize, scaled_cells
 from paretomtl.paper.real_data.claims import AHEAD, MOST, judge_balanced, trade_offs
 from paretomtl.paper.real_data.dominance import dominance_facts, dominated
@@ -22,7 +24,6 @@ from paretomtl.paper.real_data.three_task_figures import (
     first_seed,
 )
 from paretomtl.paper.rows import column, has, pick
-from paretomtl.paper.statistics import difference, mean, plus_minus, significant_sign, starred
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import Layer
 
@@ -75,9 +76,9 @@ def _more_vectors(rows: Sequence[Row], part: str) -> Claim:
     measured, holds, partly = [], False, False
     if all(has(rows, part=part, note=name) for name in ("5 random", "25 random")):
         few, many = (column(pick(rows, part=part, note=f"{n} random"), "hypervolume") for n in (5, 25))
-        gap, sure = difference(many, few)
+        gap = difference(many, few)
         measured = [f"{plus_minus(few, 4)} with 5, {plus_minus(many, 4)} with 25"]
-        holds, partly = sure and gap >= _MUCH * mean(few), sure and gap > 0
+        holds, partly = gap.significant and gap.value >= _MUCH * mean(few), gap.sign > 0
     return measured_claim(
         f"supplement 2.1, figure 8a; {part}",
         "25 preference vectors represent the trade-offs of three tasks much better than 5",
@@ -95,7 +96,7 @@ def _few_vectors(rows: Sequence[Row], part: str) -> Claim:
         text, ahead, useful = trade_offs(mine)
         spreads = [column(each, "spread") for each in (mine, starts)]
         gap = difference(*spreads)
-        ahead.append(significant_sign(gap) > 0)
+        ahead.append(gap.sign > 0)
         measured = [text, f"spread {plus_minus(spreads[0], 4)}, {starred(gap, 4)} to that of as many starts of MOO-MTL"]
     return measured_claim(
         f"supplement 2.1, figure 8a; {part}",

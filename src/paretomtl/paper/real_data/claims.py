@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import torch
 
+from paretomtl._support.significance import Difference, difference, mean
 from paretomtl.compare import Row
 from paretomtl.core import nondominated
 from paretomtl.paper.claims import Claim, judge, measured_claim
+from paretomtl.paper.number_text import plus_minus, starred
 from paretomtl.paper.real_data.tables import AS_THEY_ARE, TABLE_METRICS, in_own_region, region_shares, scaled_rows
 from paretomtl.paper.rows import column, favouring, has, pick
-from paretomtl.paper.statistics import difference, mean, plus_minus, significant_sign, starred
 
 MOST = 0.8
 """The share of all solutions that is called nearly all."""
@@ -39,7 +40,7 @@ def trade_offs(rows: Sequence[Row]) -> tuple[str, list[bool], bool]:
         ]
         gap = difference(others, own)
         measured.append(f"{name} {starred(gap, 4)}")
-        ahead.append(significant_sign(gap) > 0)
+        ahead.append(gap.sign > 0)
     count = len(tables[0])
     kept = mean([float(nondominated(torch.tensor(table, dtype=torch.float64)).sum()) for table in tables])
     return f"{', '.join(measured)}, not dominated {kept:.1f} of {count}", ahead, kept > MOST * count
@@ -72,11 +73,11 @@ def judge_balanced(rows: Sequence[Row], base: str, where: str) -> Claim:
             texts.append(
                 f"{what} {plus_minus(ours, digits)} against {plus_minus(theirs, digits)}, {_more_or_less(gap)}"
             )
-            gains.append(significant_sign(gap) > 0)
+            gains.append(gap.sign > 0)
             wins += gains[-1:] if what == "hypervolume" else []
         (shares, test), (plainly, plain_test) = region_shares(mine), region_shares(plain)
         gap = difference(*(in_own_region(each, "in_region") for each in (mine, plain)))
-        gains.append(significant_sign(gap) > 0)
+        gains.append(gap.sign > 0)
         texts.append(
             f"in their own region {shares:.0%} / {test:.0%} against {plainly:.0%} / {plain_test:.0%}, "
             f"{_more_or_less(gap)}"
@@ -92,5 +93,5 @@ def judge_balanced(rows: Sequence[Row], base: str, where: str) -> Claim:
     )
 
 
-def _more_or_less(gap: tuple[float, bool]) -> str:
-    return {1: "more*", -1: "less*"}.get(significant_sign(gap), "not told apart")
+def _more_or_less(gap: Difference) -> str:
+    return {1: "more*", -1: "less*"}.get(gap.sign, "not told apart")

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 import torch
 
+from paretomtl._support.significance import difference, mean
 from paretomtl.compare.row_indicators import finite_points, points_hypervolume, within
 from paretomtl.compare.row_store import Row
 from paretomtl.paper.labels import LABELS
+from paretomtl.paper.number_text import starred
 from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED
 from paretomtl.paper.rows import column, has, pick
-from paretomtl.paper.statistics import difference, mean, starred
 
 _MANY = ("25 random", "25 random, released", EVEN, f"{EVEN}, released")  # as many as random search and the grid have
 

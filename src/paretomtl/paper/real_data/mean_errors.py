@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from paretomtl._support.significance import mean
 from paretomtl.compare import Row
 from paretomtl.methods.registry import is_separate
 from paretomtl.paper.panels import grid
 from paretomtl.paper.real_data.tables import TABLE_METRICS
 from paretomtl.paper.rows import pick_by_seed
-from paretomtl.paper.statistics import mean
 from paretomtl.report.figures.layers import Quantity
 
 if TYPE_CHECKING:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.paper.claims import Claim, judge, measured_claim
+from paretomtl.paper.number_text import starred
 from paretomtl.paper.real_data.claims import AHEAD, trade_offs
 from paretomtl.paper.real_data.facts import cell_facts, scale_facts
 from paretomtl.paper.real_data.tables import TABLE_METRICS, metrics_of, solution_values, vector_lines
 from paretomtl.paper.rows import favouring, has, pick
-from paretomtl.paper.statistics import difference, mean, significant_sign, starred
 
 _ALIKE = 5e-5  # means that differ less are a tie: rows hold five digits
 RIVALS = ("linear", "gradnorm", "uncertainty", "mgda")
@@ -69,8 +70,8 @@ def _best_of_all(rows: Sequence[Row], notes: Sequence[str], where: str) -> Claim
             best_vector, most = _best(values, sign)
             favoured = list(values)[favouring(mine[0], task)]
             own, other = difference(_signed(values[favoured], sign), theirs), difference(most, theirs)
-            first.append(significant_sign(own) > 0)
-            any_first.append(significant_sign(other) > 0)
+            first.append(own.sign > 0)
+            any_first.append(other.sign > 0)
             gaps[note].append(
                 f"{tasks[task]} {starred(own, 4)}"
                 + ("" if best_vector == favoured else f" (best vector {starred(other, 4)})")

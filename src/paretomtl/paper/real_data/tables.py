@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import torch
 
+from paretomtl._support.significance import difference, mean
 from paretomtl.compare.row_indicators import is_ideal
 from paretomtl.compare.row_store import Row
 from paretomtl.core import FEASIBLE_TOLERANCE, constraint_values, region_rows
 from paretomtl.paper.labels import LABELS
+from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.rows import has, pick
-from paretomtl.paper.statistics import difference, mean, plus_minus
 
 TABLE_METRICS = {
     "utkface": ("gender accuracy", "race accuracy", "age error"),
@@ -199,8 +200,8 @@ def _compared(mine: Sequence[Row], plain: Sequence[Row]) -> list[str]:
     for what, (ours, theirs) in numbers.items():
         if None in (*ours, *theirs):
             continue
-        gap, sure = difference(ours, theirs)
-        results.append(f"{'more' if gap > 0 else 'less'} {what}" if sure else f"{what} not told apart")
+        gap = difference(ours, theirs)
+        results.append(f"{'more' if gap.sign > 0 else 'less'} {what}" if gap.significant else f"{what} not told apart")
     return results
 
 

@@ -1,17 +1,20 @@
-"""Tensors as numbers that JSON knows, and back. JSON has neither NaN nor infinity.
+"""Tensors and numbers as JSON knows them, and back: the only converter. JSON has neither NaN nor infinity.
 
 :func:`to_lists` is exact, and :func:`from_lists` reads it. The others are for readers, and have None for NaN:
 :func:`to_numbers` has all digits or decimals, and :func:`from_numbers` reads it; :func:`to_significant` has significant
-digits.
+digits. Commands that print JSON use this module without torch.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 def to_lists(tensor: Tensor) -> Any:
@@ -24,33 +27,49 @@ def to_lists(tensor: Tensor) -> Any:
 
 def from_lists(lists: Any, dtype: torch.dtype) -> Tensor:
     """The tensor that :func:`to_lists` took apart."""
+    import torch
+
     if isinstance(lists, list):
         return torch.stack([from_lists(part, dtype) for part in lists]) if lists else torch.zeros(0, dtype=dtype)
     return torch.tensor(float(lists), dtype=dtype)
 
 
-def to_numbers(tensor: Tensor, decimals: int | None = None) -> Any:
-    """A tensor as nested lists of numbers, rounded to decimals if any are given; None for what is not finite.
+def to_numbers(values: Any, decimals: int | None = None) -> Any:
+    """A tensor, a number, or lists and mappings of them: None for what is not finite, decimals if they are given.
+
+    Tensors become nested lists. Whole numbers, text and None stay as they are.
 
     Example:
-        >>> to_numbers(torch.tensor([0.125, float("nan")])), to_numbers(torch.tensor(-0.001), 2)
-        ([0.125, None], 0.0)
+        >>> import torch
+        >>> to_numbers({"a": torch.tensor([0.125, float("nan")]), "b": "text"}), to_numbers(-0.001, 2)
+        ({'a': [0.125, None], 'b': 'text'}, 0.0)
     """
-    if tensor.ndim:
-        return [to_numbers(part, decimals) for part in tensor]
-    value = float(tensor)
-    if not math.isfinite(value):
+    if _is_tensor(values):
+        values = values.double().tolist()
+    if isinstance(values, Mapping):
+        return {name: to_numbers(part, decimals) for name, part in values.items()}
+    if isinstance(values, (list, tuple)):
+        return [to_numbers(part, decimals) for part in values]
+    if not isinstance(values, float):
+        return values
+    if not math.isfinite(values):
         return None
-    return value if decimals is None else round(value, decimals) + 0.0  # minus zero becomes zero
+    return values if decimals is None else round(values, decimals) + 0.0  # minus zero becomes zero
 
 
-def from_numbers(numbers: Any) -> Tensor:
-    """The tensor, in float64, that :func:`to_numbers` took apart; NaN for None."""
+def from_numbers(lists: Any) -> Tensor:
+    """The tensor of :func:`to_numbers`, in float64: NaN for None.
+
+    Example:
+        >>> from_numbers([[0.5, None]])
+        tensor([[0.5000,    nan]], dtype=torch.float64)
+    """
+    import torch
 
     def known(part: Any) -> Any:
-        return [known(each) for each in part] if isinstance(part, list) else torch.nan if part is None else part
+        return [known(each) for each in part] if isinstance(part, list) else math.nan if part is None else part
 
-    return torch.tensor(known(numbers), dtype=torch.float64)
+    return torch.tensor(known(lists), dtype=torch.float64)
 
 
 def to_significant(values: Any, digits: int) -> Any:
@@ -62,7 +81,7 @@ def to_significant(values: Any, digits: int) -> Any:
         >>> to_significant([0.123456789, float("nan"), 2.0], 6)
         [0.123457, None, 2]
     """
-    if isinstance(values, Tensor):
+    if _is_tensor(values):
         values = values.tolist()
     if isinstance(values, (list, tuple)):
         return [to_significant(part, digits) for part in values]
@@ -72,3 +91,8 @@ def to_significant(values: Any, digits: int) -> Any:
     if math.isinf(short):  # the largest numbers round up to infinity
         return values
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def _is_tensor(values: Any) -> bool:
+    torch = sys.modules.get("torch")  # a tensor is nothing that comes from elsewhere
+    return torch is not None and isinstance(values, torch.Tensor)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.optional_packages import require
 from paretomtl._support.paths import is_in_package
+from paretomtl._support.tensor_json import to_numbers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +45,7 @@ def json_text(content: Any) -> str:
         >>> json_text({"loss": float("nan"), "name": "\u202e"}).split()
         ['{', '"loss":', 'null,', '"name":', '"\\u202e"', '}']
     """
-    text = json.dumps(_known(content), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(to_numbers(content), indent=2, ensure_ascii=False, allow_nan=False)
     if text.replace("\n", "").isprintable():
         return text
     return "".join(letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1] for letter in text)
@@ -97,11 +97,3 @@ def shown_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = before
-
-
-def _known(content: Any) -> Any:
-    if isinstance(content, float):
-        return content if math.isfinite(content) else None
-    if isinstance(content, Mapping):
-        return {key: _known(value) for key, value in content.items()}
-    return [_known(part) for part in content] if isinstance(content, (list, tuple)) else content

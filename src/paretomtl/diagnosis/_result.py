@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import textwrap
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +61,7 @@ class Diagnosis(Measurements):
             {
                 "task": task,
                 "verdict": gap.word,
-                **_finite(gap=gap.value, reach=gap.half_width, margin=gap.margin, tight=gap.tight),
+                **to_numbers({"gap": gap.value, "reach": gap.half_width, "margin": gap.margin, "tight": gap.tight}),
             }
             for task, gap in zip(self.tasks, task_gaps(self), strict=True)
         ]
@@ -128,10 +127,6 @@ class Diagnosis(Measurements):
 
 def _short(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def _finite(**values: float) -> dict[str, float | None]:
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
 def _or_dash(value: float, form: str, width: int) -> str:

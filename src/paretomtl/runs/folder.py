@@ -40,6 +40,7 @@ from paretomtl._support.safe_open import (
     exists,
     names_in,
 )
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.text import cut_to_difference
 from paretomtl.front import Front
 from paretomtl.front.storage import sweep_front, write_front
@@ -211,7 +212,8 @@ class RunFolder:
 
     def log(self, event: str, **fields: Any) -> None:
         """Add a line to the log; a log that cannot be written is warned of once, and does not stop a run."""
-        line = json.dumps({"event": event, "time": round(time.time(), 3), **fields}, ensure_ascii=False) + "\n"
+        content = to_numbers({"event": event, "time": round(time.time(), 3), **fields})
+        line = json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
         try:
             path = self.path / LOG
             torn = not self._log_seen and exists(path) and not ends_with_line(path)

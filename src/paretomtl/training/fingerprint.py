@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.factories import make_scheduler
 from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.batches.make import make_batches
@@ -169,7 +170,7 @@ def measure_start(
             except Exception:  # such as a class that is missing among so few
                 continue
             metrics[name] = value
-    return {"losses": _plain(losses.detach().double().tolist()), "metrics": _plain(metrics)}
+    return {"losses": to_numbers(losses.detach()), "metrics": to_numbers(metrics)}
 
 
 def differing_start(stored: Any, measured: Any, precision: str = "float32") -> str | None:
@@ -229,15 +230,6 @@ def _feed(digest: Any, value: Any) -> None:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else checksum(text)
-
-
-def _plain(value: Any) -> Any:
-    """Numbers as JSON knows them; None for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return value if math.isfinite(value) else None
 
 
 def _close(one: Any, other: Any, tolerance: float) -> bool:

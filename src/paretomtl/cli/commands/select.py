@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._errors import NOTHING_FITS, clean_errors
 from paretomtl.cli._options import FrontArgument, ProblemSettings, complete_problem, parse_numbers
@@ -177,7 +176,7 @@ def _by_split(front: Front, choice: Choice) -> dict[str, dict[str, dict[str, flo
     for split in dict.fromkeys([choice.split, *front.shown_splits[1:]]):
         table, row = build_table(front, split), front.subproblems.index(choice.k)
         values = table.choose(row, "")
-        by_split[split] = {"losses": _finite(values.losses), "metrics": _finite(values.metrics)}
+        by_split[split] = {"losses": to_numbers(values.losses), "metrics": to_numbers(values.metrics)}
     return by_split
 
 
@@ -189,10 +188,6 @@ def _print_values(console: Console, shown: dict[str, dict[str, dict[str, float |
     cells = [["-" if (value := values.get(name)) is None else f"{value:.4g}" for name in names] for values in columns]
     groups = [[[Column(split, some)] for split, some in zip(shown, cells, strict=True)]]
     print_tables(console, Column("", names, text=True), [], groups)
-
-
-def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
 def _bounds(option: str, texts: list[str] | None) -> dict[str, float] | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from paretomtl._support.significance import deviation, difference
 from paretomtl.compare.row_indicators import points_hypervolume
 from paretomtl.compare.row_store import Row
-from paretomtl.compare.rows import best_losses, finite_points, read_row, rows_split
+from paretomtl.compare.rows import best_losses, finite_points, is_ideal, read_row, rows_split
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def common_reference(rows: Sequence[Row]) -> list[float]:
     """
     rows = [read_row(row) for row in rows]
     known = [row["reference"] for row in rows if row["reference"] is not None]
-    known = known or [point for row in rows for point in finite_points(row, rows_split(rows))]
+    known = known or [point for row in rows for point in finite_points(row["losses"][rows_split(rows)])]
     if not known:
         raise ValueError("'rows' must have a reference point, or finite losses. Got neither.")
     return [max(column) for column in zip(*known, strict=True)]
@@ -81,9 +81,11 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
 
 def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Summary:
     """One method on a split; what is best is decided on the split that ranks."""
-    ideal = rows[0]["method"] == "single-task"
+    ideal = is_ideal(rows[0])
     best = [best_losses(row, split) for row in rows]
-    fronts = [[point] if point else [] for point in best] if ideal else [finite_points(row, split) for row in rows]
+    fronts = (
+        [[point] if point else [] for point in best] if ideal else [finite_points(row["losses"][split]) for row in rows]
+    )
     volumes = [points_hypervolume(points, reference, ideal=False) for points in fronts]
     return Summary(
         method=rows[0]["method"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,13 +9,8 @@ import torch
 
 from paretomtl._support.optional_packages import require
 from paretomtl.compare.row_store import Row
+from paretomtl.compare.rows import finite_points, is_ideal
 from paretomtl.front.indicators import hypervolume, spread
-from paretomtl.methods.registry import is_separate
-
-
-def finite_points(row: Mapping[str, Any]) -> list[list[float]]:
-    """The losses of a row's solutions, of those where all are finite."""
-    return [point for point in row["losses"] if all(value is not None and math.isfinite(value) for value in point)]
 
 
 def error_points(row: Mapping[str, Any]) -> list[list[float]]:
@@ -49,11 +43,6 @@ def spread_within(points: Sequence[Sequence[float]], reference: Sequence[float])
     return spread(torch.tensor(near, dtype=torch.float64)) if near else 0.0
 
 
-def is_ideal(row: Mapping[str, Any]) -> bool:
-    """Whether a row holds separate networks, one for each task, which are no front."""
-    return is_separate(row["method"])
-
-
 def fill_indicators(rows: Sequence[Row]) -> list[Row]:
     """The rows with the hypervolumes that are still None, where moocore is installed."""
     try:
@@ -64,7 +53,7 @@ def fill_indicators(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         copy = dict(row)
         if copy.get("hypervolume", 0.0) is None:
-            value = points_hypervolume(finite_points(row), row["reference"], ideal=is_ideal(row))
+            value = points_hypervolume(finite_points(row["losses"]), row["reference"], ideal=is_ideal(row))
             copy["hypervolume"] = round(value, 5)
         if copy.get("error_hypervolume", 0.0) is None:
             ones = [1.0] * len(row["tasks"])

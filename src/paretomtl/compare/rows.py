@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from paretomtl._support.splits import ranking_split
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.core import nondominated
 from paretomtl.front import Front
+from paretomtl.front.indicators import spread
+from paretomtl.methods.registry import is_separate
 
 _NAMED = 3  # rows that an error names
 
@@ -50,11 +53,11 @@ def read_row(row: Row) -> Row:
     losses = {split: row["losses"], **({"train": row["train_losses"]} if "train_losses" in row else {})}
     made = {**row, "split": ranking_split(losses), "losses": losses, "metrics": {split: row.get("metrics", {})}}
     made.pop("train_losses", None)
-    best = {name: _nondominated(finite_points(made, name)) for name in losses}
+    points = {name: points_tensor(made, name) for name in losses}
     return {
         **made,
-        "spread": {name: _diagonal(points) for name, points in best.items()},
-        "nondominated": {name: len(points) for name, points in best.items()},
+        "spread": {name: spread(part) for name, part in points.items()},
+        "nondominated": {name: int(nondominated(part).sum()) for name, part in points.items()},
     }
 
 
@@ -63,9 +66,21 @@ def is_finite(point: Sequence[float | None]) -> bool:
     return all(value is not None and math.isfinite(value) for value in point)
 
 
-def finite_points(row: Row, split: str) -> list[list[float]]:
-    """The losses of a row's solutions on a split, of those where all are finite."""
-    return [point for point in row["losses"][split] if is_finite(point)]
+def finite_points(losses: Sequence[list[float]]) -> list[list[float]]:
+    """The stored losses of solutions, of those where all are finite."""
+    return [point for point in losses if is_finite(point)]
+
+
+def is_ideal(row: Row) -> bool:
+    """Whether a row holds separate networks, one for each task, which are no front."""
+    return is_separate(row["method"])
+
+
+def points_tensor(row: Row, split: str) -> Tensor:
+    """The finite points of a row on a split, in float64, ``[n, m]``."""
+    return torch.tensor(finite_points(row["losses"][split]), dtype=torch.float64).reshape(
+        -1, len(row["losses"][split][0])
+    )
 
 
 def accuracies(row: Row, split: str = "metrics") -> list[list[float]]:
@@ -108,14 +123,3 @@ def check_ranked(rows: Sequence[Row], ranking: str, place: str) -> None:
 def _named(rows: Sequence[Row]) -> str:
     names = [f"{row['method']} with seed {row['seed']}" for row in rows]
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
-
-
-def _nondominated(points: Sequence[Sequence[float]]) -> list[Sequence[float]]:
-    if not points:
-        return []
-    kept = nondominated(torch.tensor(points, dtype=torch.float64)).tolist()
-    return [point for point, good in zip(points, kept, strict=True) if good]
-
-
-def _diagonal(points: Sequence[Sequence[float]]) -> float:
-    return math.hypot(*(max(column) - min(column) for column in zip(*points, strict=True))) if points else 0.0

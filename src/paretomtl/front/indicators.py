@@ -1,4 +1,4 @@
-"""Indicators of fronts: hypervolume, IGD+, spread and angles. The only place that calls moocore.
+"""Indicators of fronts: hypervolume, IGD+, spread, angles, non-dominated rows. The only place that calls moocore.
 
 moocore is under the LGPL, and is imported only.
 The first functions take losses; those that take a front check what users ask for.
@@ -52,6 +52,12 @@ def spread(losses: Tensor) -> float:
     """The diagonal of the smallest box around the rows of ``losses [K, m]`` that no other one dominates."""
     best = losses[nondominated(losses)]
     return float((best.amax(0) - best.amin(0)).norm()) if len(best) else 0.0
+
+
+def finite_nondominated(losses: Tensor) -> Tensor:
+    """Which rows of ``losses [K, m]`` are finite, and dominated by no other such row, ``[K]`` bool."""
+    finite = losses.isfinite().all(-1)
+    return nondominated(torch.where(finite[:, None], losses.double(), torch.inf)) & finite
 
 
 def angles(losses: Tensor, directions: Tensor) -> Tensor:

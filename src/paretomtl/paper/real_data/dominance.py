@@ -9,8 +9,10 @@ from collections.abc import Sequence
 import torch
 
 from paretomtl._support.significance import difference, mean
-from paretomtl.compare.row_indicators import finite_points, points_hypervolume, within
+from paretomtl.compare.row_indicators import points_hypervolume, within
 from paretomtl.compare.row_store import Row
+from paretomtl.compare.rows import finite_points
+from paretomtl.core import dominates
 from paretomtl.paper.labels import LABELS
 from paretomtl.paper.number_text import starred
 from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED
@@ -21,7 +23,7 @@ _MANY = ("25 random", "25 random, released", EVEN, f"{EVEN}, released")  # as ma
 
 def dominated(rows: Sequence[Row], others: Sequence[Row]) -> float:
     """The share of solutions that a solution of the other rows dominates, of the same seed, as mean over seeds."""
-    points, rivals = ({row["seed"]: finite_points(row) for row in each} for each in (rows, others))
+    points, rivals = ({row["seed"]: finite_points(row["losses"]) for row in each} for each in (rows, others))
     return mean([dominated_share(points[seed], rivals[seed]) for seed in sorted(points.keys() & rivals.keys())])
 
 
@@ -30,9 +32,7 @@ def dominated_share(points: Sequence[Sequence[float]], others: Sequence[Sequence
     if not (points and others):
         return 0.0 if points else math.nan
     mine, theirs = (torch.tensor(rows, dtype=torch.float64) for rows in (points, others))
-    no_worse = (theirs[None] <= mine[:, None]).all(-1)
-    better = (theirs[None] < mine[:, None]).any(-1)
-    return float((no_worse & better).any(-1).double().mean())
+    return float(dominates(theirs[None], mine[:, None]).any(-1).double().mean())
 
 
 def dominance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
@@ -56,7 +56,7 @@ def dominance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _within(rows: Sequence[Row]) -> float:
     """How many solutions of a row count for its hypervolume, on average."""
-    return mean([float(len(within(finite_points(row), row["reference"]))) for row in rows])
+    return mean([float(len(within(finite_points(row["losses"]), row["reference"]))) for row in rows])
 
 
 def _added(rows: Sequence[Row], others: Sequence[Row]) -> float:
@@ -64,6 +64,6 @@ def _added(rows: Sequence[Row], others: Sequence[Row]) -> float:
     mine, theirs = ({row["seed"]: row for row in each} for each in (rows, others))
     results = []
     for seed in sorted(mine.keys() & theirs.keys()):
-        both = [*finite_points(mine[seed]), *finite_points(theirs[seed])]
+        both = [*finite_points(mine[seed]["losses"]), *finite_points(theirs[seed]["losses"])]
         results.append(points_hypervolume(both, theirs[seed]["reference"], ideal=False) - theirs[seed]["hypervolume"])
     return mean(results)

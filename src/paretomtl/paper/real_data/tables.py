@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 
 from paretomtl._support.significance import difference, mean
-from paretomtl.compare.row_indicators import is_ideal
 from paretomtl.compare.row_store import Row
+from paretomtl.compare.rows import is_ideal
 from paretomtl.core import FEASIBLE_TOLERANCE, constraint_values, region_rows
 from paretomtl.paper.labels import LABELS
 from paretomtl.paper.number_text import plus_minus

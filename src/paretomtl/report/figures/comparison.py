@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from paretomtl._support.optional_packages import require
-from paretomtl.compare.rows import best_losses, finite_points, read_row, rows_split
+from paretomtl.compare.rows import best_losses, is_ideal, points_tensor, read_row, rows_split
+from paretomtl.core import nondominated
 from paretomtl.methods.registry import colour_of, label_of, marker_of
 from paretomtl.report.figures.layers import Limits
 from paretomtl.report.figures.parallel import Polyline, draw_parallel
@@ -55,8 +56,8 @@ def draw_comparison(rows: Sequence[Row], folder: Path) -> list[Path]:
 
 def _plane(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -> None:
     for row in rows:
-        points, style = _points(row, split), _style(row["method"])
-        if row["method"] == "single-task":
+        points, style = points_tensor(row, split), _style(row["method"])
+        if is_ideal(row):
             _separate(axis, best_losses(row, split), style)
             continue
         axis.scatter(points[:, 0], points[:, 1], s=26, zorder=3, linewidths=0.4, edgecolors="white", **style)
@@ -71,9 +72,7 @@ def _plane(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -
         label = "preference vectors" if i == 0 else None
         axis.plot([0, length * direction[0]], [0, length * direction[1]], **RAY, label=label)
     outside = sum(
-        int((_points(row, split) > torch.tensor([right, top])).any(-1).sum())
-        for row in rows
-        if row["method"] != "single-task"
+        int((points_tensor(row, split) > torch.tensor([right, top])).any(-1).sum()) for row in rows if not is_ideal(row)
     )
     note = f"\n({outside} solutions lie beyond the reference)" if outside else ""
     names = [f"{task} loss on {split}" for task in rows[0]["tasks"]]
@@ -82,7 +81,7 @@ def _plane(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -
 
 def _limits(rows: Sequence[Row], splits: Sequence[str]) -> list[float]:
     """As far as the solutions go on any of the splits, but not beyond the reference."""
-    points = torch.cat([_points(row, split) for row in rows for split in splits])
+    points = torch.cat([points_tensor(row, split) for row in rows for split in splits])
     largest = points.amax(0).tolist() if len(points) else [1.0] * points.shape[1]
     reference = next((row["reference"] for row in rows if row["reference"]), None)
     limits = [torch.inf] * len(largest) if reference is None else reference
@@ -103,17 +102,17 @@ def _parallel(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]
         Polyline(point, {"color": style["color"], "linewidth": 0.9, "alpha": 0.7, "label": "" if i else style["label"]})
         for row in rows
         for style in [_style(row["method"])]
-        for i, point in enumerate(_points(row, split).tolist())
+        for i, point in enumerate(points_tensor(row, split).tolist())
     ]
     draw_parallel(axis, rows[0]["tasks"], _ranges(rows, splits), lines)
-    beyond = sum(int((~_inside(row, _points(row, split))).sum()) for row in rows if row["method"] != "single-task")
+    beyond = sum(int((~_inside(row, points_tensor(row, split))).sum()) for row in rows if not is_ideal(row))
     note = f"({beyond} {'solution lies' if beyond == 1 else 'solutions lie'} beyond the reference)" if beyond else ""
     axis.set(xlabel=note, ylabel=f"losses on {split}")
 
 
 def _ranges(rows: Sequence[Row], splits: Sequence[str]) -> Limits:
     """The range of each task's losses on all of the splits, of solutions within the reference if possible."""
-    pairs = [(row, _points(row, split)) for row in rows for split in splits]
+    pairs = [(row, points_tensor(row, split)) for row in rows for split in splits]
     inside = torch.cat([points[_inside(row, points)] for row, points in pairs])
     points = inside if len(inside) else torch.cat([points for _, points in pairs])
     if not len(points):
@@ -127,17 +126,10 @@ def _inside(row: Row, points: torch.Tensor) -> torch.Tensor:
     return (points <= reference).all(-1)
 
 
-def _points(row: Row, split: str) -> torch.Tensor:
-    return torch.tensor(finite_points(row, split), dtype=torch.float64).reshape(-1, len(row["tasks"]))
-
-
 def _along_front(points: torch.Tensor) -> list[int]:
     """The rows that no other dominates, along the front."""
-    kept: list[int] = []
-    for i in sorted(range(len(points)), key=lambda i: tuple(points[i].tolist())):
-        if not kept or points[i, 1] < points[kept[-1], 1]:
-            kept.append(i)
-    return kept
+    kept = nondominated(points).nonzero().flatten().tolist()
+    return sorted(kept, key=lambda i: tuple(points[i].tolist()))
 
 
 def _style(method: str) -> dict[str, Any]:

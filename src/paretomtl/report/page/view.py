@@ -40,14 +40,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-import torch
 from torch import Tensor
 
 from paretomtl._support.tensor_json import to_significant
-from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.candidates import build_table
-from paretomtl.front.indicators import quick_hypervolume
+from paretomtl.front.indicators import finite_nondominated, quick_hypervolume
 from paretomtl.runs.curves import POINTS
 
 View: TypeAlias = dict[str, Any]
@@ -102,7 +100,7 @@ def view_of(
         "others": rounded(front.preferences[[k for k in range(len(front.preferences)) if k not in trained]]),
         "values": {split: _values(front, split) for split in front.losses},
         "better": {**dict.fromkeys(losses, "lower"), **{name: _better(front, name) for name in _metric_names(front)}},
-        "nondominated": {split: best_of(table) for split, table in front.losses.items()},
+        "nondominated": {split: finite_nondominated(table).tolist() for split, table in front.losses.items()},
         "within": {split: _within(front, split) for split in front.losses},
         "in_region": {split: front.in_region(split).tolist() for split in front.losses} if directions else None,
         "angles": {split: rounded(front.angle(split)) for split in front.losses} if directions else None,
@@ -149,14 +147,6 @@ def thinned(total: int, points: int) -> list[int]:
 def rounded(numbers: Any, digits: int = DIGITS) -> Any:
     """Numbers as pages have them: to significant digits, with None for what is not finite."""
     return to_significant(numbers, digits)
-
-
-def best_of(losses: Tensor) -> list[bool]:
-    """The rows of losses ``[K, m]`` that are finite, and dominated by no other such row."""
-    finite = losses.isfinite().all(-1)
-    kept = nondominated(torch.where(finite[:, None], losses.double(), torch.inf)) & finite
-    found: list[bool] = kept.tolist()
-    return found
 
 
 def _values(front: Front, split: str) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from tables import ROOT, provenance, table
 from paretomtl._support.significance import rank_correlation
 from paretomtl.compare import common_reference, load_rows, summaries, verdict
 from paretomtl.compare.rows import read_row
+from paretomtl.methods.registry import paper_label_of
 from paretomtl.paper import STUDIES
 from paretomtl.paper.images.cells import LONG, PAPER, SET_TITLES, STRONG
 from paretomtl.paper.images.tables import method_lines
-from paretomtl.paper.labels import LABELS
 from paretomtl.paper.real_data import faces, localization, three_digits
 from paretomtl.paper.real_data.cells import EVEN
 from paretomtl.paper.real_data.dominance import dominance_facts
@@ -78,7 +78,7 @@ def image_tables() -> str:
                 continue
             lines = [
                 [
-                    f"{LABELS[line.method]}{'*' if line.ideal else ''}",
+                    f"{paper_label_of(line.method)}{'*' if line.ideal else ''}",
                     line.hypervolume,
                     line.error_hypervolume,
                     *line.accuracy,
@@ -199,7 +199,7 @@ def recipe_table() -> str:
     lines = []
     for key in dict.fromkeys(tuple(row[name] for name in fields) for row in rows):
         mine = [row["hypervolume"] for row in rows if tuple(row[name] for name in fields) == key]
-        lines.append((mean(mine), [*key[:5], LABELS[key[5]], ", ".join(f"{value:.3f}" for value in mine)]))
+        lines.append((mean(mine), [*key[:5], paper_label_of(key[5]), ", ".join(f"{value:.3f}" for value in mine)]))
     header = [
         "learning rate",
         "weight decay",

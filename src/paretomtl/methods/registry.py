@@ -26,16 +26,21 @@ class RegisteredMethod:
     Attributes:
         place: its class, as ``module:attribute``, with the paper's settings as defaults.
         label: what legends call it.
-        colour: of its points and lines in figures; all differ without colour vision, too, together with the markers.
+        colour: of its points and lines in figures and on pages; all differ without colour vision, too, together with
+            the markers.
+        dark: the same colour on a dark page.
         marker: of its points, as matplotlib calls it.
         title: the first sentence of its docstring.
+        paper_label: what the paper calls it in a sentence, where that is not the label.
     """
 
     place: str
     label: str
     colour: str
+    dark: str
     marker: str
     title: str
+    paper_label: str = ""
 
 
 REGISTRY: Mapping[str, RegisteredMethod] = {
@@ -43,6 +48,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
         "paretomtl.methods._pareto_mtl:ParetoMTL",
         "Pareto MTL",
         "#c1272d",
+        "#f57f7f",
         "o",
         "Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a subproblem per preference vector, kept in its region.",
     ),
@@ -50,6 +56,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
         "paretomtl.methods._mgda:MGDA",
         "MOO-MTL",
         "#0b5fa5",
+        "#5fb0e6",
         "s",
         "MGDA (Désidéri 2012), as MOO-MTL uses it (Sener and Koltun 2018; paper, equation 16).",
     ),
@@ -57,27 +64,34 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
         "paretomtl.methods._linear:Linear",
         "Linear scalarization",
         "#1b8a8f",
+        "#4fd0cf",
         "v",
         "Linear scalarization with fixed weights, the paper's grid search (section 3.2, equation 2).",
+        "grid search",
     ),
     "random-search": RegisteredMethod(
         "paretomtl.methods._linear:RandomSearch",
         "Random search",
         "#3a7d44",
+        "#7fc97f",
         "^",
         "Linear scalarization with weights drawn uniformly from the simplex, the paper's random search (section 2).",
+        "random search",
     ),
     "single-task": RegisteredMethod(
         "paretomtl.methods._linear:SingleTask",
         "Single task",
         "#333333",
+        "#dddddd",
         "*",
         "One model per task, trained on its own loss alone: the paper's single-task baseline (section 6). K equals m.",
+        "single task",
     ),
     "gradnorm": RegisteredMethod(
         "paretomtl.methods._gradnorm:GradNorm",
         "GradNorm",
         "#8e5ea2",
+        "#cda2e0",
         "D",
         "GradNorm (Chen et al. 2018, equations 1 and 2): weights that pull the tasks' gradient norms together.",
     ),
@@ -85,6 +99,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
         "paretomtl.methods._uncertainty:Uncertainty",
         "Uncertainty",
         "#c98a00",
+        "#f0b93a",
         "P",
         "Uncertainty weighting (Kendall, Gal and Cipolla 2018, equations 7 and 10): weights from learned "
         "log-variances.",
@@ -92,8 +107,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
 }
 """The built-in methods, in the order of tables."""
 
-_OTHER_COLOUR, _OTHER_MARKER = "0.4", "X"
-
+_OTHER_COLOUR, _OTHER_DARK, _OTHER_MARKER = "#666666", "#a6a6a6", "X"
 
 METHODS: Mapping[str, type[Method]] = LazyTable({name: entry.place for name, entry in REGISTRY.items()})
 """The classes of the built-in methods, with the paper's settings as defaults."""
@@ -114,9 +128,16 @@ def label_of(method: str) -> str:
     return REGISTRY[method].label if method in REGISTRY else method
 
 
-def colour_of(method: str) -> str:
-    """The colour of a method in figures; grey for one of a user's own."""
-    return REGISTRY[method].colour if method in REGISTRY else _OTHER_COLOUR
+def paper_label_of(method: str) -> str:
+    """What the paper calls a method in a sentence, as linear scalarization is a grid search there."""
+    return (REGISTRY[method].paper_label if method in REGISTRY else "") or label_of(method)
+
+
+def colour_of(method: str, *, dark: bool = False) -> str:
+    """The colour of a method in figures and on light or dark pages; grey for one of a user's own."""
+    if method not in REGISTRY:
+        return _OTHER_DARK if dark else _OTHER_COLOUR
+    return REGISTRY[method].dark if dark else REGISTRY[method].colour
 
 
 def marker_of(method: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paretomtl._support.significance import difference, mean
-from paretomtl.paper.labels import LABELS
+from paretomtl.methods.registry import paper_label_of
 from paretomtl.paper.number_text import starred
 
 
@@ -42,7 +42,7 @@ def compare_means(
 ) -> tuple[str, list[int]]:
     """The mean and its difference to that of each method as text, and the sign of each significant difference."""
     gaps = {method: difference(own, theirs) for method, theirs in rivals.items()}
-    text = ", ".join(f"{starred(gap, digits)} to {LABELS[method]}" for method, gap in gaps.items())
+    text = ", ".join(f"{starred(gap, digits)} to {paper_label_of(method)}" for method, gap in gaps.items())
     return f"{mean(own):.{digits}f}: {text}", [gap.sign for gap in gaps.values()]
 
 

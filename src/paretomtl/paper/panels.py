@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from paretomtl._support.optional_packages import require
 from paretomtl._support.significance import mean
 from paretomtl.compare import Row
-from paretomtl.methods.registry import colour_of, is_separate, marker_of
-from paretomtl.paper.labels import label_of
+from paretomtl.methods.registry import colour_of, is_separate, marker_of, paper_label_of
 from paretomtl.paper.study import Draw
 from paretomtl.report.figures.layers import Layer
 from paretomtl.report.figures.style import SMALL, paper_style, save_figure
@@ -114,7 +113,13 @@ def legend(figure: Figure, note: str = "", *, columns: int = 7) -> None:
     box.get_title().set_multialignment("center")
 
 
+def legend_label(method: str) -> str:
+    """The label of a method in a legend: that of the paper's tables, with a capital."""
+    name = paper_label_of(method)
+    return name[:1].upper() + name[1:]
+
+
 def layer(method: str, rows: Sequence[Row], **options: Any) -> Layer:
     """The layer of a method, in its usual style."""
-    style = {"label": label_of(method), "colour": colour_of(method), "marker": marker_of(method)}
+    style = {"label": legend_label(method), "colour": colour_of(method), "marker": marker_of(method)}
     return Layer(rows, **{**style, **options})

@@ -12,9 +12,8 @@ from paretomtl.paper.claims import Claim, judge
 from paretomtl.paper.images.cells import PAPER, SETS, ImageCell, resize
 from paretomtl.paper.images.planes import draw_pair
 from paretomtl.paper.images.rows import count_solutions
-from paretomtl.paper.labels import label_of
 from paretomtl.paper.number_text import plus_minus
-from paretomtl.paper.panels import layer
+from paretomtl.paper.panels import layer, legend_label
 from paretomtl.paper.rows import column, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS
@@ -67,7 +66,7 @@ def _draw_init(rows: Sequence[Row]) -> Figure | None:
         layer(
             "pareto-mtl",
             pick_by_seed(rows, method="pareto-mtl", note="no initial phase"),
-            label=f"{label_of('pareto-mtl')} without initial phase",
+            label=f"{legend_label('pareto-mtl')} without initial phase",
             colour="black",
             joined=True,
             hollow=True,

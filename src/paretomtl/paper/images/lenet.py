@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
-from paretomtl.methods.registry import is_separate
+from paretomtl.methods.registry import is_separate, paper_label_of
 from paretomtl.paper.claims import Claim, better_verdict, compare_means, count_signs, judge, measured_claim
 from paretomtl.paper.images.cells import LONG, METHODS, PAPER, SET_TITLES, SETS, STRONG, ImageCell, resize
 from paretomtl.paper.images.planes import draw_methods, methods_note
 from paretomtl.paper.images.rows import best_accuracies, own_accuracies
-from paretomtl.paper.labels import LABELS, label_of
 from paretomtl.paper.number_text import plus_minus, starred
-from paretomtl.paper.panels import caption, draw_strip, grid, legend, name_lines
+from paretomtl.paper.panels import caption, draw_strip, grid, legend, legend_label, name_lines
 from paretomtl.paper.rows import column, direction_rank_correlation, has, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS, Quantity
@@ -108,7 +107,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
             )
     if has(rows, part=LONG):
         text = ", ".join(
-            f"{LABELS[m]} {plus_minus(column(pick(rows, part=LONG, method=m), 'hypervolume'))}"
+            f"{paper_label_of(m)} {plus_minus(column(pick(rows, part=LONG, method=m), 'hypervolume'))}"
             for m in METHODS
             if has(rows, part=LONG, method=m)
         )
@@ -316,7 +315,7 @@ def _draw_hypervolumes(rows: Sequence[Row]) -> Figure | None:
     for i, (axis, part, mine) in enumerate(panels):
         for height, method in enumerate(methods):
             draw_strip(axis, height, method, [row["hypervolume"] for row in pick_by_seed(mine, method=method)])
-        name_lines(axis, [label_of(method) for method in methods])
+        name_lines(axis, [legend_label(method) for method in methods])
         axis.set_xlabel(f"hypervolume of the test losses at ({', '.join(f'{v:g}' for v in mine[0]['reference'])})")
         caption(axis, i, f"{SET_TITLES[mine[0]['problem']]}, {part}")
     if figure is not None:

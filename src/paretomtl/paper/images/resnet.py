@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from paretomtl._support.significance import Difference, difference, mean
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
-from paretomtl.methods.registry import is_separate
+from paretomtl.methods.registry import is_separate, paper_label_of
 from paretomtl.paper.claims import Claim, judge, measured_claim
 from paretomtl.paper.images.cells import SET_TITLES, SETS, ImageCell
 from paretomtl.paper.images.planes import draw_methods, methods_note
 from paretomtl.paper.images.rows import best_accuracies, own_accuracies
-from paretomtl.paper.labels import LABELS
 from paretomtl.paper.number_text import plus_minus, starred
 from paretomtl.paper.panels import caption, grid, legend
 from paretomtl.paper.rows import direction_rank_correlation, favouring, has, pick, pick_by_seed
@@ -210,7 +209,8 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
                     for split, field in (("training", "train_metrics"), ("test", "metrics"))
                     for best in [[best_accuracies(row, field) for row in mine]]
                 )
-                results.append((f"best accuracies, {SET_TITLES[problem]}, {mine[0]['part']}, {LABELS[method]}", text))
+                name = paper_label_of(method)
+                results.append((f"best accuracies, {SET_TITLES[problem]}, {mine[0]['part']}, {name}", text))
     return results
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.significance import mean
 from paretomtl.compare import Row
+from paretomtl.methods.registry import paper_label_of
 from paretomtl.paper.claims import Claim, judge
 from paretomtl.paper.images.cells import PAPER, SETS, ImageCell, resize
-from paretomtl.paper.labels import LABELS, label_of
-from paretomtl.paper.panels import caption, grid, legend
+from paretomtl.paper.panels import caption, grid, legend, legend_label
 from paretomtl.paper.rows import pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
 
@@ -60,7 +60,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """The share of the first task, for each model."""
     return [
         (
-            f"mean share of the first task's weight, {LABELS[method]}, for each model",
+            f"mean share of the first task's weight, {paper_label_of(method)}, for each model",
             ", ".join(f"{share:.2f}" for share in _first_shares(rows, method)),
         )
         for method in dict.fromkeys(row["method"] for row in rows)
@@ -85,11 +85,11 @@ def _share(weights: Sequence[float]) -> float:
 def _draw_weights(rows: Sequence[Row]) -> Figure | None:
     half = "$(\\sqrt{2}/2, \\sqrt{2}/2)$"
     wanted: tuple[tuple[str, str, tuple[float, float]], ...] = (
-        ("pareto-mtl", f"{label_of('pareto-mtl')}, (1, 0)", (1, 0)),
-        ("pareto-mtl", f"{label_of('pareto-mtl')}, {half}", (1, 1)),
-        ("pareto-mtl", f"{label_of('pareto-mtl')}, (0, 1)", (0, 1)),
-        ("mgda", label_of("mgda"), (1, 1)),
-        ("gradnorm", label_of("gradnorm"), (1, 1)),
+        ("pareto-mtl", f"{legend_label('pareto-mtl')}, (1, 0)", (1, 0)),
+        ("pareto-mtl", f"{legend_label('pareto-mtl')}, {half}", (1, 1)),
+        ("pareto-mtl", f"{legend_label('pareto-mtl')}, (0, 1)", (0, 1)),
+        ("mgda", legend_label("mgda"), (1, 1)),
+        ("gradnorm", legend_label("gradnorm"), (1, 1)),
         ("linear", "Fixed weights", (1, 1)),
     )
     panels = [(title, vector, mine) for m, title, vector in wanted if (mine := pick_by_seed(rows, method=m))]

@@ -13,7 +13,7 @@ from paretomtl.compare.row_indicators import points_hypervolume, within
 from paretomtl.compare.row_store import Row
 from paretomtl.compare.rows import finite_points
 from paretomtl.core import dominates
-from paretomtl.paper.labels import LABELS
+from paretomtl.methods.registry import paper_label_of
 from paretomtl.paper.number_text import starred
 from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED
 from paretomtl.paper.rows import column, has, pick
@@ -47,7 +47,7 @@ def dominance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
         shares = f"{dominated(theirs, ours):.0%} of theirs are dominated, and {dominated(ours, theirs):.0%} of ours"
         counts = f"{_within(theirs):.1f} of theirs and {_within(ours):.1f} of ours are better than the reference"
         added = f"both together {_added(ours, theirs):.5f} more than theirs"
-        what = f"{part}: solutions of Pareto MTL, {note}, beside as many of {LABELS[method]}, on test"
+        what = f"{part}: solutions of Pareto MTL, {note}, beside as many of {paper_label_of(method)}, on test"
         results.append(
             (what, f"{shares}; {counts}; hypervolume {starred(gap, 5)} (* more than seeds explain), {added}")
         )

@@ -11,8 +11,7 @@ from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.methods.registry import colour_of
 from paretomtl.paper.claims import Claim
-from paretomtl.paper.labels import label_of
-from paretomtl.paper.panels import caption, grid, layer, legend
+from paretomtl.paper.panels import caption, grid, layer, legend, legend_label
 from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, scaled_cells
 from paretomtl.paper.real_data.claims import judge_balanced
 from paretomtl.paper.real_data.mean_errors import ERRORS, Summary, as_errors, panel_title, panels_of, summarize
@@ -144,7 +143,7 @@ def _layers(rows: Sequence[Row]) -> tuple[list[Layer], list[Layer], list[Layer]]
     panels, baselines, alone = summarize(rows)
     ours = {note: [as_errors(mine)] for note, mine in panels if mine}
     markers = dict(zip((note for note in ours if note), itertools.cycle(_SCALED_MARKERS), strict=False))
-    name = label_of("pareto-mtl")
+    name = legend_label("pareto-mtl")
     plain = [layer("pareto-mtl", mine) for note, mine in ours.items() if not note]
     scaled = [
         layer("pareto-mtl", ours[note], hollow=True, marker=marker, label=f"{name}, {note}")
@@ -155,7 +154,7 @@ def _layers(rows: Sequence[Row]) -> tuple[list[Layer], list[Layer], list[Layer]]
 
 
 def _label(method: str) -> str:
-    return "Fixed weights" if method == "linear" else label_of(method)
+    return "Fixed weights" if method == "linear" else legend_label(method)
 
 
 def _thin(each: Summary, course: Sequence[float | None]) -> Polyline:
@@ -171,7 +170,7 @@ def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Polyline
     style, word = _BALANCED, "balanced"
     if len(least) == 1:
         style, word = _FAVOURING[least[0]], f"favours {row['tasks'][least[0]]}"
-    label = f"{label_of('pareto-mtl')}, {word}"
+    label = f"{legend_label('pareto-mtl')}, {word}"
     return Polyline(course, {"linewidth": 1.6, "markersize": 4.5, "zorder": 3, "label": label, **style})
 
 

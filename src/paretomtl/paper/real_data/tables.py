@@ -12,7 +12,7 @@ from paretomtl._support.significance import difference, mean
 from paretomtl.compare.row_store import Row
 from paretomtl.compare.rows import is_ideal
 from paretomtl.core import FEASIBLE_TOLERANCE, constraint_values, region_rows
-from paretomtl.paper.labels import LABELS
+from paretomtl.methods.registry import paper_label_of
 from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.rows import has, pick
 
@@ -110,7 +110,7 @@ def cell_lines(rows: Sequence[Row]) -> list[CellLine]:
         nondominated = f"{mean([row['nondominated'] for row in mine]):.1f} of {mine[0]['preferences']}"
         line = CellLine(
             part,
-            ", ".join(filter(None, (LABELS[method], note))),
+            ", ".join(filter(None, (paper_label_of(method), note))),
             mine[0]["preferences"],
             len(mine),
             _mean_text([row["hypervolume"] for row in mine], 4),
@@ -159,7 +159,7 @@ def _model(row: Row, metric: str, model: int) -> int:
 
 def _solution(row: Row, model: int) -> str:
     """The name of a solution in the paper's table."""
-    label, vector = LABELS[row["method"]], row["vectors"][model]
+    label, vector = paper_label_of(row["method"]), row["vectors"][model]
     if row["method"] == "linear" and row["preferences"] == 1:
         return "fixed"
     if row["method"] not in ("pareto-mtl", "linear"):

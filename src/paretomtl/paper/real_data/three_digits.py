@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
-from paretomtl.paper.labels import label_of
+from paretomtl.paper.panels import legend_label
 from paretomtl.paper.real_data.cells import EVEN, SHARED, TaskCell, resize
 from paretomtl.paper.real_data.dominance import dominance_facts
 from paretomtl.paper.real_data.facts import cell_facts
@@ -51,7 +51,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 def _draw_scatter(rows: Sequence[Row]) -> Figure | None:
     panels = []
     for count in COUNTS:
-        each = first_seed("pareto-mtl", rows, note=f"{count} even", label=label_of("pareto-mtl"))
+        each = first_seed("pareto-mtl", rows, note=f"{count} even", label=legend_label("pareto-mtl"))
         if each.rows:
             panels.append((f"{_TITLE}, {count} even vectors", [each]))
     return draw_spaces([panels[:2], panels[2:]], alike=True)

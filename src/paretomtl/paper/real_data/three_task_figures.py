@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
-from paretomtl.paper.labels import LABELS, label_of
-from paretomtl.paper.panels import caption, draw_strip, grid, layer, legend, name_lines
+from paretomtl.methods.registry import paper_label_of
+from paretomtl.paper.panels import caption, draw_strip, grid, layer, legend, legend_label, name_lines
 from paretomtl.paper.real_data.cells import EXPERTS, SHARED
 from paretomtl.paper.rows import has, pick_by_seed
 from paretomtl.report.figures.layers import TEST_LOSS, Layer, Limits, outside, panel_limits
@@ -117,7 +117,7 @@ def draw_parallels(rows: Sequence[Row], title: str) -> Figure | None:
     legend(
         figure,
         "Test losses of the first seed: lower is better. Lines by the task that the preference puts last, which has\n"
-        f"the largest number in a preference vector of Pareto MTL, and the smallest weight in {LABELS[rival]}.",
+        f"the largest number in a preference vector of Pareto MTL, and the smallest weight in {paper_label_of(rival)}.",
     )
     return figure
 
@@ -148,7 +148,7 @@ def draw_hypervolumes(rows: Sequence[Row], title: str) -> Figure | None:
         for height, (method, note) in enumerate(lines):
             values = [row["hypervolume"] for row in pick_by_seed(mine, method=method, note=note)]
             draw_strip(axis, height, method, values)
-        names = [", ".join(filter(None, (label_of(method), note))) for method, note in lines]
+        names = [", ".join(filter(None, (legend_label(method), note))) for method, note in lines]
         name_lines(axis, names if i == 0 else [""] * len(names))
         reference = ", ".join(f"{value:g}" for value in mine[0]["reference"])
         axis.set_xlabel(f"hypervolume of the test losses at ({reference})")
@@ -171,7 +171,7 @@ def _place(cell: tuple[str, str]) -> tuple[int, bool, int, bool, str]:
 
 def first_seed(method: str, rows: Sequence[Row], *, part: str = SHARED, note: str = "", **options: Any) -> Layer:
     """The first seed of a cell, in the style of its method."""
-    label = ", ".join(filter(None, (label_of(method), note)))
+    label = ", ".join(filter(None, (legend_label(method), note)))
     results = pick_by_seed(rows, part=part, method=method, note=note)[:1]
     return layer(method, results, **{"label": label, **options})
 

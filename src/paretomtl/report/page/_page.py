@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from paretomtl._support.atomic_files import check_file, write_text
 from paretomtl._support.optional_packages import require, version_of
 from paretomtl.front import Front
+from paretomtl.report.page.run_styles import run_styles
 from paretomtl.report.page.view import View, view_of
 from paretomtl.runs.curves import POINTS
 
@@ -113,6 +114,7 @@ def payload_of(views: Sequence[View], title: str | None = None, *, live: dict[st
         "made": datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z").strip(),
         "version": version_of("paretomtl"),
         "live": live,
+        "styles": run_styles([view["method"] for view in views]),
         "runs": list(views),
     }
 

@@ -1,5 +1,11 @@
 // Losses and weights over the epochs: of the marked solution, and thin of all others of its run.
 
+// Colours of tasks, a palette that people with any colour vision can tell apart; those of runs are in the payload.
+const TASK_COLOURS = {
+  light: ["#0072b2", "#d55e00", "#008a64", "#b8598c", "#b87a00", "#3d9bd1", "#882255", "#555555"],
+  dark: ["#5fb0e6", "#f0803c", "#35c79d", "#e39cc5", "#f0b93a", "#a3d8f7", "#cf7ba6", "#c4c4c4"],
+};
+const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
 const THIN = 60; // so many other solutions are drawn; more would be a blot
 
 function curve(history, name, i, t) {
@@ -60,7 +66,7 @@ function chartCurves() {
 function drawCurves(name, title, log) {
   const { view, i } = marked();
   const traces = view.tasks.flatMap((task, t) => {
-    const colour = PALETTES[theme()][t % 8];
+    const colour = TASK_COLOURS[theme()][t % 8];
     const line = { color: colour, width: 2.2, dash: DASHES[t % DASHES.length] };
     const dotted = { line: { ...line, width: 1.3 }, mode: "lines+markers", marker: { size: 3 } };
     return [

@@ -242,7 +242,7 @@ function ledeOf() {
   const problems = [...new Set(payload.runs.map((view) => view.problem))];
   const tasks = payload.tasks.map((task, t) => [t === 0 ? "" : t === payload.tasks.length - 1 ? " and " : ", ", named(task, 30)]).flat();
   const [first, ...others] = payload.runs;
-  const runs = others.length ? [" of ", counted(payload.runs.length, "run")] : first.seed === null ? [" (", named(first.method), ")"] : [" of one run of ", named(first.method)];
+  const runs = others.length ? [" of ", counted(payload.runs.length, "run")] : first.seed === null ? [" (", named(payload.styles[0].label), ")"] : [" of one run of ", named(payload.styles[0].label)];
   const start = [counted(total, "solution"), ...runs, " on ", named(problems.join(", "), 60), total === 1 ? ", a trade-off between " : ", each a different trade-off between ", ...tasks];
   if (mark.i === null) return [...start, "; none is marked yet."];
   const { how, direction } = choices.pick;

@@ -27,7 +27,7 @@ function spacePoints(view, split) {
 
 function spaceTraces({ view, r }, split) {
   const rows = spacePoints(view, split);
-  const shape = shapeOf(r, SPACE_SHAPES);
+  const shape = SPACE_SHAPES[shapeOf(r)] || shapeOf(r);
   const trace = (some, hollow, opacity) => ({
     type: "scatter3d", mode: "markers", hoverinfo: "text", opacity,
     ...Object.fromEntries(["x", "y", "z"].map((side, t) => [side, some.map((i) => lossesAt(view, split, i)[t])])),

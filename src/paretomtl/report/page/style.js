@@ -1,13 +1,7 @@
-// The style of charts: a palette that people with any colour vision can tell apart, and a shape for each run. Colours are
-// those of runs, not of methods: a page compares runs, often of one method.
+// The style of charts. Colours and symbols of runs are those of their methods in figures, and come with the payload.
 
-const PALETTES = {
-  light: ["#0072b2", "#d55e00", "#008a64", "#b8598c", "#b87a00", "#3d9bd1", "#882255", "#555555"],
-  dark: ["#5fb0e6", "#f0803c", "#35c79d", "#e39cc5", "#f0b93a", "#a3d8f7", "#cf7ba6", "#c4c4c4"],
-};
-const SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star"];
-const SPACE_SHAPES = ["circle", "square", "diamond", "cross", "x"];
-const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
+// Charts in space draw no other symbols.
+const SPACE_SHAPES = { "triangle-up": "diamond", "triangle-down": "square", star: "cross" };
 const OUTLINES = {
   circle: "M6 1.6a4.4 4.4 0 1 0 .01 0z",
   square: "M2 2h8v8H2z",
@@ -26,12 +20,11 @@ function theme() {
 }
 
 function colourOf(r) {
-  return PALETTES[theme()][r % 8];
+  return payload.styles[r].colour[theme()];
 }
 
-// After a full round of colours each gets another shape, so that 64 runs differ.
-function shapeOf(r, shapes = SHAPES) {
-  return shapes[(r + Math.floor(r / 8)) % shapes.length];
+function shapeOf(r) {
+  return payload.styles[r].symbol;
 }
 
 function swatch(r, hollow = false) {

@@ -109,7 +109,7 @@ function drawRuns() {
   const columns = [
     { key: "run", label: "run", value: ({ view }) => view.name, cell: ({ view, r }) => el("span", { class: "run" }, swatch(r), named(view.name, 36)) },
     { key: "problem", label: "problem", value: ({ view }) => view.problem, cell: ({ view }) => named(view.problem, 28) },
-    { key: "method", label: "method", value: ({ view }) => view.method, cell: ({ view }) => named(view.method, 28) },
+    { key: "method", label: "method", value: ({ r }) => payload.styles[r].label, cell: ({ r }) => named(payload.styles[r].label, 28) },
     ...(trained ? [number("seed", "seed", null, ({ view }) => view.seed)] : []),
     ...splits.map((split) => number(`hypervolume-${split}`, "hypervolume", split, ({ view }) => view.hypervolume[split] ?? null)),
     ...splits.map((split) => number(`best-${split}`, "not dominated", split, ({ view }) => count(view.nondominated[split] || []), ({ view }) => many(view, view.nondominated[split]))),

@@ -5,6 +5,7 @@ A page shows a *payload*::
     title, made (a date), version
     live        None for a page that stays as it is, or {"every": milliseconds, "news": one for each run}
     runs        views, one for each run
+    styles      of each run: label of its method, colour {"light", "dark"} and symbol, as in figures
 
 A view, with K solutions and m tasks; None stands for what is not known and for numbers that are not finite::
 

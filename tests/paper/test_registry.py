@@ -135,7 +135,10 @@ def test_no_two_studies_have_the_same_figure() -> None:
 
 @pytest.mark.parametrize(
     ("module", "reason"),
-    [("no_such_study", "raised ModuleNotFoundError: No module named"), ("labels", "raised AttributeError: .*'STUDY'")],
+    [
+        ("no_such_study", "raised ModuleNotFoundError: No module named"),
+        ("rows", "raised AttributeError: .*'STUDY'"),
+    ],
 )
 def test_a_broken_module_is_named_with_its_study(module: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REGISTRY, "broken", Entry(module, "Broken."))

@@ -1,4 +1,4 @@
-"""Text for messages: the name that was probably meant, and where two texts differ."""
+"""Text for messages: names cut to length, the name that was probably meant, and where two texts differ."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ def cut_to_difference(one: str, other: str, around: int = 50) -> tuple[str, str]
         return ("..." if start else "") + text[start:end] + ("..." if len(text) > end else "")
 
     return cut(one), cut(other)
+
+
+def shorten(name: str, most: int) -> str:
+    """A name that a table or a figure has room for.
+
+    Example:
+        >>> shorten("cost in euros", 8)
+        'cost in…'
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:

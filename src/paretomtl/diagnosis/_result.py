@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paretomtl._support.tensor_json import to_numbers
+from paretomtl._support.text import shorten
 from paretomtl.diagnosis._evidence import task_gaps
 from paretomtl.diagnosis._measurements import Measurements
 from paretomtl.diagnosis._rules import Verdict, judge
@@ -108,10 +109,10 @@ class Diagnosis(Measurements):
         columns = [self.first, self.last, self.norms, self.alone.mean(0), self.joint.mean(0)]
         for i, task in enumerate(self.tasks):
             values = " ".join(f"{float(column[i]):9.3g}" for column in columns)
-            lines.append(f"{_short(task, 18):<18} {values} {_ratio(float(self.ratios[i])):>7}")
+            lines.append(f"{shorten(task, 18):<18} {values} {_ratio(float(self.ratios[i])):>7}")
         lines += ["", f"{'pair':<37} {'cosine, by thirds':<20} steps with a negative"]
         for i, j in self.pairs[:most]:
-            name = f"{_short(self.tasks[i], 17)} / {_short(self.tasks[j], 17)}"
+            name = f"{shorten(self.tasks[i], 17)} / {shorten(self.tasks[j], 17)}"
             cosines = " ".join(_or_dash(float(value), "{:6.2f}", 6) for value in self.cosines[:, i, j])
             shares = " ".join(_or_dash(100 * float(value), "{:3.0f} %", 5) for value in self.negative[:, i, j])
             lines.append(f"{name:<37} {cosines} {shares:>21}")
@@ -123,10 +124,6 @@ class Diagnosis(Measurements):
         """The verdict and the notes, wrapped."""
         paragraphs = [f"Verdict: {self.verdict.word}. {self.verdict.text}", *self.verdict.notes]
         return [line for text in paragraphs for line in textwrap.wrap(text, width)]
-
-
-def _short(name: str, most: int) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _or_dash(value: float, form: str, width: int) -> str:

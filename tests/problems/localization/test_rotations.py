@@ -13,7 +13,6 @@ from hypothesis.extra import numpy as arrays
 
 from paretomtl.problems._localization.rotations import (
     check_rotation,
-    matrices_of,
     matrix_of_angles,
     mean_quaternion,
     quaternions_of,
@@ -39,6 +38,18 @@ def turn(axis: np.ndarray, angle: float) -> np.ndarray:
     x, y, z = axis / np.linalg.norm(axis)
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + math.sin(angle) * cross + (1 - math.cos(angle)) * cross @ cross
+
+
+def matrices_of(quaternion: np.ndarray) -> np.ndarray:
+    """The rotation of a unit quaternion, by the textbook."""
+    w, x, y, z = quaternion
+    return np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]
+    )
 
 
 def one(quaternion: np.ndarray) -> torch.Tensor:
@@ -122,7 +133,7 @@ def test_batches_are_loops() -> None:
     random = np.random.default_rng(0)
     q = random.standard_normal((3, 5, 4))
     q /= np.linalg.norm(q, axis=-1, keepdims=True)
-    matrices = matrices_of(q)
+    matrices = np.apply_along_axis(matrices_of, -1, q)
     assert matrices.shape == (3, 5, 3, 3)
     assert np.allclose(quaternions_of(matrices)[1, 2], quaternions_of(matrices[1, 2]), atol=1e-14)
 

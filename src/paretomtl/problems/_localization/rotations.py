@@ -67,22 +67,6 @@ def upright(quaternions: Floats) -> Floats:
     return np.where(first < 0, -quaternions, quaternions) + 0.0  # no negative zeros
 
 
-def matrices_of(quaternions: ArrayLike) -> Floats:
-    """The rotations ``[..., 3, 3]`` of unit quaternions ``[..., 4]``.
-
-    Example:
-        >>> matrices_of([0.0, 0.0, 0.0, 1.0]).tolist()
-        [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    w, x, y, z = np.moveaxis(np.asarray(quaternions, dtype=np.float64), -1, 0)
-    rows = [
-        [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
-    ]
-    return np.stack([np.stack(row, -1) for row in rows], -2)
-
-
 def matrix_of_angles(roll: float, pitch: float, yaw: float) -> Floats:
     """The rotation ``[3, 3]`` of ApolloScape's angles in radians: about x by roll, then y by pitch, then z by yaw.
 

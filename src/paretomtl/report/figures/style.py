@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.optional_packages import require
 from paretomtl._support.terminal import escaped
+from paretomtl._support.text import shorten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,9 +54,7 @@ def plain(name: str, most: int = 32) -> str:
         >>> plain("$x")
         '\\$x'
     """
-    name = escaped(name)
-    cut = name if len(name) <= most else f"{name[: most - 1]}…"
-    return cut.replace("$", r"\$")
+    return shorten(escaped(name), most).replace("$", r"\$")
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:

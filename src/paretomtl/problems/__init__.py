@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         multi_mnist,
         multi_mnist_3,
     )
-    from paretomtl.problems._named import NamedProblem
+    from paretomtl.problems._named_problem import NamedProblem
     from paretomtl.problems._networks.lenet import LeNet
     from paretomtl.problems._networks.posenet import PoseNet
     from paretomtl.problems._networks.resnet import ResNet18
@@ -78,7 +78,7 @@ else:
                 "multi_mnist",
                 "multi_mnist_3",
             ),
-            "paretomtl.problems._named": ("NamedProblem",),
+            "paretomtl.problems._named_problem": ("NamedProblem",),
             "paretomtl.problems._networks.lenet": ("LeNet",),
             "paretomtl.problems._networks.posenet": ("PoseNet",),
             "paretomtl.problems._networks.resnet": ("ResNet18",),

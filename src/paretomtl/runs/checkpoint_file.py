@@ -21,7 +21,7 @@ from typing import Any
 from torch import Tensor
 
 from paretomtl._support.atomic_files import check_format, parse_json
-from paretomtl._support.pack import pack, unpack
+from paretomtl._support.state_packing import pack, unpack
 from paretomtl._support.tensor_files import read_tensors, write_tensors
 
 FORMAT = 3

@@ -10,8 +10,8 @@ from paretomtl.compare import Row
 from paretomtl.methods import ParetoMTL
 from paretomtl.paper.claims import Claim, judge
 from paretomtl.paper.images.cells import PAPER, SETS, ImageCell, resize
-from paretomtl.paper.images.planes import draw_pair
 from paretomtl.paper.images.rows import count_solutions
+from paretomtl.paper.images.two_task_figures import draw_pair
 from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.panels import layer, legend_label
 from paretomtl.paper.rows import column, pick, pick_by_seed

@@ -10,8 +10,8 @@ from paretomtl.compare import Row
 from paretomtl.methods import ParetoMTL
 from paretomtl.paper.claims import Claim, judge, measured_claim
 from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize
-from paretomtl.paper.images.planes import SEEDS, draw_pair
 from paretomtl.paper.images.rows import count_solutions, sum_or_nan, volume_and_spread
+from paretomtl.paper.images.two_task_figures import SEEDS, draw_pair
 from paretomtl.paper.number_text import plus_minus, starred
 from paretomtl.paper.panels import layer
 from paretomtl.paper.rows import column, pick, pick_by_seed

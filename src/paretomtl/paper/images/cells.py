@@ -15,8 +15,8 @@ from torch.optim.lr_scheduler import MultiStepLR
 from paretomtl.compare.row_store import Row
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
+from paretomtl.paper.cell_settings import describe_optimizer
 from paretomtl.paper.rows import solution_fields
-from paretomtl.paper.settings import describe_optimizer
 from paretomtl.paper.study import Size
 from paretomtl.problems import PROBLEMS, LeNet, Problem, Recipe, ResNet18
 from paretomtl.problems.recipes import IMAGE_RECIPES, ImageRecipe, configured

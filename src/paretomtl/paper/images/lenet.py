@@ -15,8 +15,8 @@ from paretomtl.compare.rows import accuracies
 from paretomtl.methods.registry import is_separate, paper_label_of
 from paretomtl.paper.claims import Claim, better_verdict, compare_means, count_signs, judge, measured_claim
 from paretomtl.paper.images.cells import LONG, METHODS, PAPER, SET_TITLES, SETS, STRONG, ImageCell, resize
-from paretomtl.paper.images.planes import draw_methods, methods_note
 from paretomtl.paper.images.rows import best_accuracies, own_accuracies
+from paretomtl.paper.images.two_task_figures import draw_methods, methods_note
 from paretomtl.paper.number_text import plus_minus, starred
 from paretomtl.paper.panels import caption, draw_strip, grid, legend, legend_label, name_lines
 from paretomtl.paper.rows import column, direction_rank_correlation, has, pick, pick_by_seed

@@ -11,14 +11,14 @@ from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.methods import ParetoMTL
+from paretomtl.paper.cell_settings import round_vectors
 from paretomtl.paper.claims import Claim, judge
 from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize
-from paretomtl.paper.images.planes import SEEDS
 from paretomtl.paper.images.rows import count_solutions, sum_or_nan, volume_and_spread
+from paretomtl.paper.images.two_task_figures import SEEDS
 from paretomtl.paper.number_text import plus_minus
 from paretomtl.paper.panels import caption, grid, layer, legend
 from paretomtl.paper.rows import column, direction_rank_correlation, pick, pick_by_seed
-from paretomtl.paper.settings import round_vectors
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_LOSS, panel_limits
 from paretomtl.report.figures.scatter2d import draw_scatter2d

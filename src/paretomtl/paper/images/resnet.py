@@ -14,8 +14,8 @@ from paretomtl.compare.rows import accuracies
 from paretomtl.methods.registry import is_separate, paper_label_of
 from paretomtl.paper.claims import Claim, judge, measured_claim
 from paretomtl.paper.images.cells import SET_TITLES, SETS, ImageCell
-from paretomtl.paper.images.planes import draw_methods, methods_note
 from paretomtl.paper.images.rows import best_accuracies, own_accuracies
+from paretomtl.paper.images.two_task_figures import draw_methods, methods_note
 from paretomtl.paper.number_text import plus_minus, starred
 from paretomtl.paper.panels import caption, grid, legend
 from paretomtl.paper.rows import direction_rank_correlation, favouring, has, pick, pick_by_seed

@@ -15,8 +15,8 @@ from paretomtl.compare.row_store import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.front import Front
 from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
+from paretomtl.paper.cell_settings import describe_optimizer
 from paretomtl.paper.rows import solution_fields
-from paretomtl.paper.settings import describe_optimizer
 from paretomtl.paper.study import Size
 from paretomtl.problems import MLP, PROBLEMS, LeNet, MixtureOfExperts, PoseNet, Problem, ResNet18
 from paretomtl.problems.registry import find_data_set

@@ -11,10 +11,10 @@ from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.paper.claims import Claim, judge, measured_claim
 from paretomtl.paper.number_text import plus_minus, starred
+from paretomtl.paper.real_data.cell_facts import cell_facts, scale_facts
 from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED, TaskCell, resize, scaled_cells
-from paretomtl.paper.real_data.claims import AHEAD, MOST, judge_balanced, trade_offs
 from paretomtl.paper.real_data.dominance import dominance_facts, dominated
-from paretomtl.paper.real_data.facts import cell_facts, scale_facts
+from paretomtl.paper.real_data.shared_claims import AHEAD, MOST, judge_balanced, trade_offs
 from paretomtl.paper.real_data.three_task_figures import (
     draw_hypervolumes,
     draw_parallels,

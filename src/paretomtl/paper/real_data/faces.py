@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.methods.registry import colour_of
+from paretomtl.paper.cell_settings import round_vectors
 from paretomtl.paper.claims import Claim
 from paretomtl.paper.panels import caption, grid, layer, legend, legend_label
 from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, scaled_cells
-from paretomtl.paper.real_data.claims import judge_balanced
 from paretomtl.paper.real_data.mean_errors import ERRORS, Summary, as_errors, panel_title, panels_of, summarize
+from paretomtl.paper.real_data.shared_claims import judge_balanced
 from paretomtl.paper.real_data.table_claims import table_claims, table_facts
 from paretomtl.paper.real_data.tables import TABLE_METRICS
-from paretomtl.paper.settings import round_vectors
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import Layer, panel_limits
 from paretomtl.report.figures.parallel import Polyline, draw_parallel

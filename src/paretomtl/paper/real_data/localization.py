@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
+from paretomtl.paper.cell_settings import round_vectors
 from paretomtl.paper.claims import Claim, better_verdict, compare_means, count_signs, measured_claim
 from paretomtl.paper.panels import caption, layer, legend
 from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, scaled_cells
-from paretomtl.paper.real_data.claims import judge_balanced
 from paretomtl.paper.real_data.mean_errors import ERRORS, in_plane, panel_title, panels_of, summarize
+from paretomtl.paper.real_data.shared_claims import judge_balanced
 from paretomtl.paper.real_data.table_claims import RIVALS, is_complete, table_claims, table_facts
 from paretomtl.paper.rows import column, has, pick
-from paretomtl.paper.settings import round_vectors
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import Limits, panel_limits
 from paretomtl.report.figures.scatter2d import draw_scatter2d

@@ -9,8 +9,8 @@ from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.paper.claims import Claim, judge, measured_claim
 from paretomtl.paper.number_text import starred
-from paretomtl.paper.real_data.claims import AHEAD, trade_offs
-from paretomtl.paper.real_data.facts import cell_facts, scale_facts
+from paretomtl.paper.real_data.cell_facts import cell_facts, scale_facts
+from paretomtl.paper.real_data.shared_claims import AHEAD, trade_offs
 from paretomtl.paper.real_data.tables import TABLE_METRICS, metrics_of, solution_values, vector_lines
 from paretomtl.paper.rows import favouring, has, pick
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
 from paretomtl.paper.panels import legend_label
+from paretomtl.paper.real_data.cell_facts import cell_facts
 from paretomtl.paper.real_data.cells import EVEN, SHARED, TaskCell, resize
 from paretomtl.paper.real_data.dominance import dominance_facts
-from paretomtl.paper.real_data.facts import cell_facts
 from paretomtl.paper.real_data.three_task_figures import (
     draw_hypervolumes,
     draw_parallels,

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretomtl._support.pack import pack, unpack
+from paretomtl._support.state_packing import pack, unpack
 from paretomtl._support.tensor_files import read_tensors, write_tensors
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)

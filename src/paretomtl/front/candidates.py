@@ -13,7 +13,7 @@ from torch import Tensor
 from paretomtl._support.text import suggest_name
 from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData, losses_on
-from paretomtl.front.labels import label, noun_of
+from paretomtl.front.solution_labels import label, noun_of
 
 
 @dataclass(frozen=True)

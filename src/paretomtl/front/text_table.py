@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData
-from paretomtl.front.labels import leading_columns, short
+from paretomtl.front.solution_labels import leading_columns, short
 
 _WIDE = 80  # letters of a line
 _COLUMN = 10  # letters of a number, with a space before it

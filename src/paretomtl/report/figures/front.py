@@ -16,7 +16,7 @@ from paretomtl._support.optional_packages import require
 from paretomtl._support.paths import as_path
 from paretomtl.core import nondominated
 from paretomtl.front import Front
-from paretomtl.front.labels import short
+from paretomtl.front.solution_labels import short
 from paretomtl.methods.registry import colour_of, label_of, marker_of
 from paretomtl.report.figures.layers import Layer, Quantity
 from paretomtl.report.figures.parallel import Polyline, draw_parallel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from paretomtl._support.text import shorten
 from paretomtl.front._data import FrontData
 
 _LONGEST = 24  # letters of a name in a table
@@ -25,8 +26,8 @@ def label(noun: str, k: int, names: Sequence[str], row: int) -> str:
 
 
 def short(name: str, longest: int = _LONGEST) -> str:
-    """A name that a table has room for."""
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+    """A name of a solution that a table has room for."""
+    return shorten(name, longest)
 
 
 def leading_columns(front: FrontData) -> list[str]:

@@ -24,7 +24,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> pm.Front:
 def test_a_trained_front_is_drawn(open_page: Opened, trained: pm.Front) -> None:
     page = open_page(view_of(trained, "run", "runs/run"))
     assert text(page, "h1") == trained.problem
-    assert "5 solutions of one run of pareto-mtl" in text(page, "#lede")
+    assert "5 solutions of one run of Pareto MTL" in text(page, "#lede")
     best = trained.select(max_regret=True).k
     assert marked(page) == ("run", best)
     assert f"marked is subproblem {best} of run, the balanced one on training." in text(page, "#lede")

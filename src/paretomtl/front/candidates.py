@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.text import suggest_name
-from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData, losses_on
+from paretomtl.front.indicators import finite_nondominated
 from paretomtl.front.solution_labels import label, noun_of
 
 
@@ -59,9 +59,7 @@ class CandidateTable:
 
     def candidates(self) -> list[int]:
         """The rows with finite losses that no other row dominates."""
-        finite = self.losses.isfinite().all(-1)
-        kept = nondominated(torch.where(finite[:, None], self.losses, torch.inf)) & finite
-        return [row for row, wanted in enumerate(kept.tolist()) if wanted]
+        return [row for row, wanted in enumerate(finite_nondominated(self.losses).tolist()) if wanted]
 
     def beyond(self) -> Tensor:
         """The rows with a loss above the reference point, ``[K]`` bool, which no user would take.

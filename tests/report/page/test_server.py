@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,19 @@ def test_a_connection_that_is_closed_here_is_no_error(run: Path, capsys: pytest.
                 server.handle_error(request, ("127.0.0.1", 1))
             assert ("closed file" in capsys.readouterr().err) == (request is there)
         there.close()
+
+
+def test_a_signal_after_a_thread_was_started_leaves_the_place_to_it(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with PageServer(Watched([run]), connections=1) as server:
+        monkeypatch.setattr(ThreadingHTTPServer, "process_request", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            server.process_request(None, None)
+        server._places.release()  # as the thread does: a second release would be an error
+        with pytest.raises(ValueError, match="too many times"):
+            server._places.release()
 
 
 def test_ports_are_checked(run: Path) -> None:

@@ -234,7 +234,7 @@ class PageServer(ThreadingHTTPServer):
             return
         try:
             super().process_request(request, client_address)
-        except BaseException:  # no thread could be started
+        except Exception:  # no thread could be started; a signal may come after one was, which releases by itself
             self._places.release()
             raise
 

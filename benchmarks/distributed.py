@@ -31,7 +31,7 @@ from paretomtl.engine.batches.partition import BatchPartition, MicroBatches
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.processes import ProcessGroup
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 from timing import take_turns
 
@@ -114,7 +114,7 @@ def measure(tasks: int, name: str, counted: Counted) -> Row:
     def by_one(threads: int) -> None:
         if ranks.is_main:
             torch.set_num_threads(threads)
-            train_step(alone, whole, number=100, total=1000)
+            train_step([alone], StepInput(whole, 100, 1000))
         dist.barrier()
 
     def by_all() -> None:
@@ -122,7 +122,7 @@ def measure(tasks: int, name: str, counted: Counted) -> Row:
         if ddp is not None:
             ddp()
         else:
-            train_step(shared, MicroBatches((part,), (len(part[0]),)), number=100, total=1000)
+            train_step([shared], StepInput(MicroBatches((part,), (len(part[0]),)), 100, 1000))
 
     before = counted.bytes
     by_all()

@@ -23,7 +23,7 @@ import paretomtl as pm
 from models import cases
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import Step, slice_state
 from timing import take_turns
@@ -58,7 +58,7 @@ def measure(tasks: int, count: int, device: torch.device) -> Row:
     rows = torch.randn(1, tasks, 50, generator=generator)
     seen = Step(torch.rand(1, tasks, generator=generator).to(device), (rows @ rows.mT).to(device), number=1, total=100)
     calls = {
-        "step": lambda: train_step(group, batch, number=1, total=100),
+        "step": lambda: train_step([group], StepInput(batch, 1, 100)),
         "weigh": lambda: method.weigh(seen, state),
     }
     times = take_turns(calls, device.type, 15, 3)

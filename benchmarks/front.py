@@ -42,7 +42,6 @@ from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.runners.base import Runner
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.engine.strategy import Plan
@@ -169,7 +168,7 @@ def runner(
     assert isinstance(train, ResidentBatches)
     autocast = torch.bfloat16 if precision == "bfloat16" else None
     groups = getattr(Plan(problem, method, sgd, autocast=autocast), strategy)(modules, state)
-    kind: type[Runner] = GraphRunner if strategy == "graphed" else EagerRunner
+    kind: type[EagerRunner] = GraphRunner if strategy == "graphed" else EagerRunner
     made = kind(groups, train, EpochHistory(models, tasks, device), 10**6, 1)
     number = 0
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import paretomtl as pm
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 
 WIDTH, LAYERS, BATCH, STEPS = 1024, 4, 16, 3
@@ -95,7 +95,7 @@ def measure(
             torch.cuda.synchronize()
             torch.cuda.reset_peak_memory_stats()
         for group in made:
-            train_step(group, batch, number=number, total=STEPS)
+            train_step([group], StepInput(batch, number, STEPS))
     torch.cuda.synchronize()
     peak = torch.cuda.max_memory_allocated() - before
     return {

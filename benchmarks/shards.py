@@ -30,7 +30,7 @@ import paretomtl as pm
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 from paretomtl.problems import LeNet, cross_entropies
 from timing import take_turns
@@ -53,7 +53,7 @@ def batch_of(size: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 def step(groups: list[Group], batch: Any) -> None:
     for group in groups:
-        train_step(group, batch, number=100, total=1000)
+        train_step([group], StepInput(batch, 100, 1000))
 
 
 def serve(pipe: Any, models: list[int], total: int, size: int) -> None:

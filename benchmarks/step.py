@@ -31,7 +31,7 @@ import paretomtl as pm
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.modules import make_modules
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 from paretomtl.problems import LeNet, cross_entropies
 from timing import ROUNDS, take_turns
@@ -74,7 +74,8 @@ def groups(method: pm.methods.Method, tasks: int, models: int, device: str, *, s
 
 
 def fit_step(made: list[Group], batch: Any) -> Callable[[], Any]:
-    return lambda: [train_step(group, batch, number=100, total=1000) for group in made]
+    given = StepInput(batch, 100, 1000)
+    return lambda: train_step(made, given)
 
 
 def calls_of(tasks: int, device: str) -> dict[str, Callable[[], Any]]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
+from paretomtl.engine.runners.eager import EagerRunner
 from torch import Tensor, nn
 
 import paretomtl as pm
@@ -17,7 +18,6 @@ from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.runners import cuda_graph
-from paretomtl.engine.runners.base import Runner
 from paretomtl.engine.strategy import Plan
 from paretomtl.problems import cross_entropies
 
@@ -120,7 +120,7 @@ def batches() -> ResidentBatches:
     return made
 
 
-def run(runner: Runner, epochs: int = 2, number: int = 0) -> int:
+def run(runner: EagerRunner, epochs: int = 2, number: int = 0) -> int:
     for epoch in range(epochs):
         for item in runner.epoch(0, epoch, 0, number):
             runner.step(item, number)

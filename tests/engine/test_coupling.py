@@ -12,7 +12,7 @@ import paretomtl as pm
 from _helpers.coupled import Share, expected_weights
 from _helpers.networks import MLP, classes, problem
 from paretomtl.engine.coupling import slices
-from paretomtl.engine.step import train_groups
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -96,9 +96,8 @@ def test_a_stack_that_is_cut_is_weighed_as_a_whole() -> None:
 
     whole, parts = make(None), make(2)
     assert len(parts) == 3
-    options: dict[str, Any] = {"number": 0, "total": 1, "weigh": True, "labelled": None}
-    together = train_groups(whole, (x.double(), y), **options)
-    apart = train_groups(parts, (x.double(), y), **options)
+    given = StepInput((x.double(), y), 0, 1)
+    together, apart = (train_step(groups, given) for groups in (whole, parts))
     torch.testing.assert_close(together[0].weights, torch.cat([record.weights for record in apart]))
 
 

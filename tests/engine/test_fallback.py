@@ -20,7 +20,7 @@ from paretomtl.engine.autotune.trial import Trial
 from paretomtl.engine.fallback import Fallback, unstack
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.stack import Stack
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 from paretomtl.runs import read_log
 
@@ -201,7 +201,7 @@ def test_stacks_are_unstacked_exactly(most: int | None, scope: dict[str, Any]) -
 
     def step(groups: list[Group], number: int) -> None:
         for group in groups:
-            train_step(group, batch, number=number, total=9)
+            train_step([group], StepInput(batch, number, 9))
             assert group.scheduler is not None
             group.scheduler.step()
 

@@ -16,7 +16,7 @@ from paretomtl._support.atomic_files import read_record, write_record
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.runners.eager import EagerRunner
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 
 
@@ -79,10 +79,10 @@ def breaking(outputs: Tensor, targets: Tensor) -> Tensor:
 def test_a_task_without_labels_keeps_the_weight_that_it_had() -> None:
     made = group()
     whole = (X, torch.zeros(64, 2))
-    weights = train_step(made, whole, number=0, total=10).weights
+    weights = train_step([made], StepInput(whole, 0, 10))[0].weights
     some = (X, torch.tensor([[0.0, torch.nan]]).expand(64, 2))
-    assert (train_step(made, some, number=1, total=10).weights[:, 1] == 0).all()
-    later = train_step(made, whole, number=2, total=10, weigh=False).weights
+    assert (train_step([made], StepInput(some, 1, 10))[0].weights[:, 1] == 0).all()
+    later = train_step([made], StepInput(whole, 2, 10, weigh=False))[0].weights
     torch.testing.assert_close(later[:, 1], weights[:, 1].clamp_min(0.0))
     assert (later[:, 1] > 0).any()
 

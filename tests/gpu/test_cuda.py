@@ -107,10 +107,10 @@ def test_a_solve_can_be_captured_and_replayed() -> None:
 
 @pytest.mark.parametrize("method", ["pareto-mtl", "linear"])
 def test_training_steps_do_not_wait(method: str) -> None:
-    from paretomtl.engine.runners import threads
+    from paretomtl.engine.runners import eager
 
     waited: list[bool] = []
-    original = threads.train_step
+    original = eager.train_step
 
     def watched(*args: object, **kwargs: object) -> object:
         try:
@@ -120,12 +120,12 @@ def test_training_steps_do_not_wait(method: str) -> None:
             torch.cuda.set_sync_debug_mode("default")
             waited.append(False)
 
-    threads.train_step = watched  # type: ignore[assignment]
+    eager.train_step = watched  # type: ignore[assignment]
     try:
         sgd = lambda p: torch.optim.SGD(p, lr=1.0)  # noqa: E731
         front = pm.fit(pm.problems.synthetic(), method, 5, epochs=50, optimizer=sgd, device="cuda")
     finally:
-        threads.train_step = original
+        eager.train_step = original
     assert len(waited) == 50
     assert front.losses["train"].isfinite().all()
 

@@ -40,9 +40,9 @@ def test_strategies_and_devices_agree(scope: dict[str, object], method: str) -> 
 
 
 def test_steps_on_batches_do_not_wait() -> None:
-    from paretomtl.engine.runners import threads
+    from paretomtl.engine.runners import eager
 
-    original = threads.train_step
+    original = eager.train_step
     steps: list[int] = []
 
     def watched(*args: object, **kwargs: object) -> object:
@@ -53,14 +53,14 @@ def test_steps_on_batches_do_not_wait() -> None:
             torch.cuda.set_sync_debug_mode("default")
             steps.append(1)
 
-    threads.train_step = watched  # type: ignore[assignment]
+    eager.train_step = watched  # type: ignore[assignment]
     try:
         for strategy in ("sequential", "batched"):
             front = train(images(), strategy=strategy)
             assert front.losses["train"].isfinite().all()
     finally:
-        threads.train_step = original
-    assert len(steps) == 60
+        eager.train_step = original
+    assert len(steps) == 30
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -205,10 +205,10 @@ def test_a_dataset_is_not_graphed_and_says_why() -> None:
 def test_a_stack_that_does_not_fit_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     original = memory.train_step
 
-    def small(group: Group, *args: object, **options: object) -> object:
-        if group.models.count > 2:
+    def small(groups: list[Group], *args: object) -> object:
+        if groups[0].models.count > 2:
             raise torch.OutOfMemoryError("no room")
-        return original(group, *args, **options)  # type: ignore[arg-type]
+        return original(groups, *args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(memory, "train_step", small)
     with pytest.warns(UserWarning, match="a stack of 5 models would need about .* GiB"):

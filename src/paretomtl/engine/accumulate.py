@@ -129,6 +129,7 @@ def measure_micro_batches(group: Group, batch: MicroBatches, *, weigh: bool) -> 
         sums = Sums.of(losses, counts, broken, rows)
         summed = sums if summed is None else summed.plus(sums)
     assert summed is not None
+    processes.broadcast_tensors(models.live_buffers())
     total = summed.all_reduce(processes)
     shape = (models.count, len(models.problem.tasks))
     numbers = total.counts.reshape(shape)

@@ -45,10 +45,9 @@ def weigh_fronts(
         alpha, after = method.weigh(step, slice_state(state, part))
         weights.append(alpha)
         states.append(after)
-    state = {name: torch.cat([after[name] for after in states]) for name in state}
-    for name in state:
-        for group, own in zip(groups, split_by_group(state[name], groups), strict=True):
-            group.state = {**group.state, name: own}
+    rows_after = {name: split_by_group(torch.cat([after[name] for after in states]), groups) for name in state}
+    for k, group in enumerate(groups):
+        group.state = {name: parts[k] for name, parts in rows_after.items()}
     return list(split_by_group(torch.cat(weights), groups))
 
 

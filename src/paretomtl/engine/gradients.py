@@ -283,3 +283,17 @@ def one_backward(
     plain = iter(torch.autograd.grad(losses, heads, ones, retain_graph=True, allow_unused=True))
     weighted = iter(torch.autograd.grad(losses, trunk, weights * ones, allow_unused=True))
     return [next(weighted) if inside else next(plain) for inside in in_trunk]
+
+
+def clip(changes: list[Tensor | None], count: int, longest: float) -> list[Tensor | None]:
+    """The update of each of ``count`` models, no longer than ``longest``."""
+    squares = [u.detach().reshape(count, -1).double().square().sum(-1) for u in changes if u is not None]
+    factor = (longest / (torch.stack(squares).sum(0).sqrt() + 1e-6)).clamp_max(1.0)
+    scaled: list[Tensor | None] = []
+    for change in changes:
+        if change is None:
+            scaled.append(None)
+            continue
+        own = factor[0] if count == 1 else factor.reshape(-1, *[1] * (change.ndim - 1))
+        scaled.append(change * own.to(change.dtype))
+    return scaled

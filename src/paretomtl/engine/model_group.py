@@ -83,6 +83,24 @@ class Group:
             self.previous, self.before_previous = self.before_previous, self.previous
         self.models.save_to(self.previous)
 
+    def keep_weights(self, weights: Tensor, present: Tensor, *, anew: bool) -> None:
+        """Keep weights ``[K, m]`` for steps that do not weigh; a task without labels keeps the one that it had."""
+        if self.weights is None:
+            self.weights = weights
+        elif anew:
+            self.weights = torch.where(present, weights, self.weights)
+
+    def take_optimizer_step(self, changes: Sequence[Tensor | None]) -> None:
+        """One step of the optimizer along changes of all parameters, which are in no graph."""
+        for parameter, change in zip(self.models.trained.values(), changes, strict=True):
+            if change is not None:
+                change = change.to(parameter.dtype)
+                if self.static_memory or isinstance(self.models, Stack):  # as fused optimizers want it
+                    change = match_strides(change, parameter)
+            parameter.grad = change
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
     def freeze(self, healthy: Tensor, *, last_step: bool) -> None:
         """Freeze the models that are not healthy, ``[K]`` bool: they stay where they last were.
 

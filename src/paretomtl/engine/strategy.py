@@ -43,6 +43,10 @@ class Plan:
     partition: BatchPartition = field(default_factory=BatchPartition)
     front_size: int | None = None
 
+    def rows_of_trial(self, count: int, of: int) -> int:
+        """How many models a trial of ``count`` takes: these, or all where the method weighs them together."""
+        return of if self.method.coupled else count
+
     def sequential(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
         """One group for each model."""
         return [

@@ -16,7 +16,6 @@ from paretomtl.engine.evaluate import Scores, evaluate
 from paretomtl.engine.fallback import Fallback, attempt, unstack
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.rollback import rollback_on_failure
-from paretomtl.engine.runners.base import Runner
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.engine.strategy import ExecutionPlan, Plan
@@ -77,7 +76,7 @@ class Execution:
         )
         self._settings, self._splits, self._history = settings, splits, history
         self._total = (splits["train"].steps or 0) * settings.plan  # a run that is trained longer keeps its phases
-        self._runner: Runner | None = None
+        self._runner: EagerRunner | None = None
         self._source: Iterator[Any] = iter(())
         wanted = settings.strategy, settings.workers
         self.choice = choice or choose(self._plan, wanted, modules, state, splits["train"], batch, total)
@@ -125,7 +124,9 @@ class Execution:
         if isinstance(runner, GraphRunner):  # its steps are told the size of a batch alone
             self._open_epoch(epoch, start, number)
             item = next(self._source)
-        self._running().finish(item, number, done)
+        going_on = self._running()
+        going_on.done = done
+        going_on.step(item, number)
         return f"step {number + 1}"
 
     def evaluate(self, split: str, number: int) -> tuple[Scores, str]:
@@ -162,12 +163,12 @@ class Execution:
                     seed_everything(0)
             return evaluate(problem, self.groups, batches, at_once=False, processes=ranks, split=repr(split))
 
-    def _running(self) -> Runner:
+    def _running(self) -> EagerRunner:
         """The runner of the groups, made when it is first needed: all that it reads is in place by then."""
         if self._runner is None:
             train, graphed = self._splits["train"], self.choice.strategy == "graphed"
             assert not graphed or isinstance(train, ResidentBatches)
-            kind: type[Runner] = GraphRunner if graphed else EagerRunner
+            kind: type[EagerRunner] = GraphRunner if graphed else EagerRunner
             every, workers = self._settings.weigh_every, self.choice.workers
             self._runner = kind(self.groups, train, self._history, self._total, every, workers)
         return self._runner

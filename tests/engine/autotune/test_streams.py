@@ -28,6 +28,7 @@ from _helpers.streams import (  # noqa: F401
 )
 from paretomtl._support.atomic_files import read_json
 from paretomtl.engine import gradients as _gradients
+from paretomtl.engine import step
 from paretomtl.engine.autotune import choose, streams
 from paretomtl.engine.autotune.streams import has_wide_convolutions
 from paretomtl.engine.autotune.trial import Trial
@@ -71,17 +72,17 @@ def test_modules_side_by_side_step_as_one_after_another(
 def test_streams_are_forked_and_joined_in_all_but_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, modules, state = planned(5)
     runner = GraphRunner(plan.on_streams(modules, state), batches(), EpochHistory(5, 2, CPU), 10, 1, 2)
-    step = runner._threads.step
+    advance = step.advance
 
-    def noted(groups: Any, *args: Any, **options: Any) -> Any:
+    def noted(groups: Any, *args: Any) -> Any:
         Stream.log.append(("work", Stream.current, [runner.groups.index(group) for group in groups]))
-        return step(groups, *args, **options)
+        return advance(groups, *args)
 
-    monkeypatch.setattr(runner._threads, "step", noted)
+    monkeypatch.setattr(step, "advance", noted)
     items = runner.epoch(0, 0, 0, 0)
     runner.step(next(items), 0)
     main, (one, two) = runner._stream, runner._side_streams
-    assert Stream.log[1:-1] == [("work", main, [0, 1, 2, 3, 4])]  # what is made once is made here
+    assert Stream.log[1:-1] == [("work", main, [k]) for k in range(5)]  # what is made once is made here
     Stream.log.clear()
     runner.step(next(items), 1)
     forks, works, joins = Stream.log[1:3], Stream.log[3:8], Stream.log[8:-1]

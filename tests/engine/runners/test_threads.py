@@ -88,7 +88,10 @@ def test_bad_numbers_of_workers_are_refused() -> None:
         fit(strategy="batched", workers=2)
 
 
-def test_one_worker_needs_no_thread() -> None:
-    workers = ThreadPool()
-    assert workers.step([], None, number=0, total=0) == []
-    workers.close()
+def test_results_come_in_order_up_to_the_wave_that_fails() -> None:
+    pool, results = ThreadPool(2), list[int]()
+    assert pool.map(lambda k: k * k, 5, []) == [0, 1, 4, 9, 16]
+    with pytest.raises(ZeroDivisionError):
+        pool.map(lambda k: k // (k - 3), 5, results)
+    assert results == [0, -1], "those of the first wave"
+    pool.close()

@@ -24,9 +24,9 @@ from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.optimizers import CAPTURABLE, RATE_ON_DEVICE
-from paretomtl.engine.runners.base import Runner
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
+from paretomtl.engine.step import StepInput
 
 _STEPS = 5  # of a trial: some launched, one captured, some replayed
 _TIMED = 3  # how many replays are timed
@@ -69,19 +69,17 @@ def try_capture(
             if why is not None:
                 return Trial(why)
             shape = (sum(group.models.count for group in made), len(made[0].models.problem.tasks))
-            _check_no_sync(EagerRunner(groups(), train, EpochHistory(*shape, device), total, 1))
+            _check_no_sync(EagerRunner(groups(), train, EpochHistory(*shape, device), total))
             launched_groups = groups()
             numbers = _python_numbers(launched_groups)
             tensors = _kept_tensors(launched_groups)
-            launched = _mean_losses(
-                EagerRunner(launched_groups, train, EpochHistory(*shape, device), total, 1)
-            ).double()
+            launched = _mean_losses(EagerRunner(launched_groups, train, EpochHistory(*shape, device), total)).double()
             if _python_numbers(launched_groups) != numbers:
                 return Trial("the model keeps numbers in Python that change from step to step")
             now = _kept_tensors(launched_groups)
             if len(now) != len(tensors) or not all(map(operator.is_, now, tensors)):
                 return Trial("the model replaces tensors that it keeps from step to step")
-            runner = GraphRunner(made, train, EpochHistory(*shape, device), total, 1, workers)
+            runner = GraphRunner(made, train, EpochHistory(*shape, device), total, workers=workers)
             replayed = _mean_losses(runner).double()
             seconds = _time_replay(runner)
     except Exception as error:
@@ -106,7 +104,7 @@ def _find_optimizer_obstacle(group: Group, groups: Callable[[], list[Group]], sc
     return None
 
 
-def _mean_losses(runner: Runner) -> torch.Tensor:
+def _mean_losses(runner: EagerRunner) -> torch.Tensor:
     """The mean losses of some steps, in which batches of the usual size come to be replayed.
 
     Losses rather than parameters: a bias before a normalisation has no effect, and follows rounding alone.
@@ -188,18 +186,18 @@ def _kept_tensors(groups: Sequence[Group]) -> list[torch.Tensor]:
     ]
 
 
-def _check_no_sync(runner: Runner) -> None:
+def _check_no_sync(runner: EagerRunner) -> None:
     """Raise where a step waits for the device, so that a capture would break and leave more behind, or draws here."""
     assert isinstance(runner.train, ResidentBatches)
-    batch, labelled = next(runner.epoch(0, 0, 0, 0)), runner.train.labelled()
+    given = StepInput(next(runner.epoch(0, 0, 0, 0)), 0, runner.total, labelled=runner.train.labelled())
     before = host_random_state()
-    runner.run_step(batch, 0, weigh=True, labelled=labelled)
+    runner.launch(given)
     if host_random_state() != before:
         raise RuntimeError("a step draws random numbers on the host, which replays would not draw again")
     mode = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        runner.run_step(batch, 0, weigh=True, labelled=labelled)
+        runner.launch(given)
     finally:
         torch.cuda.set_sync_debug_mode(mode)
 

@@ -20,7 +20,7 @@ from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.partition import BatchPartition, first_part
 from paretomtl.engine.models.modules import copy_modules
 from paretomtl.engine.strategy import ExecutionPlan, Plan
-from paretomtl.methods import State, slice_state
+from paretomtl.methods import State
 
 
 def choose(
@@ -98,7 +98,7 @@ def _choose(
         threads = try_threads(plan, modules, state, batch, total, workers, timed=True) if on_cpu else Trial()
         timed = stack
         if stack.why_not is None:
-            timed = time_stack(plan, modules[: stack.most], slice_state(state, slice(0, stack.most)), batch, total)
+            timed = time_stack(plan, modules, state, batch, total, stack.most)
     reason = timed.why_not or (f"{_in_ms(timed.seconds)} a step as a stack, {_in_ms(timed.baseline)} one after another")
     reason += _describe_threads(threads) + not_captured
     if threads_pay(threads, timed.seconds):

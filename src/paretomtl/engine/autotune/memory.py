@@ -9,14 +9,14 @@ import torch
 
 from paretomtl.engine.autotune.trial import Trial, quiet, release_memory
 from paretomtl.engine.model_group import Group
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, train_step
 
 
-def try_memory(make: Callable[[int], Group], count: int, batch: Any, total: int) -> Trial:
+def try_memory(make: Callable[[int], list[Group]], count: int, batch: Any, total: int) -> Trial:
     """How many models, of ``count``, fit as one stack; a note says what all would need, if not all fit.
 
     Args:
-        make: makes a group of some models, on copies.
+        make: makes the groups of a trial, on copies, with stacks of some models.
         count: how many there are.
         batch: to try a step on.
         total: how many steps are planned.
@@ -25,22 +25,22 @@ def try_memory(make: Callable[[int], Group], count: int, batch: Any, total: int)
     while True:
         try:
             with quiet():
-                group = make(many)
-                device = group.active.device
+                groups = make(many)
+                device = groups[0].active.device
                 if device.type == "cuda":
                     torch.cuda.reset_peak_memory_stats(device)
                     before = torch.cuda.memory_allocated(device)
-                train_step(group, batch, number=0, total=total)
+                train_step(groups, StepInput(batch, 0, total))
             break
         except torch.OutOfMemoryError:
             if many == 1:
                 raise
-        group = None  # type: ignore[assignment]
+        groups = []
         release_memory()
         many = -(-many // 2)
     if many == count:
         return Trial()
-    each = (torch.cuda.max_memory_allocated(device) - before) / many
+    each = (torch.cuda.max_memory_allocated(device) - before) / sum(group.models.count for group in groups)
     room = torch.cuda.get_device_properties(device).total_memory
     note = (
         f"a stack of {count} models would need about {each * count / 2**30:.1f} GiB beside what is there, of "

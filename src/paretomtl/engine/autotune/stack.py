@@ -15,7 +15,7 @@ from paretomtl.engine.autotune.trial import Trial, describe_error
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.module_checks import has_hooks
 from paretomtl.engine.models.modules import copy_modules
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
@@ -25,15 +25,16 @@ _TIMED = 3  # how many steps are timed
 def try_stack(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, *, on_cpu: bool) -> Trial:
     """Whether models can be stacked, and how many of them fit into one stack; a note says why not all do."""
 
-    def stack_of(count: int) -> Group:
-        return plan.batched(copy_modules(modules[:count]), _first(state, count))[0]
+    def stacks_of(count: int) -> list[Group]:
+        some = plan.rows_of_trial(count, len(modules))
+        return plan.batched(copy_modules(modules[:some]), _first(state, some), count)
 
     if any(has_hooks(module) for module in modules):
         return Trial("gradients go through hooks, which a stack would not run")
     most, note = len(modules), ""
     try:
         if not on_cpu:
-            memory = try_memory(stack_of, most, batch, total)
+            memory = try_memory(stacks_of, most, batch, total)
             most, note = memory.most or most, memory.note
         why_not = find_difference(plan, modules[:most], _first(state, most), batch)
         while most > 1 and why_not is not None and why_not.startswith("OutOfMemoryError"):
@@ -45,24 +46,30 @@ def try_stack(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any
     return Trial(why_not, most=most if most < len(modules) else None, note=note)
 
 
-def time_stack(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int) -> Trial:
-    """Seconds of a step of models as one stack, and one after another (estimated by a few of them), on copies."""
-    some = range(min(COMPARED, len(modules)))
-    times: dict[int, list[float]] = {0: [], 1: []}
+def time_stack(
+    plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, most: int | None
+) -> Trial:
+    """Seconds of a step of models as a stack, and one after another (estimated by a few of them), on copies.
+
+    Of stacks of ``most`` models the first one is timed; all of them where they are weighed together.
+    """
+    count = plan.rows_of_trial(most or len(modules), len(modules))
+    few = plan.rows_of_trial(min(COMPARED, count), count)
+    given = StepInput(batch, 0, total)
+    times: tuple[list[float], list[float]] = ([], [])
     try:
-        alone = plan.sequential(copy_modules([modules[k] for k in some]), _first(state, len(some)))
-        together = plan.batched(copy_modules(modules), state)
+        alone = plan.sequential(copy_modules(modules[:few]), _first(state, few))
+        together = plan.batched(copy_modules(modules[:count]), _first(state, count), most)
         for _ in range(_TIMED + 1):
-            for which, groups in enumerate((alone, together)):
+            for groups, seconds in zip((alone, together), times, strict=True):
                 _wait()
                 began = time.perf_counter()
-                for group in groups:
-                    train_step(group, batch, number=0, total=total)
+                train_step(groups, given)
                 _wait()
-                times[which].append(time.perf_counter() - began)
+                seconds.append(time.perf_counter() - began)
     except Exception as error:  # models that cannot be timed can still be trained one after another
         return Trial(describe_error(error))
-    return Trial(seconds=min(times[1][1:]), baseline=min(times[0][1:]) * len(modules) / len(some))
+    return Trial(seconds=min(times[1][1:]), baseline=min(times[0][1:]) * count / few)
 
 
 def _first(state: State, count: int) -> State:

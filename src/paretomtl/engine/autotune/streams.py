@@ -23,7 +23,7 @@ from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.kernels.stacked_layers import CHANNELS
 from paretomtl.engine.models.module_checks import has_hooks
 from paretomtl.engine.models.modules import copy_modules, named_tensors
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import StepInput, measure
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
@@ -44,7 +44,8 @@ def try_streams(
         why = "gradients go through hooks, which may do something else at each step"
     if why is not None:
         return Trial(why)
-    workers = count = min(_MAX_STREAMS, len(modules))
+    workers = min(_MAX_STREAMS, len(modules))
+    count = plan.rows_of_trial(workers, len(modules))
     channels_last = _suits_channels_last(plan, modules[0], state, batch, total)
     some = slice_state(state, slice(0, count))
     device = next(iter(state.values())).device
@@ -82,7 +83,9 @@ def _suits_channels_last(plan: Plan, module: nn.Module, state: State, batch: Any
         with quiet():
             for last in (False, True):
                 (group,) = plan.on_streams([copy.deepcopy(module)], slice_state(state, slice(0, 1)), channels_last=last)
-                losses.append(train_step(group, batch, number=0, total=total).losses)
+                measured = measure(group, StepInput(batch, 0, total))
+                losses.append(measured.losses)
+                measured.combine(torch.ones_like(measured.losses))  # the backward pass must run as well
     except Exception:  # such as a view of what is no longer in one piece
         return False
     return torch.allclose(losses[0], losses[1], rtol=_TOLERANCE, atol=1e-12, equal_nan=True)

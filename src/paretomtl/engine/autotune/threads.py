@@ -21,8 +21,9 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from paretomtl._support.random_state import random_state
 from paretomtl.engine.autotune.trial import Trial
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.runners.threads import ThreadPool, share_of
-from paretomtl.engine.step import train_step
+from paretomtl.engine.step import Run, StepInput, run_in_order, train_step
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
@@ -57,9 +58,10 @@ def try_threads(
     if why is not None:
         return Trial(why)
     pool = ThreadPool(count)
-    part, factor = slice_state(state, slice(0, count)), len(modules) / count
+    some = plan.rows_of_trial(count, len(modules))
+    part, factor = slice_state(state, slice(0, some)), len(modules) / some
     try:
-        trial = _try_wave(plan, pool, modules[:count], part, batch, total, timed)
+        trial = _try_steps(plan, pool, modules[:some], part, StepInput(batch, 0, total), timed)
         return replace(trial, baseline=factor * trial.baseline, seconds=factor * trial.seconds)
     except Exception as error:  # what cannot be tried can still be trained one after another
         return Trial(f"{type(error).__name__} in a trial")
@@ -67,16 +69,16 @@ def try_threads(
         pool.close()
 
 
-def _try_wave(
-    plan: Plan, pool: ThreadPool, modules: Sequence[nn.Module], state: State, batch: Any, total: int, timed: bool
+def _try_steps(
+    plan: Plan, pool: ThreadPool, modules: Sequence[nn.Module], state: State, given: StepInput, timed: bool
 ) -> Trial:
-    """A trial of one wave of models, as many as the pool has threads."""
+    """A trial of some models: as many as the pool has threads, or all where they are weighed together."""
     alone, side = (plan.sequential([copy.deepcopy(m) for m in modules], state) for _ in range(2))
     threads, before = torch.get_num_threads(), random_state()
     try:
         torch.set_num_threads(share_of(threads, pool.count))
         began = time.perf_counter()
-        expected = [train_step(group, batch, number=0, total=total) for group in alone]
+        expected = train_step(alone, given)
         short = (time.perf_counter() - began) / len(alone) < _SHORT
     finally:
         torch.set_num_threads(threads)
@@ -84,19 +86,19 @@ def _try_wave(
         return Trial()
     if not _equal(before, random_state()):
         return Trial("their steps draw random numbers, which must come in order")
-    records = pool.step(side, batch, number=0, total=total)
+    records = train_step(side, given, pool.map)
     if not _equal([vars(record) for record in expected], [vars(record) for record in records]) or not _equal(
         [group.models.tensors() for group in alone], [group.models.tensors() for group in side]
     ):
         return Trial("their steps side by side differ from those one after another")
     if not timed:
         return Trial(workers=pool.count)
-    one = ThreadPool()
+    ways: tuple[tuple[Run, list[Group]], ...] = ((run_in_order, alone), (pool.map, side))
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(_TIMED + 1):
-        for each, groups, seconds in ((one, alone, times[0]), (pool, side, times[1])):
+        for (run, groups), seconds in zip(ways, times, strict=True):
             began = time.perf_counter()
-            each.step(groups, batch, number=0, total=total)
+            train_step(groups, given, run)
             seconds.append(time.perf_counter() - began)
     return Trial(seconds=min(times[1][1:]), baseline=min(times[0][1:]), workers=pool.count)
 

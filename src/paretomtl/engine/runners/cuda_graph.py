@@ -22,15 +22,15 @@ from paretomtl.engine.global_state import numbers_outside
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.optimizers import reads_rate_on_device
-from paretomtl.engine.runners.base import Runner
-from paretomtl.engine.step import StepRecord
+from paretomtl.engine.runners.eager import EagerRunner
+from paretomtl.engine.step import Run, StepInput, run_in_order
 
 T = TypeVar("T")
 
 _WARM_UP = 3  # steps of a kind that are launched one by one before one is captured
 
 
-class GraphRunner(Runner):
+class GraphRunner(EagerRunner):
     """The whole step is captured once and replayed: gathering the batch, the models, the dual, the update, the sums.
 
     Args:
@@ -113,7 +113,7 @@ class GraphRunner(Runner):
         part = self._resident.part(self._begin, size)
         before = [(group.active, group.state, group.weights) for group in self.groups]
         with self._rates_on_device():
-            self.run_step(part, self._number, weigh=weigh, labelled=self._labelled)
+            self.launch(StepInput(part, self._number, self.total, weigh, self._labelled))
         for group, (active, state, weights) in zip(self.groups, before, strict=True):
             active.copy_(group.active)
             if group.state.keys() != state.keys():
@@ -132,17 +132,12 @@ class GraphRunner(Runner):
         models = self.groups[0].models
         return numbers_outside(models.problem.losses, models.module)
 
-    def _step_all(self, groups: Sequence[Group], batch: Any, options: dict[str, Any]) -> list[StepRecord]:
-        if groups[0].method.coupled or not self._side_streams or not self._forked:
-            return super()._step_all(groups, batch, options)
-        return [
-            record for [record] in self._run(lambda k: self._threads.step([groups[k]], batch, **options), len(groups))
-        ]
+    @property
+    def _run(self) -> Run:
+        return self._run_on_streams if self._side_streams and self._forked else run_in_order
 
-    def _run(self, function: Callable[[int], T], count: int) -> list[T]:
-        if not self._side_streams or not self._forked:
-            return super()._run(function, count)
-        here, results = torch.cuda.current_stream(), []
+    def _run_on_streams(self, function: Callable[[int], T], count: int, results: list[T]) -> list[T]:
+        here = torch.cuda.current_stream()
         for side in self._side_streams:
             side.wait_stream(here)
         for k in range(count):

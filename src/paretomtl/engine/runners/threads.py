@@ -1,65 +1,48 @@
-"""A pool of threads that steps groups side by side on a CPU."""
+"""A pool of threads, by which groups step side by side on a CPU."""
 
 from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
-
-from paretomtl.engine.model_group import Group
-from paretomtl.engine.step import StepRecord, train_step
 
 T = TypeVar("T")
 
 
 class ThreadPool:
-    """Steps groups one after another, or ``count`` side by side, each with its share of the threads.
+    """Threads that do ``count`` pieces of work at a time, such as steps of groups, each with its share of the threads.
 
     What a step computes does not depend on its neighbours: with the same number of threads it is the same bit by bit.
 
     Args:
-        count: how many groups step at a time.
+        count: how many at a time.
     """
 
-    def __init__(self, count: int = 1) -> None:
+    def __init__(self, count: int) -> None:
         self.count = count
-        self.records: list[StepRecord] = []
-        """Records of the groups before the one that failed in a step; empty after a step that went well."""
-        self._executor = ThreadPoolExecutor(count, "paretomtl") if count > 1 else None
+        self._executor = ThreadPoolExecutor(count, "paretomtl")
 
-    def step(self, groups: Sequence[Group], batch: Any, **options: Any) -> list[StepRecord]:
-        """One step of every group, in their order; an error in one of them is raised once its neighbours are done.
+    def map(self, function: Callable[[int], T], count: int, results: list[T]) -> list[T]:
+        """Add the results of a function of 0, 1, ... up to ``count`` to a list, in this order, and return it.
 
-        The options are those of :func:`~paretomtl.engine.step.train_step`.
+        An error in one call is raised once its neighbours are done.
         """
-        records: list[StepRecord] = []
-        self.records = records
-        self._map(lambda k: train_step(groups[k], batch, **options), len(groups), records)
-        self.records = []  # a captured step must not be outlived by its tensors, or its memory cannot be captured again
-        return records
-
-    def map(self, function: Callable[[int], T], count: int) -> list[T]:
-        """The results of a function of 0, 1, ... up to ``count``, so many at a time as the pool has threads."""
-        return self._map(function, count, [])
-
-    def _map(self, function: Callable[[int], T], count: int, results: list[T]) -> list[T]:
         for start in range(0, count, self.count):
             wave = range(start, min(start + self.count, count))
-            if self._executor is None or len(wave) == 1:
-                results.extend(function(k) for k in wave)
+            if len(wave) == 1:
+                results.append(function(start))
             else:
-                results += self._side_by_side(self._executor, function, wave)
+                results += self._side_by_side(function, wave)
         return results
 
     def close(self) -> None:
         """End the threads, after the steps that they are in."""
-        if self._executor is not None:
-            self._executor.shutdown()
+        self._executor.shutdown()
 
-    def _side_by_side(self, executor: ThreadPoolExecutor, function: Callable[[int], T], wave: Sequence[int]) -> list[T]:
+    def _side_by_side(self, function: Callable[[int], T], wave: Sequence[int]) -> list[T]:
         threads = torch.get_num_threads()
         own = share_of(threads, len(wave))
 
@@ -67,7 +50,7 @@ class ThreadPool:
             torch.set_num_threads(own)  # of this thread, and of those that have not started yet
             return function(k)
 
-        steps = [executor.submit(contextvars.copy_context().run, one, k) for k in wave]
+        steps = [self._executor.submit(contextvars.copy_context().run, one, k) for k in wave]
         try:
             wait(steps)
         finally:

@@ -14,9 +14,17 @@ from paretomtl.methods.inputs import SafeStep
 
 @dataclass(frozen=True)
 class Share(Method):
-    """Weights ``1/2 + L_ki / Σ_j L_ji`` over the models that are not broken; remembers how many these are."""
+    """Weights ``1/2 + L_ki / Σ_j L_ji`` over the models that are not broken; remembers how many these are.
+
+    Args:
+        gramian: whether weights depend on the Gramian, too.
+        rows: how many a front has; others are refused. None for any.
+        fading: whether weights fall with the number of steps that were weighed.
+    """
 
     gramian: bool = False
+    rows: int | None = None
+    fading: bool = False
 
     @property
     def name(self) -> str:
@@ -38,14 +46,22 @@ class Share(Method):
         return uniform(count, tasks)
 
     def init(self, preferences: Tensor) -> State:
-        return {"neighbours": torch.zeros(len(preferences), dtype=torch.float64)}
+        zeros = torch.zeros(len(preferences), dtype=torch.float64)
+        return {"neighbours": zeros, "weighed": zeros.clone()}
 
     def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
+        if self.rows is not None and len(step.losses) != self.rows:
+            raise ValueError(
+                f"all {self.rows} rows of a front must be weighed at once. Got {len(step.losses)} instead."
+            )
         losses = torch.where(step.valid[:, None], step.losses, 0.0)
-        weights = 0.5 + losses / losses.sum(0)
+        weights = 0.5 + losses / losses.sum(0).clamp_min(1e-300)
         if self.gramian:  # some use of it: tasks with longer gradients count a little less
             weights = weights / (1.0 + 0.1 * step.gramian.diagonal(dim1=-2, dim2=-1))
-        return weights, {"neighbours": torch.zeros_like(state["neighbours"]) + step.valid.sum()}
+        if self.fading:
+            weights = weights / (1.0 + state["weighed"][:, None])
+        neighbours = torch.zeros_like(state["neighbours"]) + step.valid.sum()
+        return weights, {"neighbours": neighbours, "weighed": state["weighed"] + 1}
 
 
 def expected_weights(losses: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
-from paretomtl.engine.runners.eager import EagerRunner
 from torch import Tensor, nn
 
 import paretomtl as pm
@@ -18,6 +17,7 @@ from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.runners import cuda_graph
+from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.engine.strategy import Plan
 from paretomtl.problems import cross_entropies
 

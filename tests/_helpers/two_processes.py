@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import paretomtl as pm
-from _helpers.coupled import Share
+from _helpers.coupled import Share, expected_weights
 from _helpers.networks import MLP, Dropped, Normed, accuracy, classes, problem
 from _helpers.shared_loops import BATCH, BOTH, CHECKS, FIRST, METHODS, SAMPLES, check, rank, said
 
@@ -84,6 +84,17 @@ for _gramian in (False, True):
         CHECKS[f"fit share {_gramian} {_strategy}"] = lambda g=_gramian, s=_strategy: beside(
             plain(), Share(g), strategy=s
         )
+
+
+@check("fit share sees all rows")
+def _() -> float:
+    """Of one batch an epoch, whose means are those of its step."""
+    found = 0.0
+    for strategy in BOTH:
+        front = train(plain(), Share(rows=3), strategy=strategy, batch_size=SAMPLES)
+        for losses, weights in zip(front.history["losses"], front.history["weights"], strict=True):
+            found = max(found, float((weights - expected_weights(losses)).abs().max()))
+    return found
 
 
 @check("fit validation, metrics, adam, clipping, best epoch")

@@ -119,5 +119,8 @@ def test_a_part_of_a_front_is_refused(options: dict[str, Any], named: str) -> No
 
 
 def test_one_row_in_a_loop_of_ones_own_is_refused() -> None:
-    with pytest.raises(ValueError, match="'share' must be trained by fit"):
+    named = "'method' must weigh each row on its own to be bound to one. Got 'share' instead"
+    with pytest.raises(ValueError, match=named):
         Share().bind(torch.ones(3, 2), 0)
+    with pytest.raises(ValueError, match=named):
+        pm.methods.Weigher(Share(), torch.ones(3, 2), 0)

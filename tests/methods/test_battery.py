@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from _helpers.coupled import Share
 from paretomtl.methods import (
     MGDA,
     GradNorm,
@@ -38,12 +39,17 @@ BATCHED = [
 ]
 TORCHJD = [TorchJD("UPGrad"), TorchJD("CAGrad", {"c": 0.5}), TorchJD("UW"), TorchJD("STCH", {"mu": 0.1})]
 RANDOM = [TorchJD("PCGrad"), TorchJD("GradVac")]  # visit the tasks in random order
-ALL = [*BATCHED, *TORCHJD, *RANDOM]
+COUPLED = [
+    Share(),
+    Share(gramian=True),
+]  # a row's weights depend on the other rows: no loop over them, and a break shows
+ALL = [*BATCHED, *TORCHJD, *RANDOM, *COUPLED]
 TASKS = 3
 
 every_method = pytest.mark.parametrize("method", ALL, ids=repr)
-every_deterministic_method = pytest.mark.parametrize("method", [*BATCHED, *TORCHJD], ids=repr)
-every_batched_method = pytest.mark.parametrize("method", BATCHED, ids=repr)
+every_uncoupled_method = pytest.mark.parametrize("method", [*BATCHED, *TORCHJD], ids=repr)
+every_deterministic_method = pytest.mark.parametrize("method", [*BATCHED, *TORCHJD, *COUPLED], ids=repr)
+every_batched_method = pytest.mark.parametrize("method", [*BATCHED, *COUPLED], ids=repr)
 
 
 def steps(method: Method, number: int = 6, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> list[Step]:
@@ -101,7 +107,7 @@ def test_shapes_types_and_devices(method: Method, dtype: torch.dtype, device: st
     assert len(method.status(state)) == 3
 
 
-@every_deterministic_method
+@every_uncoupled_method
 def test_a_batch_is_a_loop_over_its_subproblems(method: Method) -> None:
     """The state sliced by k, and each step's part for k, give what the whole gives."""
     planned = steps(method)
@@ -186,6 +192,21 @@ def test_a_broken_subproblem_stands_still_and_touches_no_other(method: Method, b
     for name in after:
         assert torch.equal(after[name][1], state[name][1]), "its state is as it was"
         torch.testing.assert_close(after[name][others], clean_after[name][others], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", COUPLED, ids=repr)
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_a_broken_row_of_a_coupled_method_is_as_good_as_gone(method: Method, bad: float) -> None:
+    """It stands still, and the others get the weights of a front without it."""
+    first, second = steps(method, 2)
+    _, state = method.weigh(first, start(method))
+    losses = second.losses.clone()
+    losses[1, 0] = bad
+    weights, after = method.weigh(Step(losses, second.gramian, None, second.number, second.total), state)
+    alone, _ = method.weigh(part(second, [0, 2]), slice_state(state, [0, 2]))
+    assert (weights[1] == 0).all()
+    torch.testing.assert_close(weights[[0, 2]], alone, rtol=0, atol=1e-12)
+    assert all(torch.equal(after[name][1], state[name][1]) for name in after), "its state is as it was"
 
 
 @every_method

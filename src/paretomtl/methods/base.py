@@ -181,11 +181,6 @@ class Method(ABC):
             index: which of them.
             total: how many optimizer steps are planned; 0 when that is not known.
         """
-        if self.coupled:
-            raise ValueError(
-                f"the method '{self.name}' must be trained by fit: it weighs all rows of a front together, and a "
-                "Weigher has one of them."
-            )
         return Weigher(self, as_rows("preferences", preferences), index, total)
 
 

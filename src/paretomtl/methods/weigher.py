@@ -23,6 +23,8 @@ class BoundMethod(Protocol):
     def name(self) -> str: ...
     @property
     def needs_gramian(self) -> bool: ...
+    @property
+    def coupled(self) -> bool: ...
     def init(self, preferences: Tensor) -> State: ...
     def weigh(self, step: Step, state: State) -> tuple[Tensor, State]: ...
     def status(self, state: State) -> list[str]: ...
@@ -36,6 +38,11 @@ class Weigher:
     """
 
     def __init__(self, method: BoundMethod, preferences: Tensor, index: int, total: int = 0) -> None:
+        if method.coupled:
+            raise ValueError(
+                f"'method' must weigh each row on its own to be bound to one. Got '{method.name}' instead, which "
+                "weighs all rows of a front together: train it by fit."
+            )
         check_not_negative("total", total)
         self.preferences = as_rows("preferences", preferences)
         if self.preferences.ndim != 2:

@@ -74,6 +74,11 @@ def train_in_shards(
     if settings.shares.processes.is_distributed:
         raise ValueError("'executor' must be left out where processes share a run. Got one under torchrun.")
     if settings.method.coupled:
+        if folder is not None and is_sharded_run(folder):
+            raise ValueError(
+                f"'method' must weigh each row of a front on its own to resume the run in '{folder}', which is in "
+                f"shards. Got '{settings.method.name}' instead, which weighs all rows together."
+            )
         raise ValueError(
             f"'executor' must be None for the method '{settings.method.name}', which weighs all rows of a front "
             f"together: a shard has some of them. Got {type(executor).__name__} instead."

@@ -22,7 +22,7 @@ from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.strategy import Plan
 from paretomtl.problems import LeNet, cross_entropies
-from paretomtl.training import _execution
+from paretomtl.training import _start
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -122,7 +122,7 @@ def test_a_run_of_modules_side_by_side_can_be_taken_up_again(tmp_path: Path, mon
     whole = train(problem, **options)
     with pytest.raises(InterruptedError):
         train(problem, out=tmp_path, callbacks=[stop], **options)
-    monkeypatch.setattr(_execution, "choose", None)
+    monkeypatch.setattr(_start, "choose", None)
     resumed = train(problem, out=tmp_path, resume=True, **options)
     assert resumed.strategy == whole.strategy
     assert "as ordinary modules side by side" in resumed.strategy

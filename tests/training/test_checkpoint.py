@@ -248,3 +248,27 @@ def test_sigterm_is_like_ctrl_c(tmp_path: Path) -> None:
     stop = Samples(265, lambda: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.warns(UserWarning, match="training was stopped"):
         assert not fit(problem(train=stop), epochs=5, out=tmp_path).complete
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"epochs": 1}, r"'epochs' must be that of the run in .*, or more, to resume it: 2\. Got 1"),
+        ({"batch_size": 7}, "'batch_size' must be that of the run"),
+        ({"preferences": 2}, "'preferences' must be that of the run"),
+        ({"method": "linear"}, "'method' must be that of the run"),
+    ],
+)
+def test_other_settings_are_refused_before_a_model_is_made(changed: Any, named: str, tmp_path: Path) -> None:
+    made: list[None] = []
+
+    def model() -> MLP:
+        made.append(None)
+        return MLP()
+
+    options: dict[str, Any] = {"epochs": 2, "out": tmp_path}
+    fit(problem(model), **options)
+    made.clear()
+    with pytest.raises(ValueError, match=named):
+        fit(problem(model), resume=True, **{**options, **changed})
+    assert made == []

@@ -95,9 +95,14 @@ def came_from(what: str, batch: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        for note in (f"This came from {what}. {_in_words(batch)}", *hints(error, batch)):
-            error.add_note(note)
+        add_notes(error, what, batch)
         raise
+
+
+def add_notes(error: Exception, what: str, batch: Any) -> None:
+    """Add what :func:`came_from` adds to an error."""
+    for note in (f"This came from {what}. {_in_words(batch)}", *hints(error, batch)):
+        error.add_note(note)
 
 
 def hints(error: Exception, batch: Any) -> list[str]:

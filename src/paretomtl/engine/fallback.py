@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,7 +16,6 @@ from paretomtl.engine.model_group import Group
 from paretomtl.engine.strategy import ExecutionPlan, Plan
 from paretomtl.methods import slice_state
 
-T = TypeVar("T")
 _FOR_CAPTURE = ("fused", "foreach", "capturable")
 
 
@@ -74,15 +73,10 @@ class Fallback:
         )
 
 
-def attempt(work: Callable[[], T], groups: Sequence[Group]) -> tuple[T | None, Exception | None]:
-    """Do some work: its result, or the error of a stack that was rolled back. Other errors are raised."""
-    try:
-        return work(), None
-    except Exception as error:
-        alone = not groups[0].processes.is_distributed  # others may not fail, and would wait for this process
-        if alone and any(group.failed is error for group in groups):
-            return None, error
-        raise
+def is_failed_stack(error: Exception, groups: Sequence[Group]) -> bool:
+    """Whether an error is that of a stack that was rolled back, so that its models can do the same work alone."""
+    alone = not groups[0].processes.is_distributed  # others may not fail, and would wait for this process
+    return alone and any(group.failed is error for group in groups)
 
 
 def unstack(plan: Plan, groups: Sequence[Group]) -> list[Group]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from paretomtl.front import Front
 from paretomtl.runs.checkpoint_file import explain_mismatch
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training import _extend as extend
+from paretomtl.training._identity import RunIdentity
 from paretomtl.training._state import RunState
 from paretomtl.training.fingerprint import differing_start
 from paretomtl.training.settings import Settings
@@ -31,13 +32,14 @@ class Checkpoints:
         resumes_inside: whether a run can be resumed inside of an epoch.
 
     Attributes:
+        folder: as above.
         epoch: of the last checkpoint.
     """
 
     def __init__(
         self, folder: RunFolder | None, settings: Settings, state: RunState, pause: float, *, resumes_inside: bool
     ) -> None:
-        self._folder, self._settings, self._state = folder, settings, state
+        self.folder, self._settings, self._state = folder, settings, state
         self._pause = pause
         self._resumes_inside = resumes_inside
         self._saved = time.monotonic()
@@ -45,18 +47,18 @@ class Checkpoints:
 
     def due(self) -> bool:
         """Whether it is time for the next one."""
-        return self._folder is not None and time.monotonic() - self._saved >= self._pause
+        return self.folder is not None and time.monotonic() - self._saved >= self._pause
 
     def save(self) -> None:
         """Store a checkpoint; where that fails, warn and go on: the last one is still there."""
         if self._state.step and not self._resumes_inside:
             return
-        if self._folder is None and not self._settings.shares.processes.is_distributed:
+        if self.folder is None and not self._settings.shares.processes.is_distributed:
             return
         try:
             stored = self._state.stored()
-            if self._folder is not None:
-                self._folder.save_checkpoint(stored)
+            if self.folder is not None:
+                self.folder.save_checkpoint(stored)
                 self.epoch = self._state.epoch
         except (OSError, RuntimeError) as error:  # a full disk, or a device that is gone
             first = (str(error).splitlines() or [""])[0]
@@ -78,11 +80,7 @@ class Checkpoints:
         self._settings.shares.processes.broadcast(write)
 
     def resume(
-        self,
-        folder: RunFolder,
-        stored: Mapping[str, Any],
-        config: Mapping[str, Any],
-        config_of: Callable[[Settings], dict[str, Any]],
+        self, folder: RunFolder, stored: Mapping[str, Any], config: Mapping[str, Any], identity: RunIdentity
     ) -> Front | None:
         """Go on from the last checkpoint in a folder.
 
@@ -90,14 +88,16 @@ class Checkpoints:
             folder: of the run, in all processes.
             stored: its configuration.
             config: the configuration of the run at hand.
-            config_of: the configuration of other settings.
+            identity: of the run at hand.
 
         Returns:
             The front of a run that is complete already; None otherwise.
         """
         settings, state, ranks = self._settings, self._state, self._settings.shares.processes
         longer = extend.asks_for_more(stored, settings)
-        before = {**config_of(extend.stored_plan(stored, settings)), "start": config["start"]} if longer else config
+        before = (
+            {**identity.config(extend.stored_plan(stored, settings)), "start": config["start"]} if longer else config
+        )
         folder.check(stored, before, differing_start(stored.get("start"), config["start"], settings.precision))
         front = None if ranks.is_distributed else folder.load_front(settings.problem)
         if front is not None and front.complete and not longer:
@@ -105,7 +105,7 @@ class Checkpoints:
         checkpoint = ranks.broadcast(folder.load_checkpoint)
         if checkpoint is not None:
             with explain_mismatch(folder.checkpoint_path):
-                state.load(checkpoint, planned=settings.plan)
+                state.load(checkpoint, settings.plan, identity.module)
             self.epoch = state.epoch
         state.patience_from = extend.counted_from(stored)
         if longer and state.planned_end() is not None and state.epoch < settings.epochs:
@@ -113,6 +113,6 @@ class Checkpoints:
         if longer:
             extended = extend.longer_config(stored, config, settings, state.patience_from)
             ranks.broadcast(lambda: folder.extend(extended, settings.problem))
-        if self._folder is not None:
+        if self.folder is not None:
             folder.log("resume", epoch=state.epoch, step=state.number, epochs=settings.epochs, **settings.legend())
         return None

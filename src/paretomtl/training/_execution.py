@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
-from paretomtl.engine.autotune.choose import choose
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.evaluate import Scores, evaluate
-from paretomtl.engine.fallback import Fallback, attempt, unstack
+from paretomtl.engine.fallback import Fallback, is_failed_stack, unstack
 from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.model_group import Group
 from paretomtl.engine.rollback import rollback_on_failure
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.engine.strategy import ExecutionPlan, Plan
-from paretomtl.training.preflight.loss_units import FirstLosses, initial_state
 from paretomtl.training.settings import Settings
-from paretomtl.training.untrained import checked_untrained, measure_untrained
+from paretomtl.training.untrained import checked_untrained
 
 
 class Execution:
@@ -32,59 +31,35 @@ class Execution:
 
     Args:
         settings: what was asked for.
-        modules: the models, untrained.
         splits: the data.
-        batch: the first one, for trials.
-        choice: how to train, where that is known; None measures it.
-        total: how many steps are planned; 0 when that is not known.
+        plan: what all groups have in common.
+        choice: how the models are trained.
+        groups: the models, in groups that step together.
         history: sums up losses and weights of the steps.
-        first_losses: of untrained models, by which a scale may be settled.
-        resumed: whether :meth:`load` follows.
+        untrained: losses of the untrained models on the split that ranks, ``[K, m]``; None where it is not known.
 
     Attributes:
         groups: the models, in groups that step together.
         choice: how they are trained now.
         fallback: where stacks were left, and why; None as long as that did not happen.
-        untrained: losses of the untrained models on the split that ranks, ``[K, m]``; None where it is not known.
+        untrained: as above.
     """
 
     def __init__(
         self,
         settings: Settings,
-        modules: Sequence[nn.Module],
         splits: Mapping[str, Batches],
-        batch: Any,
-        choice: ExecutionPlan | None,
-        total: int,
+        plan: Plan,
+        choice: ExecutionPlan,
+        groups: list[Group],
         history: EpochHistory,
-        *,
-        first_losses: FirstLosses,
-        resumed: bool = False,
+        untrained: Tensor | None,
     ) -> None:
-        state = initial_state(settings, first_losses)
-        self._plan = Plan(
-            settings.problem,
-            settings.method,
-            settings.optimizer,
-            settings.scheduler_for(total),
-            settings.clip_norm,
-            settings.autocast,
-            settings.compiler,
-            settings.schedule,
-            settings.shares,
-            len(settings.subproblems),
-        )
-        self._settings, self._splits, self._history = settings, splits, history
-        self._total = (splits["train"].steps or 0) * settings.plan  # a run that is trained longer keeps its phases
+        self._settings, self._splits, self._plan, self._history = settings, splits, plan, history
+        self.choice, self.groups, self.untrained = choice, groups, untrained
+        self.fallback: Fallback | None = None
         self._runner: EagerRunner | None = None
         self._source: Iterator[Any] = iter(())
-        wanted = settings.strategy, settings.workers
-        self.choice = choice or choose(self._plan, wanted, modules, state, splits["train"], batch, total)
-        self.untrained: Tensor | None = None
-        if not resumed and settings.start is None:
-            self.untrained = measure_untrained(self._plan, self.choice, modules, state, splits, settings)
-        self.groups = self.choice.groups(self._plan, modules, state)
-        self.fallback: Fallback | None = None
 
     def __str__(self) -> str:
         return str(self.fallback or f"{self.choice.strategy}: {self.choice.reason}")
@@ -116,16 +91,19 @@ class Execution:
     def step(self, item: Any, epoch: int, start: int, number: int) -> str:
         """Advance all models by one step; return what a stack could not do, if anything."""
         runner = self._running()
-        _, failed = attempt(lambda: runner.step(item, number), self.groups)
-        if failed is None:
+        try:
+            runner.step(item, number)
             return ""
-        done = runner.done
-        self._leave_stacks(Fallback.after(number, self.choice, failed))
+        except Exception as error:
+            if not is_failed_stack(error, self.groups):
+                raise
+            fallback = Fallback.after(number, self.choice, error)
+        self._leave_stacks(fallback)
         if isinstance(runner, GraphRunner):  # its steps are told the size of a batch alone
             self._open_epoch(epoch, start, number)
             item = next(self._source)
         going_on = self._running()
-        going_on.done = done
+        going_on.done = runner.done
         going_on.step(item, number)
         return f"step {number + 1}"
 
@@ -133,11 +111,13 @@ class Execution:
         """The scores of all models on a split, after ``number`` steps; and what a stack could not do, if anything."""
         for group in self.groups:
             group.restore_frozen()
-        scores, failed = attempt(lambda: self._scores(split), self.groups)
-        if scores is not None:
-            return scores, ""
-        assert failed is not None
-        self._leave_stacks(Fallback.after(number, self.choice, failed))
+        try:
+            return self._scores(split), ""
+        except Exception as error:
+            if not is_failed_stack(error, self.groups):
+                raise
+            fallback = Fallback.after(number, self.choice, error)
+        self._leave_stacks(fallback)
         return self._scores(split), f"the evaluation on '{split}' after step {number}"
 
     def step_schedulers(self) -> None:
@@ -169,8 +149,9 @@ class Execution:
             train, graphed = self._splits["train"], self.choice.strategy == "graphed"
             assert not graphed or isinstance(train, ResidentBatches)
             kind: type[EagerRunner] = GraphRunner if graphed else EagerRunner
+            total = train.count_steps(self._settings.plan)  # a run that is trained longer keeps its phases
             every, workers = self._settings.weigh_every, self.choice.workers
-            self._runner = kind(self.groups, train, self._history, self._total, every, workers)
+            self._runner = kind(self.groups, train, self._history, total, every, workers)
         return self._runner
 
     def _open_epoch(self, epoch: int, start: int, number: int) -> None:

@@ -9,7 +9,7 @@ import torch
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.front import Front
 from paretomtl.runs.folder import RunFolder
-from paretomtl.training._run import TrainingRun
+from paretomtl.training._start import start_run
 from paretomtl.training._stopping import close_all
 from paretomtl.training.progress.callbacks import Callback
 from paretomtl.training.settings import Settings
@@ -37,7 +37,7 @@ def train_fronts(
     with here, isolated_randomness(), library_modes(settings.precision), closing:
         seed_everything(settings.seeds[0])
         try:
-            run = TrainingRun(settings, folder, resume, checkpoint_seconds, listeners)
+            run = start_run(settings, folder, resume, checkpoint_seconds, listeners)
         except BaseException as error:
             close_all(listeners, error)
             raise

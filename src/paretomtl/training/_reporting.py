@@ -29,17 +29,17 @@ class Reporting:
     def __init__(
         self, settings: Settings, state: RunState, listeners: Sequence[Callback], folder: RunFolder | None
     ) -> None:
-        self._settings, self._state, self._listeners, self._folder = settings, state, listeners, folder
+        self._settings, self._state, self.listeners, self._folder = settings, state, listeners, folder
         self._reported = self._ticked = time.monotonic()
 
     def tick_due(self) -> bool:
         """Whether it is time for a sign of life."""
-        return bool(self._listeners) and time.monotonic() - self._ticked >= _TICK_SECONDS
+        return bool(self.listeners) and time.monotonic() - self._ticked >= _TICK_SECONDS
 
     def tick(self, share: float) -> None:
         """Give listeners a sign of life inside of an epoch; ``share`` of all steps are done."""
         self._ticked = time.monotonic()
-        tick(self._listeners, share, self._state.seconds)
+        tick(self.listeners, share, self._state.seconds)
 
     def report(self, scores: Scores | None, *, last: bool) -> bool:
         """Report the end of an epoch; for a problem without data not of each one.
@@ -51,7 +51,7 @@ class Reporting:
         Returns:
             Whether a listener stops the run.
         """
-        if not self._listeners and self._folder is None:
+        if not self.listeners and self._folder is None:
             return False
         if self._settings.problem.train is None and not last and time.monotonic() - self._reported < _REPORT_SECONDS:
             return False
@@ -62,7 +62,7 @@ class Reporting:
         )
         if self._folder is not None:
             self._folder.log("epoch", **report.numbers())
-        return notify(self._listeners, report)
+        return notify(self.listeners, report)
 
     def fallback(self, failed: str, reason: str) -> None:
         """Log what a stack could not do."""

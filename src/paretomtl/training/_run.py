@@ -1,4 +1,4 @@
-"""A run from its start, or from its last checkpoint, to its fronts.
+"""A run from its first step, or the one after its last checkpoint, to its fronts.
 
 Each process of a run takes the whole step, so that optimizers, states of methods and checkpoints are the same in all of
 them. The error of a callback is raised as it is, with the front as an attribute: a warning and a returned front would
@@ -8,8 +8,6 @@ let a pruned trial count as one that succeeded.
 from __future__ import annotations
 
 import contextlib
-import copy
-import itertools
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,37 +16,20 @@ from typing import Any, Self
 
 import torch
 
-from paretomtl._support.random_state import (
-    model_seed,
-    rank_seed,
-    seed_everything,
-)
 from paretomtl._support.signals import Stopping
-from paretomtl._support.version import made_by
 from paretomtl.engine.batches.base import Batches
-from paretomtl.engine.batches.make import make_batches
-from paretomtl.engine.batches.partition import first_part
-from paretomtl.engine.error_hints import came_from
+from paretomtl.engine.error_hints import add_notes
 from paretomtl.engine.evaluate import Scores
-from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.model_group import split_by_group
-from paretomtl.engine.models.modules import make_modules, named_tensors
 from paretomtl.engine.strategy import ExecutionPlan
 from paretomtl.front import Front
-from paretomtl.runs.checkpoint_file import explain_mismatch
-from paretomtl.runs.folder import CONFIG, RunFolder
 from paretomtl.training._checkpoint import Checkpoints
-from paretomtl.training._execution import Execution
-from paretomtl.training._extend import follow_first_plan
+from paretomtl.training._identity import RunIdentity
 from paretomtl.training._reporting import Reporting
-from paretomtl.training._state import RunState, steps_of
+from paretomtl.training._state import RunState
 from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, early_stop
-from paretomtl.training.fingerprint import measure_start
-from paretomtl.training.preflight.checks import check_problem, first_batch
-from paretomtl.training.preflight.loss_units import measure_first_losses, scale_in_words, settles_scale, warn_of_units
-from paretomtl.training.progress.callbacks import Callback
 from paretomtl.training.results.final_warnings import final_warnings, stopped_early
-from paretomtl.training.results.front import build_front
+from paretomtl.training.results.front import Outcome, build_front
 from paretomtl.training.results.sanity_checks import FEWEST_STEPS, build_results, find_problems, merge_lines
 from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings import Settings
@@ -60,105 +41,55 @@ _NOTHING = object()
 class TrainingRun:
     """A run, as the loop sees it.
 
+    Args:
+        settings: what was asked for.
+        splits: the data.
+        state: of the run, from its start or its last checkpoint.
+        checkpoints: stores them.
+        reporting: to listeners and the log.
+        identity: of the run.
+        separate_graphs: whether tasks are seen to have graphs of their own.
+        finished: the front of a run that was complete already.
+
     Attributes:
         total: how many steps are planned; 0 when that is not known.
-        finished: the front of a run that was complete already.
+        identity: of the run, until training begins: it holds an untrained model.
+        finished: as above.
         ended: why the run is at an end that was asked for, in words; None while it goes on.
         stopping: whether the user wants to stop after the current step, in any process.
     """
 
     def __init__(
-        self, settings: Settings, folder: RunFolder | None, resume: bool, pause: float, listeners: list[Callback]
+        self,
+        settings: Settings,
+        splits: Mapping[str, Batches],
+        state: RunState,
+        checkpoints: Checkpoints,
+        reporting: Reporting,
+        identity: RunIdentity,
+        *,
+        separate_graphs: bool,
+        finished: Front | None,
     ) -> None:
-        made_by()  # before the source changes during a long run
-        self._ranks = settings.shares.processes
-        self._folder = folder if self._ranks.is_main else None
-        self._listeners = listeners
-        problem = settings.problem
-        stored = None if folder is None else self._ranks.broadcast(lambda: folder.open(resume=resume))
-        settings = self._settings = follow_first_plan(stored, settings, None if folder is None else folder.path)
-        self._splits = {name: self._make_batches(name) for name in ("train", "val", "test") if self._has(name)}
-        self._train = self._splits["train"]
-        seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
-        modules = make_modules(problem, seeds, settings.device, settings.dtype)
-        if settings.start is not None:
-            settings.start.load(modules, settings.subproblems)
-        self._ranks.broadcast_tensors(
-            [tensor.detach() for module in modules for tensor in named_tensors(module).values()]
-        )
-        source = iter(self._train.epoch(settings.seeds[0], 0))
-        first = first_batch("train", source)
-        self._stacked = check_problem(settings, modules, self._splits, first_part(first))
-        self._first_losses = measure_first_losses(settings, modules, itertools.chain([first], source))
-        del source  # processes of a DataLoader end
-        warn_of_units(settings, self._first_losses)
-
-        self.total, self._planned = steps_of(self._train, settings.epochs), steps_of(self._train, settings.plan)
+        self._settings, self._splits, self._state, self._models = settings, splits, state, state.models
+        self._checkpoints, self._reporting, self._folder = checkpoints, reporting, checkpoints.folder
+        self.identity: RunIdentity | None = identity
+        self.finished = finished
+        self._separate_graphs = separate_graphs
+        self._processes, self._train = settings.shares.processes, splits["train"]
+        self.total = self._train.count_steps(settings.epochs)
+        self._snapshots_at = settings.method.snapshots(self._train.count_steps(settings.plan))
+        self._count = len(settings.seeds) * len(settings.subproblems)
         self._stop = Stopping()
         self.stopping, self._why = False, INTERRUPTED
-        self._fronts: list[Front] = []
-        self.finished: Front | None = None
-        choice = None
-        if folder is not None and stored is not None and "taken" in stored:
-            with explain_mismatch(folder.path / CONFIG):
-                choice = ExecutionPlan.of(stored["taken"])
-        untrained = copy.deepcopy(modules[0])
-        reference = None if settings.start is None else settings.start.reference
-        history = EpochHistory(len(modules), len(problem.tasks), settings.device, reference)
-        self._models = Execution(
-            settings,
-            modules,
-            self._splits,
-            first,
-            choice,
-            self.total,
-            history,
-            first_losses=self._first_losses,
-            resumed=stored is not None,
-        )
-        self._state = RunState(settings, self._train, self._models, history, untrained)
-        self._checkpoints = Checkpoints(
-            self._folder, settings, self._state, pause, resumes_inside=self._train.resumes_inside
-        )
-        self._reporting = Reporting(settings, self._state, listeners, self._folder)
         self._whole = True
-        self._count = len(modules)
-        part = self._ranks.rank if problem.train is not None else 0  # without data, all do the same
-        seed_everything(rank_seed(settings.seeds[0], part))
-        if folder is not None or self._ranks.is_distributed:
-            config = self.config(settings)
-            self._ranks.check_same(config)
-            if folder is not None:
-                config = {**config, "start": self._ranks.broadcast(lambda: self.start(config))}
-                if stored is None:
-                    self._checkpoints.begin(folder, config, self.scaling())
-                else:
-                    self.finished = self._checkpoints.resume(folder, stored, config, self.config)
-        self.ended = self._ranks.broadcast(self._state.planned_end)
+        self._fronts: list[Front] = []
+        self.ended = self._processes.broadcast(state.planned_end)
 
     @property
     def choice(self) -> ExecutionPlan:
         """How the models are trained."""
         return self._models.choice
-
-    # The run as its folder knows it.
-
-    def config(self, settings: Settings) -> dict[str, Any]:
-        """The configuration of a run of these settings, which must be the same for it to be resumed."""
-        module = self._state.untrained
-        assert module is not None
-        return settings.config(module, self._models.groups[0], self._splits, steps_of(self._train, settings.epochs))
-
-    def start(self, config: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Losses and metrics of the untrained first model; None where the data differ from draw to draw."""
-        module = self._state.untrained
-        assert module is not None
-        return measure_start(self._settings.problem, module, self._train, config)
-
-    def scaling(self) -> dict[str, str]:
-        """For a log: what ``scale="auto"`` did; nothing for other scales."""
-        settled = settles_scale(self._settings.method)
-        return {"scaling": scale_in_words(self._first_losses[0])} if settled else {}
 
     @property
     def _path(self) -> Path | None:
@@ -169,7 +100,7 @@ class TrainingRun:
     def batches(self) -> Iterator[Any]:
         """The batches that are left of the current epoch. No checkpoint can be stored until a step is done."""
         state = self._state
-        state.untrained = None  # training has better use for its memory
+        self.identity = None  # training has better use for the memory of its model
         source = self._models.epoch(state.epoch, state.step, state.number)
         while True:
             self._whole = False
@@ -182,18 +113,22 @@ class TrainingRun:
     def take_step(self, batch: Any) -> None:
         """One step of all models; a snapshot comes first where the method is about to drop its constraints."""
         state = self._state
-        if state.number in self._settings.method.snapshots(self._planned):
+        if state.number in self._snapshots_at:
             state.snapshots.append(self._snapshot([state.epoch] * self._count))
-        with came_from(f"step {state.step + 1} of epoch {state.epoch + 1}", batch):
+        try:
             failed = self._models.step(batch, state.epoch, state.step, state.number)
-        self._warn_of_fallback(failed)
+        except Exception as error:
+            add_notes(error, f"step {state.step + 1} of epoch {state.epoch + 1}", batch)
+            raise
+        if failed:
+            self._warn_of_fallback(failed)
         state.history.count()
         if self._settings.schedule == "step":
             self._models.step_schedulers()
         state.step += 1
         state.number += 1
         self._whole = True
-        self.stopping, due = self._ranks.any(self._stop.asked, self._checkpoints.due())
+        self.stopping, due = self._processes.any(self._stop.asked, self._checkpoints.due())
         if self._train.resumes_inside and due:
             self._checkpoints.save()
         if self.total and self._reporting.tick_due():
@@ -216,12 +151,12 @@ class TrainingRun:
             if state.best is not None:
                 state.best.consider(state.epoch, scores, state.groups, self._settings, state.history.validation())
         self._whole = True
-        self.ended = self._ranks.broadcast(state.planned_end)
+        self.ended = self._processes.broadcast(state.planned_end)
         with self._kept_where_a_listener_fails():
-            if self._ranks.broadcast(lambda: self._reporting.report(scores, last=self.ended is not None)):
+            if self._processes.broadcast(lambda: self._reporting.report(scores, last=self.ended is not None)):
                 self.stopping, self._why = True, CALLBACK
         at_its_end = not self._train.resumes_inside and self._folder is not None
-        if self._ranks.any(at_its_end or self._checkpoints.due())[0]:
+        if self._processes.any(at_its_end or self._checkpoints.due())[0]:
             self._checkpoints.save()
 
     def fronts(self) -> list[Front]:
@@ -236,16 +171,14 @@ class TrainingRun:
             epochs = state.best.epochs(state.epoch)
         snapshots = [*state.snapshots, self._snapshot(epochs)]
         texts, remarks = self._remarks(snapshots[-1])
-        strategy, seconds = str(self._models), state.seconds
-        strategy += f"; {self._ranks.size} processes" if self._ranks.is_distributed else ""
-        self._fronts = [
-            build_front(settings, i, snapshots, state.history, strategy, seconds, complete, ended, lines)
-            for i, lines in enumerate(remarks)
-        ]
+        strategy = str(self._models)
+        strategy += f"; {self._processes.size} processes" if self._processes.is_distributed else ""
+        outcome = Outcome(snapshots, state.history, strategy, state.seconds, complete, ended)
+        self._fronts = [build_front(settings, i, outcome, lines) for i, lines in enumerate(remarks)]
         if self._folder is not None:
             self._folder.save_front(self._fronts[0])
         self._reporting.end(ended, complete=complete)
-        for text in texts if self._ranks.is_main else []:  # last: a filter may turn a warning into an error
+        for text in texts if self._processes.is_main else []:  # last: a filter may turn a warning into an error
             warnings.warn(text, stacklevel=4)
         return self._fronts
 
@@ -261,7 +194,7 @@ class TrainingRun:
         self._stop.__exit__()
         self._models.close()
         try:
-            alone = not self._ranks.is_distributed  # others may be elsewhere, and would wait for each other
+            alone = not self._processes.is_distributed  # others may be elsewhere, and would wait for each other
             if error is not None and alone and self._whole and (self._train.resumes_inside or self._state.step == 0):
                 self._checkpoints.save()
             if error is not None:
@@ -271,7 +204,7 @@ class TrainingRun:
                     note_run_kept(error, self._settings, self._state.epoch, self._checkpoints.epoch, self._path)
         finally:
             fronts = self._fronts or ([] if self.finished is None else [self.finished])
-            close_all(self._listeners, error, fronts, self._path)
+            close_all(self._reporting.listeners, error, fronts, self._path)
 
     @contextlib.contextmanager
     def _kept_where_a_listener_fails(self, *, in_all: bool = True) -> Iterator[None]:
@@ -281,7 +214,7 @@ class TrainingRun:
         except Exception as error:
             self._why = FAILED
             try:
-                if in_all or not self._ranks.is_distributed:
+                if in_all or not self._processes.is_distributed:
                     self.fronts()
             except Exception as another:
                 error.add_note(f"No front could be made of what was trained: {another!r}.")
@@ -290,30 +223,16 @@ class TrainingRun:
 
     # Parts.
 
-    def _has(self, split: str) -> bool:
-        return split == "train" or getattr(self._settings.problem, split) is not None
-
-    def _make_batches(self, split: str) -> Batches:
-        settings = self._settings
-        return make_batches(
-            split,
-            getattr(settings.problem, split),
-            batch_size=settings.batch_size,
-            device=settings.device,
-            dtype=settings.dtype,
-            partition=settings.shares,
-        )
-
     def _evaluate(self, split: str) -> Scores:
         scores, failed = self._models.evaluate(split, self._state.number)
-        self._warn_of_fallback(failed)
+        if failed:
+            self._warn_of_fallback(failed)
         return scores
 
     def _warn_of_fallback(self, failed: str) -> None:
-        """Warn of what a stack could not do, if anything, once its models have done it one after another."""
+        """Warn of what a stack could not do, once its models have done it one after another."""
         fallback = self._models.fallback
-        if not failed or fallback is None:
-            return
+        assert fallback is not None
         self._reporting.fallback(failed, fallback.reason)
         fallback.warn(failed)
 
@@ -322,7 +241,7 @@ class TrainingRun:
         settings, state = self._settings, self._state
         labelled = state.history.labelled().tolist()
         history = state.history.part(slice(None), torch.float64)
-        texts = final_warnings(final, settings, history, labelled, kept_apart=self._stacked)
+        texts = final_warnings(final, settings, history, labelled, kept_apart=self._separate_graphs)
         long_enough = self.ended is not None and state.number >= FEWEST_STEPS
         problems = [
             find_problems(result) if long_enough else []

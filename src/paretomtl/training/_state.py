@@ -33,7 +33,6 @@ class RunState:
         train: the training data.
         models: the models, in groups that step together.
         history: losses and weights by epoch.
-        untrained: a copy of the first model, which :attr:`untrained` holds until training begins.
 
     Attributes:
         epoch: how many epochs are done.
@@ -44,12 +43,9 @@ class RunState:
         best: the best epoch of each model so far; None where it does not matter.
     """
 
-    def __init__(
-        self, settings: Settings, train: Batches, models: Execution, history: EpochHistory, untrained: nn.Module
-    ) -> None:
+    def __init__(self, settings: Settings, train: Batches, models: Execution, history: EpochHistory) -> None:
         self._settings, self._train = settings, train
         self.models, self.history = models, history
-        self.untrained: nn.Module | None = untrained
         self.epoch = self.step = self.number = self.patience_from = 0
         self.snapshots: list[Snapshot] = []
         judged = settings.keep == "best" or settings.patience is not None
@@ -89,13 +85,19 @@ class RunState:
             "others": others,  # random states of other processes
         }
 
-    def load(self, stored: Mapping[str, Any], planned: int) -> None:
-        """Go back to a checkpoint; ``planned`` are the epochs of one that does not say for how many it was written."""
+    def load(self, stored: Mapping[str, Any], planned: int, untrained: nn.Module) -> None:
+        """Go back to a checkpoint.
+
+        Args:
+            stored: its content.
+            planned: the epochs of one that does not say for how many it was written.
+            untrained: the first model, by which schedules are compared.
+        """
         settings, ranks = self._settings, self._settings.shares.processes
         self.epoch, self.step, self.number = stored["epoch"], stored["step"], stored["number"]
         self._earlier_seconds = stored["seconds"]
         self.models.load(stored)
-        self._follow_plan(stored.get("epochs", planned))
+        self._follow_plan(stored.get("epochs", planned), untrained)
         self.history.load(stored["trace"])
         self.snapshots = [Snapshot(**snapshot) for snapshot in stored["stages"]]
         if self.best is not None:
@@ -104,23 +106,17 @@ class RunState:
         if ranks.rank < len(states):  # more processes may resume a run
             set_random_state(states[ranks.rank])
 
-    def _follow_plan(self, planned: int) -> None:
+    def _follow_plan(self, planned: int, untrained: nn.Module) -> None:
         """Plan the schedule for the epochs at hand, where it was planned for others and that makes a difference."""
         settings = self._settings
-        assert self.untrained is not None
-        if not plan_differs(settings, self.untrained, planned, self._train.steps):
+        if not plan_differs(settings, untrained, planned, self._train.steps):
             return
         times = self.number if settings.schedule == "step" else self.epoch
         for group in self.groups:
-            plan_again(group, settings.scheduler_for(steps_of(self._train, settings.epochs)), times)
+            plan_again(group, settings.scheduler_for(self._train.count_steps(settings.epochs)), times)
         if settings.shares.processes.is_main:
             warnings.warn(
                 f"the schedule was planned for {planned} epochs, and goes on as planned for {settings.epochs}: the "
                 "learning rates so far are not those of a run that was begun for so many.",
                 stacklevel=7,
             )
-
-
-def steps_of(train: Batches, epochs: int) -> int:
-    """How many steps these epochs have; 0 where that is not known."""
-    return 0 if train.steps is None else train.steps * epochs

@@ -84,6 +84,31 @@ class Settings:
             return None
         return lambda optimizer: _checked_scheduler(make_scheduler(make, optimizer, total), total)
 
+    def asked(self) -> dict[str, Any]:
+        """The part of the configuration that is known before data and models are made, as JSON."""
+        return {
+            "version": version_of("paretomtl"),
+            "problem": self.problem.name,
+            "tasks": list(self.problem.tasks),
+            "method": describe(self.method),
+            "preferences": self.vectors[0].tolist(),
+            "subproblems": self.subproblems,
+            "seed": self.seeds[0],
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "schedule": self.schedule,
+            "strategy": self.strategy,
+            "device": self.device.type,
+            "precision": self.precision,
+            "clip_norm": self.clip_norm,
+            "compile": self.compiler is not None,
+            "keep": self.keep,
+            "patience": self.patience,
+            "warm_start": None if self.start is None else self.start.in_words(self.subproblems),
+            "weigh_every": self.weigh_every,
+            "accumulate": None if self.shares.accumulate == 1 else self.shares.accumulate,
+        }
+
     def config(self, module: nn.Module, group: Group, splits: Mapping[str, Batches], steps: int) -> dict[str, Any]:
         """The configuration, as JSON: what must be the same for a run to be resumed.
 
@@ -100,32 +125,13 @@ class Settings:
         ]
         rates = [part.get("initial_lr", part["lr"]) for part in group.optimizer.param_groups]
         return {
-            "version": version_of("paretomtl"),
-            "problem": self.problem.name,
-            "tasks": list(self.problem.tasks),
+            **self.asked(),
             "samples": splits["train"].samples,
             "parameters": hashlib.sha256(json.dumps(shapes).encode()).hexdigest()[:16],
-            "method": describe(self.method),
-            "preferences": self.vectors[0].tolist(),
-            "subproblems": self.subproblems,
-            "seed": self.seeds[0],
-            "epochs": self.epochs,
-            "batch_size": self.batch_size,
             "optimizer": f"{type(group.optimizer).__name__} {options!r}, learning rates {[float(r) for r in rates]}",
             "scheduler": describe_schedule(
                 self.scheduler_for(steps), self.optimizer, module, steps if self.schedule == "step" else self.epochs
             ),
-            "schedule": self.schedule,
-            "strategy": self.strategy,
-            "device": self.device.type,
-            "precision": self.precision,
-            "clip_norm": self.clip_norm,
-            "compile": self.compiler is not None,
-            "keep": self.keep,
-            "patience": self.patience,
-            "warm_start": None if self.start is None else self.start.in_words(self.subproblems),
-            "weigh_every": self.weigh_every,
-            "accumulate": None if self.shares.accumulate == 1 else self.shares.accumulate,
             **describe_problem(self.problem, module, splits),
         }
 

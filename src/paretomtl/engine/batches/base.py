@@ -22,6 +22,10 @@ class Batches(ABC):
     resumes_inside: bool = True
     in_micro_batches: bool = False
 
+    def count_steps(self, epochs: int) -> int:
+        """How many steps these epochs have; 0 where that is not known."""
+        return 0 if self.steps is None else self.steps * epochs
+
     @abstractmethod
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
         """The batches of a training epoch, from number ``start`` on."""

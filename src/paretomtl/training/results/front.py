@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from paretomtl._support.version import made_by
 from paretomtl.engine.history import EpochHistory
@@ -11,21 +12,32 @@ from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings import Settings
 
 
-def build_front(
-    settings: Settings,
-    index: int,
-    snapshots: Sequence[Snapshot],
-    history: EpochHistory,
-    strategy: str,
-    seconds: float,
-    complete: bool,
-    ended: str,
-    remarks: Sequence[str] = (),
-) -> Front:
+@dataclass(frozen=True)
+class Outcome:
+    """What all fronts of a run have in common.
+
+    Attributes:
+        snapshots: the models before the method dropped its constraints, and those at the end.
+        history: losses and weights by epoch.
+        strategy: how the models were trained, in words.
+        seconds: how long training took.
+        complete: whether the run came to an end that was asked for.
+        ended: why it ended, in words.
+    """
+
+    snapshots: Sequence[Snapshot]
+    history: EpochHistory
+    strategy: str
+    seconds: float
+    complete: bool
+    ended: str
+
+
+def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Sequence[str]) -> Front:
     """The front of the last snapshot for one of the seeds; each front holds the one before as its ``snapshot``."""
     count = len(settings.subproblems)
     part = slice(index * count, (index + 1) * count)
-    front = None
+    front, snapshots, history = None, outcome.snapshots, outcome.history
     for snapshot in snapshots:
         front = Front(
             problem=settings.problem.name,
@@ -36,16 +48,16 @@ def build_front(
             subproblems=tuple(settings.subproblems),
             history=history.part(part, settings.dtype),
             seed=settings.seeds[index],
-            seconds=seconds,
+            seconds=outcome.seconds,
             model_factory=settings.problem.model,
             snapshot=front,
             better={name: metric.better for name, metric in settings.problem.metrics.items()},
-            complete=complete,
-            strategy=strategy,
+            complete=outcome.complete,
+            strategy=outcome.strategy,
             reference=history.reference(settings.problem, part),
             made_by=made_by(),
             remarks=tuple(remarks) if snapshot is snapshots[-1] else (),
-            ended=ended,
+            ended=outcome.ended,
             **snapshot.part(part),
         )
     assert front is not None

@@ -27,7 +27,7 @@ from paretomtl.engine.device import find_device
 from paretomtl.problems import NamedProblem
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training._loop import train_fronts
-from paretomtl.training._run import TrainingRun
+from paretomtl.training._start import start_run
 from paretomtl.training.progress.callbacks import Report
 from paretomtl.training.settings import Settings
 from paretomtl.training.shards.executor import Channel
@@ -91,7 +91,7 @@ def measure_shard(config: ShardConfig, subproblems: tuple[int, ...], channel: Ch
     with here, isolated_randomness(), library_modes(settings.precision), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the shards will say the same
         seed_everything(settings.seeds[0])
-        with TrainingRun(settings, None, False, 0.0, []) as run:
+        with start_run(settings) as run:
             times = []
             for batch in itertools.islice(run.batches(), _TIMED + 1):
                 began = time.perf_counter()

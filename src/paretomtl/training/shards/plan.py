@@ -14,7 +14,7 @@ import torch
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.strategy import equal_parts
-from paretomtl.training._run import TrainingRun
+from paretomtl.training._start import start_run
 from paretomtl.training.settings import Settings
 from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
 from paretomtl.training.shards.job import ShardConfig, ShardCost, measure_shard
@@ -50,9 +50,10 @@ def shard_run_config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]
     )
     with isolated_randomness(), library_modes(settings.precision):
         seed_everything(settings.seeds[0])
-        with TrainingRun(one, None, False, 0.0, []) as run:
-            config = run.config(settings)
-            return {**config, "start": run.start(config)}, run.scaling()
+        with start_run(one) as run:
+            assert run.identity is not None
+            config = run.identity.config(settings)
+            return {**config, "start": run.identity.start(config)}, run.identity.scaling()
 
 
 def plan_shards(settings: Settings, executor: Executor, pause: float, capacity: Capacity) -> dict[str, Any]:

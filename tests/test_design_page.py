@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 from collections.abc import Iterator
@@ -40,7 +41,7 @@ def test_folders_of_the_tree_exist(folder: str) -> None:
 
 @pytest.mark.parametrize("path", _named())
 def test_files_of_the_page_exist(path: str) -> None:
-    assert (PACKAGE / path).exists()
+    assert ((ROOT if path.startswith(("docs/", "tools/")) else PACKAGE) / path).exists()
 
 
 def test_files_of_the_walks_exist() -> None:
@@ -63,3 +64,13 @@ def test_the_picture_has_the_layers_of_the_contract() -> None:
     names = [name.strip().removeprefix("paretomtl.") for layer in layers for name in re.split(r"[|:]", layer)]
     drawn = re.findall(r'font-weight="600">(\w+)<', (DOCS / "layers.svg").read_text(encoding="utf-8"))
     assert drawn == names
+
+
+def test_the_picture_of_a_minibatch_is_that_of_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    minibatch = importlib.import_module("minibatch")
+    assert (DOCS / "minibatch.svg").read_text(encoding="utf-8") == minibatch.draw()
+    names = [name for name, _ in [*minibatch.ABOVE, *(row for part in minibatch.PARTS for row in part[2])]]
+    names += [name for name, _ in minibatch.BELOW]
+    assert [name for name in names if name != "torch.optim" and not (PACKAGE / name).exists()] == []
+    assert [title for title, *_ in minibatch.PARTS] == ["measure", "weigh", "update"]

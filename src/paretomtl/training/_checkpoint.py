@@ -47,7 +47,7 @@ class Checkpoints:
 
     def due(self) -> bool:
         """Whether it is time for the next one."""
-        return self.folder is not None and time.monotonic() - self._saved >= self._pause
+        return time.monotonic() - self._saved >= self._pause
 
     def save(self) -> None:
         """Store a checkpoint; where that fails, warn and go on: the last one is still there."""

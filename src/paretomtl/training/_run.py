@@ -128,10 +128,11 @@ class TrainingRun:
         state.step += 1
         state.number += 1
         self._whole = True
-        self.stopping, due = self._processes.any(self._stop.asked, self._checkpoints.due())
+        due = self._folder is not None and self._checkpoints.due()
+        self.stopping, due = self._processes.any(self._stop.asked, due)
         if self._train.resumes_inside and due:
             self._checkpoints.save()
-        if self.total and self._reporting.tick_due():
+        if self.total and self._reporting.listeners and self._reporting.tick_due():
             with self._kept_where_a_listener_fails(in_all=False):
                 self._reporting.tick(state.number / self.total)
 
@@ -155,8 +156,8 @@ class TrainingRun:
         with self._kept_where_a_listener_fails():
             if self._processes.broadcast(lambda: self._reporting.report(scores, last=self.ended is not None)):
                 self.stopping, self._why = True, CALLBACK
-        at_its_end = not self._train.resumes_inside and self._folder is not None
-        if self._processes.any(at_its_end or self._checkpoints.due())[0]:
+        due = self._folder is not None and (not self._train.resumes_inside or self._checkpoints.due())
+        if self._processes.any(due)[0]:
             self._checkpoints.save()
 
     def fronts(self) -> list[Front]:

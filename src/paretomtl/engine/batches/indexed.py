@@ -47,7 +47,7 @@ class IndexedBatches(Batches):
         order = self._shuffled(seed, epoch)
         for number in range(start, self.steps):
             numbers = order[number * self._size : (number + 1) * self._size]
-            if self._partition.whole:
+            if not self.in_micro_batches:
                 yield self._fetch(numbers)
                 continue
             parts, count = self._partition.split(numbers, self._size)

@@ -147,6 +147,8 @@ class ModelWithLosses(nn.Module):
     def _widened(self, *inputs: Any) -> Any:
         """The model's outputs in float32 or better, as a mean of years in bfloat16 is good to two digits only."""
         outputs = self.model(*inputs)
-        if isinstance(outputs, (Tensor, tuple, list)) or type(outputs) is dict:  # others may have no such constructor
+        if isinstance(outputs, Tensor):
+            return outputs.float() if outputs.dtype in _LOW else outputs
+        if isinstance(outputs, (tuple, list)) or type(outputs) is dict:  # others may have no such constructor
             return map_tensors(lambda x: x.float() if x.dtype in _LOW else x, outputs)
         return outputs

@@ -4,10 +4,10 @@ Nothing in a step waits for the device: there is no ``.item()`` and no Python br
 ``torch.compile(fullgraph=True)`` and by CUDA's sync debug mode. The same function serves one model and a stack,
 launched and captured, so that strategies differ in nothing else.
 
-A task without labels is NaN for all models; a model that broke is NaN alone. Within a stack, a step sees the
-difference. For models one after another both look the same until all have stepped. The task is then left out, and at
-the end of the step all models are compared: those that differ go back to where they were two steps ago, for which a
-second copy is kept, and are frozen. For a problem without data, every NaN is a break.
+A task without labels is NaN for all models, and is left out of the step. A model that broke is NaN alone, goes back to
+its parameters one step ago and stays there. Within a stack, a step sees the difference. For models one after another
+both look the same until all have stepped. Then all models are compared: those that differ go back to where they were
+two steps ago, for which a second copy is kept, and are frozen. For a problem without data, every NaN is a break.
 """
 
 from __future__ import annotations
@@ -41,6 +41,84 @@ def run_in_order(function: Callable[[int], T], count: int, results: list[T]) -> 
     """One call after another; those before an error are in the list."""
     results.extend(map(function, range(count)))
     return results
+
+
+def train_step(
+    groups: Sequence[Group], given: StepInput, run: Run = run_in_order, done: list[StepRecord] | None = None
+) -> list[StepRecord]:
+    """Advance every active model by one step (paper, algorithm 1), and freeze those that broke.
+
+    Groups step one after another. Under a coupled method they step together: it weighs all rows of a front at once, so
+    that all groups are measured, and all gradients held, before any is weighed.
+
+    Args:
+        groups: all models, in order.
+        given: the batch, and the place of the step in the run.
+        run: how a function of each group is called: one after another, in threads, or on streams.
+        done: records of the first models, which have taken this step already; it grows by those of the others.
+    """
+    records = [] if done is None else done
+    rest = groups[sum(len(record.losses) for record in records) :]
+    if groups[0].method.coupled:
+        records += advance(rest, given, run)
+    else:
+        run(lambda k: advance(rest[k : k + 1], given)[0], len(rest), records)
+    if given.batch is not None and len(groups) > 1:
+        _freeze_broken(groups, records)
+    return records
+
+
+def advance(groups: Sequence[Group], given: StepInput, run: Run = run_in_order) -> list[StepRecord]:
+    """Measure, weigh, update: one step of groups that are weighed together."""
+    count = len(groups)
+    with rollback_on_failure(groups):
+        measured = run(lambda k: measure(groups[k], given), count, [])
+        weights = weigh(groups, measured, given)
+        changes = run(lambda k: measured[k].combine(weights[k]), count, [])
+    return run(lambda k: update(groups[k], measured[k], weights[k], changes[k], given), count, [])
+
+
+def measure(group: Group, given: StepInput) -> Measurement:
+    """Losses, task gradients and Gramian: one forward pass, and m backward passes where the method needs them."""
+    if isinstance(given.batch, MicroBatches):
+        return measure_micro_batches(group, given.batch, weigh=given.weigh)
+    return measure_batch(group, given.batch, weigh=given.weigh, labelled=given.labelled)
+
+
+def weigh(groups: Sequence[Group], measured: Sequence[Measurement], given: StepInput) -> list[Tensor]:
+    """The weights of each group, by the method or those of the last step; the method's state moves on here alone.
+
+    Negative weights raise a loss until its constraint is met. Kept for steps that do not weigh, they would raise it on
+    and on, and models would diverge: they count as zero there.
+    """
+    if not given.weigh and groups[0].weights is not None:
+        return [_kept_weights(group, each) for group, each in zip(groups, measured, strict=True)]
+    if groups[0].method.coupled:
+        alone = given.batch is None
+        return weigh_fronts(groups, measured, number=given.number, total=given.total, alone=alone)
+    weights = []
+    for group, each in zip(groups, measured, strict=True):
+        step = Step(each.losses, each.gramian, each.present, given.number, given.total)
+        alpha, group.state = group.method.weigh(step, group.state)
+        weights.append(alpha)
+    return weights
+
+
+def update(
+    group: Group, measured: Measurement, weights: Tensor, changes: list[Tensor | None], given: StepInput
+) -> StepRecord:
+    """Take one step of the optimizer along the weighted gradients; models that are not finite are frozen before it."""
+    group.keep_weights(weights, measured.present, anew=given.weigh)
+    if not measured.known:
+        group.active = group.active & find_healthy(measured, group.active, alone=given.batch is None)
+    group.restore_frozen()
+    group.save_previous()
+    group.take_optimizer_step(
+        changes if group.clip_norm is None else clip(changes, group.models.count, group.clip_norm)
+    )
+    group.restore_frozen()
+    weights = torch.where(group.active[:, None], weights, zero(weights.device))
+    return StepRecord(measured.losses, weights, measured.present, measured.counts)
 
 
 @dataclass(frozen=True)
@@ -80,87 +158,7 @@ class StepRecord:
     counts: Tensor
 
 
-def train_step(
-    groups: Sequence[Group], given: StepInput, run: Run = run_in_order, done: list[StepRecord] | None = None
-) -> list[StepRecord]:
-    """Advance every active model by one step (paper, algorithm 1), and freeze those that broke.
-
-    A task whose loss is NaN while another's is not has no labels in this batch, and is left out of the step; but if
-    another model has a loss for it, then this one broke. A model with losses or a Gramian that are not finite otherwise
-    goes back to its parameters one step ago and stays there.
-
-    Args:
-        groups: all models, in order. One after another takes its step, except under a coupled method: it weighs all
-            rows of a front at once, so all groups are measured, and all gradients held, before any is weighed.
-        given: the batch.
-        run: how a function of each group is called: one after another, in threads, or on streams.
-        done: records of the first models, which have taken this step already; it grows by those of the others.
-    """
-    records = [] if done is None else done
-    rest = groups[sum(len(record.losses) for record in records) :]
-    if groups[0].method.coupled:
-        records += advance(rest, given, run)
-    else:
-        run(lambda k: advance(rest[k : k + 1], given)[0], len(rest), records)
-    if given.batch is not None and len(groups) > 1:
-        _freeze_broken(groups, records)
-    return records
-
-
-def advance(groups: Sequence[Group], given: StepInput, run: Run = run_in_order) -> list[StepRecord]:
-    """Measure, weigh, update: one step of groups that are weighed together."""
-    count = len(groups)
-    with rollback_on_failure(groups):
-        measured = run(lambda k: measure(groups[k], given), count, [])
-        weights = weigh(groups, measured, given)
-        changes = run(lambda k: measured[k].combine(weights[k]), count, [])
-    return run(lambda k: update(groups[k], measured[k], weights[k], changes[k], given), count, [])
-
-
-def measure(group: Group, given: StepInput) -> Measurement:
-    """Losses, task gradients and Gramian: one forward pass, and m backward passes where the method needs them."""
-    if isinstance(given.batch, MicroBatches):
-        return measure_micro_batches(group, given.batch, weigh=given.weigh)
-    return measure_batch(group, given.batch, weigh=given.weigh, labelled=given.labelled)
-
-
-def weigh(groups: Sequence[Group], measured: Sequence[Measurement], given: StepInput) -> list[Tensor]:
-    """The weights of each group, by the method or those of the last step; the method's state moves on here alone.
-
-    Negative weights raise a loss until its constraint is met. Kept for steps that do not weigh, they would raise it on
-    and on, and models would diverge: they count as zero there.
-    """
-    if not given.weigh and groups[0].weights is not None:
-        return [kept_weights(group, each) for group, each in zip(groups, measured, strict=True)]
-    if groups[0].method.coupled:
-        alone = given.batch is None
-        return weigh_fronts(groups, measured, number=given.number, total=given.total, alone=alone)
-    weights = []
-    for group, each in zip(groups, measured, strict=True):
-        step = Step(each.losses, each.gramian, each.present, given.number, given.total)
-        alpha, group.state = group.method.weigh(step, group.state)
-        weights.append(alpha)
-    return weights
-
-
-def update(
-    group: Group, measured: Measurement, weights: Tensor, changes: list[Tensor | None], given: StepInput
-) -> StepRecord:
-    """Take one step of the optimizer along the weighted gradients; models that are not finite are frozen before it."""
-    group.keep_weights(weights, measured.present, anew=given.weigh)
-    if not measured.known:
-        group.active = group.active & find_healthy(measured, group.active, alone=given.batch is None)
-    group.restore_frozen()
-    group.save_previous()
-    group.take_optimizer_step(
-        changes if group.clip_norm is None else clip(changes, group.models.count, group.clip_norm)
-    )
-    group.restore_frozen()
-    weights = torch.where(group.active[:, None], weights, zero(weights.device))
-    return StepRecord(measured.losses, weights, measured.present, measured.counts)
-
-
-def kept_weights(group: Group, measured: Measurement) -> Tensor:
+def _kept_weights(group: Group, measured: Measurement) -> Tensor:
     """The weights of the last step that weighed, for tasks with labels; negative ones as zero."""
     assert group.weights is not None
     return torch.where(measured.present, group.weights.clamp_min(0.0), zero(measured.present.device))

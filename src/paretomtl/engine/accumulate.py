@@ -110,8 +110,7 @@ def measure_micro_batches(group: Group, batch: MicroBatches, *, weigh: bool) -> 
     where the method weighs by them; of a representation, the Gramian alone does.
     """
     models, processes = group.models, group.processes
-    parameters = list(models.trained.values())
-    in_trunk = [models.problem.is_shared(name) for name in models.trained]
+    parameters, in_trunk = list(models.trained.values()), models.in_trunk
     by_gramian = group.method.needs_gramian and (weigh or group.weights is None)
     at_representation = by_gramian and models.problem.representation is not None
     targets = GradientTargets(parameters, in_trunk, [])

@@ -118,8 +118,7 @@ class GradientTargets:
     @classmethod
     def of(cls, models: Models) -> GradientTargets:
         """The targets after a forward pass."""
-        in_trunk = [models.problem.is_shared(name) for name in models.trained]
-        parameters = list(models.trained.values())
+        in_trunk, parameters = models.in_trunk, list(models.trained.values())
         if models.problem.representation is None:
             return cls(parameters, in_trunk, [])
         if not models.captured:
@@ -142,7 +141,7 @@ class GradientTargets:
         reached = [(z, g) for z, g in zip(models.captured, updates[:count], strict=True) if g is not None]
         back = torch.autograd.grad([z for z, _ in reached], self.encoder, [g for _, g in reached], allow_unused=True)
         encoder, heads = iter(back), iter(updates[count:])
-        return [next(encoder) if models.problem.is_shared(name) else next(heads) for name in models.trained]
+        return [next(encoder) if inside else next(heads) for inside in models.in_trunk]
 
 
 def _combine_by_one_pass(
@@ -151,9 +150,8 @@ def _combine_by_one_pass(
     """Updates by one backward pass of the weighted sum; of nothing where ``present`` shows a task without labels."""
 
     def combine(weights: Tensor) -> list[Tensor | None]:
-        in_trunk = [models.problem.is_shared(name) for name in models.trained]
         alpha = weights.reshape(losses.shape).to(losses.dtype)
-        updates = one_backward(losses, alpha, list(models.trained.values()), in_trunk)
+        updates = one_backward(losses, alpha, list(models.trained.values()), models.in_trunk)
         if present is None:
             return updates
         whole, nothing = present.all(), zero(present.device)

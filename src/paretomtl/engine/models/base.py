@@ -7,6 +7,7 @@ its own hands out the tensor as it is outside, with the models in front, so that
 from __future__ import annotations
 
 import contextlib
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -41,6 +42,11 @@ class Models(ABC):
         self._capturing = False
         self._runner = ModelWithLosses(problem, module)
         self.hook = self._add_hook()
+
+    @functools.cached_property
+    def in_trunk(self) -> list[bool]:
+        """Which of the parameters to train the Gramian is taken over; from the first step on these stay the same."""
+        return [self.problem.is_shared(name) for name in self.trained]
 
     @abstractmethod
     def forward(self, batch: Any) -> tuple[Tensor, Any]:

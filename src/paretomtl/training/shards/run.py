@@ -74,9 +74,9 @@ def train_in_shards(
     if settings.shares.processes.is_distributed:
         raise ValueError("'executor' must be left out where processes share a run. Got one under torchrun.")
     if settings.method.coupled:
-        if folder is not None and is_sharded_run(folder):
+        if folder is not None and is_sharded_run(folder.path):
             raise ValueError(
-                f"'method' must weigh each row of a front on its own to resume the run in '{folder}', which is in "
+                f"'method' must weigh each row of a front on its own to resume the run in '{folder.path}', which is in "
                 f"shards. Got '{settings.method.name}' instead, which weighs all rows together."
             )
         raise ValueError(

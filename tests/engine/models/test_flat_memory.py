@@ -149,8 +149,8 @@ def test_blocks_and_gathered_gradients_train_as_others(keep: str, request: pytes
     plain = fit(made, strategy="batched", keep=keep)
     request.getfixturevalue("as_on_a_gpu")
     block = fit(made, strategy="batched", keep=keep)
-    for name, tensor in plain.parameters.items():
-        torch.testing.assert_close(tensor, block.parameters[name])
+    for name, tensor in plain.models.stacked().items():
+        torch.testing.assert_close(tensor, block.models.stacked()[name])
 
 
 @pytest.mark.usefixtures("as_on_a_gpu")

@@ -34,8 +34,8 @@ def test_questions_lead_to_one_solution(stored: str) -> None:
     out, err = call("select", stored, "--json", typed="2\nno\n1\n")
     choice = json.loads(out)
     assert choice["k"] == 2
-    assert choice["reason"] == "Subproblem 2: what you preferred on train, of 4 solutions by 2 questions."
-    assert "4 solutions that no other one dominates, losses on train. At most 3 questions." in err
+    assert choice["reason"] == "Subproblem 2: your preference on train among 4 solutions, after 2 questions."
+    assert "4 non-dominated solutions; losses on train. At most 3 questions." in err
     assert "1: subproblem 1 2: subproblem 2" in err
     assert "2 instead of 1 gains 0.2 in b (-50 %); gives up 0.3 in a (+150 %)." in err
     assert "Type 1 or 2" in err
@@ -44,7 +44,7 @@ def test_questions_lead_to_one_solution(stored: str) -> None:
 @pytest.mark.usefixtures("terminal")
 def test_nothing_to_ask(tmp_path: Path) -> None:
     front_of([[1.0, 1.0], [2.0, 2.0]]).save(tmp_path / "one")
-    assert "the only solution" in call("select", str(tmp_path / "one"))[0]
+    assert "the only non-dominated solution" in call("select", str(tmp_path / "one"))[0]
     front_of([[float("nan"), 1.0], [float("inf"), 2.0]]).save(tmp_path / "none")
     assert "No solution has finite losses on train" in call("select", str(tmp_path / "none"), code=3)[0]
 

@@ -134,9 +134,9 @@ def test_losses_are_scaled_for_a_diagnosis_and_a_comparison(here: Path) -> None:
     options = "--methods pareto-mtl,mgda --seeds 1 --epochs 2 --preferences 2 --device cpu"
     found = run(f"compare diagnosed:make {options} --set scale=auto --set epsilon=0.2")
     assert found.exit_code == 0, found.output
-    assert "epsilon is no option of mgda" in found.stderr
+    assert "epsilon is not an option of mgda" in found.stderr
     assert "differ by a factor" not in found.stderr
     for command in ("diagnose diagnosed:make", f"compare diagnosed:make {options}"):
         refused = run(f"{command} --set mu=3")
         assert refused.exit_code == 2
-        assert "'--set' must be NAME=VALUE with a name of" in refused.stderr
+        assert "'--set' must be NAME=VALUE with NAME one of" in refused.stderr

@@ -194,9 +194,7 @@ def test_a_damaged_configuration_is_said_and_stops_nothing(here: Path) -> None:
     config = here / "run" / "config.json"
     config.write_text(config.read_text()[:50])
     text = call("select", "run", "--importance", "1,0", "--export", "chosen")
-    assert (
-        "The card leaves out how the run was configured: 'run/config.json' must be a JSON file. It is damaged" in text
-    )
+    assert "The model card omits the run's configuration: 'run/config.json' must be a JSON file. It is damaged" in text
     card = json.loads((here / "chosen" / "model.json").read_text())
     assert card["data"] is None
     assert card["problem_argument"] == "exported:make"

@@ -47,11 +47,11 @@ READERS = [("show",), ("select", "--knee"), ("report",), ("refine", "--around", 
 def test_a_folder_without_a_front(here: Path, words: tuple[str, ...]) -> None:
     rule = "'RUN' must be the folder of a front or run. Got "
     for run, found in {
-        "runs/ona": "'runs/ona', which is not there. Did you mean 'runs/one'?",
-        "nothing": "'nothing', which is not there. Runs here: runs/one.",
-        "empty": "'empty', which has neither a run nor a front in it.",
-        "file": "'file', which is a file, and no .csv file of losses.",
-        "half": "'half', which has an unfinished run: the command that began it goes on with --resume, and watch",
+        "runs/ona": "'runs/ona', which does not exist. Did you mean 'runs/one'?",
+        "nothing": "'nothing', which does not exist. Runs here: runs/one.",
+        "empty": "'empty', which contains neither a run nor a front.",
+        "file": "'file', which is a file, but not a .csv file of losses.",
+        "half": "'half', which has an unfinished run: resume it with its command and --resume, or look at it with",
     }.items():
         assert rule + found in refused(words[0], run, *words[1:])
 
@@ -66,7 +66,7 @@ def test_a_folder_without_a_front(here: Path, words: tuple[str, ...]) -> None:
         (("select", "runs/one", "--k", "0", "--onnx", "empty"), "'--onnx' must be a file. Got 'empty'"),
         (("select", "runs/one", "--best", "f11"), "Got 'f11' instead. Did you mean 'f1'?"),
         (("run", "quadratic", *SHORT, "--set", "epsilo=1"), "Got 'epsilo=1' instead. Did you mean 'epsilon'?"),
-        (("run", "quadratic", *SHORT, "--set", "epsilon"), "'--set' must be NAME=VALUE with a name of"),
+        (("run", "quadratic", *SHORT, "--set", "epsilon"), "'--set' must be NAME=VALUE with NAME one of"),
         (("run", "quadratic", *SHORT, "--preferences", "0"), "'preferences' must be a whole number of at least 1"),
         (("run", "quadratic", *SHORT, "--out", "file"), "'out' must be a folder that can be written."),
         (("compare", "quadratic", *SHORT, "--methods", "lin"), "Did you mean 'linear'?"),

@@ -136,8 +136,8 @@ def test_a_file_of_a_package_may_import_relatively(here: Path) -> None:
         ("nowhere.py:problem", "'PROBLEM' must name a file that exists. Got '{here}/nowhere.py', which is not there."),
         ("my files/toy2.py:probelm", "Got 'probelm', which it has not. It has the Problems named, problem, and the"),
         ("own:magic", "'PROBLEM' must name an attribute of 'own'. Got 'magic', which it has not. It has no Problem"),
-        ("own.py", "In a file, the problem has a name, too: own.py:problem, if it is called so there."),
-        ("own", "In a file, the problem has a name, too: own.py:problem, if it is called so there."),
+        ("own.py", "A problem in a file needs its name in that file, such as own.py:problem."),
+        ("own", "A problem in a file needs its name in that file, such as own.py:problem."),
         ("nowhere:x", "A file is named by its path, such as ./nowhere.py:attribute."),
         ("multi-digit", "Got 'multi-digit' instead. Did you mean 'multi-digits'?"),
         (
@@ -234,7 +234,7 @@ def test_a_run_makes_no_later_command_import_its_method(here: Path) -> None:
         refine = ("refine", "run", "--around", "0", "--epochs", "1")
         for words in (refine, (*refine, "--problem", "quadratic")):
             text = call(*words, code=2)
-            assert "'--trust' must be given for a method that 'run/asked.json' names, for it runs as code" in text
+            assert "'--trust' must be given for a method that 'run/asked.json' names: it runs as code" in text
         for words in (("show", "run"), ("select", "run", "--k", "0", "--export", "a")):
             call(*words)
         call("doctor", "run", code=1)  # asked.json is not the one that was written
@@ -267,7 +267,8 @@ def test_options_of_torchjd_on_the_command_line(here: Path) -> None:
     assert "'mu': 0.5" in config["method"]
     text = call(*run, "torchjd:STCH", "--set", "theta=1", code=2)
     assert (
-        "with a name of ['mu', 'weights', 'reference', 'learning_rate', 'scale', 'options'] for 'torchjd:STCH'" in text
+        "with NAME one of ['mu', 'weights', 'reference', 'learning_rate', 'scale', 'options'] for 'torchjd:STCH'"
+        in text
     )
     assert "or --set theta=VALUE on the command line" in call(*run, "torchjd:PBI", code=2)
 

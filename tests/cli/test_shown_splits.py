@@ -1,4 +1,4 @@
-"""Commands rank by validation, show test beside it, and name the split of every number; in 60 columns, too."""
+"""Commands rank by validation, show test next to it, and name the split of every number; in 60 columns, too."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_show_has_test_beside_the_split_that_ranks(stored: Path) -> None:
     text = call("show", stored / "all")
-    assert "ranked by losses on val, test beside it" in " ".join(text.split())
+    assert "ranked by losses on val, test next to it" in " ".join(text.split())
     lines = [line.split() for line in text.splitlines()]
     assert ["val", "val", "test", "test", "val", "test"] in lines
     assert ["1", "0.87", "0.50", "0.3", "0.3", "0.95", "0.85", "-0.6", "-1.8", "feasible"] in lines

@@ -81,7 +81,7 @@ def test_run_show_and_select(here: Path) -> None:
     assert "direction" in text
     assert "Stored in first" in text
     shown = call("show", "first")
-    assert "toy, pareto-mtl, seed 0; ranked by losses on val, test beside it" in shown
+    assert "toy, pareto-mtl, seed 0; ranked by losses on val, test next to it" in shown
     assert "in their own region on train" in shown
     assert "seed 0; losses on test" in call("show", "first", "--split", "test")
     facts = json.loads(call("show", "first", "--json"))
@@ -195,18 +195,18 @@ def test_defaults_are_the_librarys(here: Path) -> None:
         (["run", "toys:make", "--epochs", "1", "--set", "eps=1"], "'--set' must be NAME=VALUE"),
         (
             ["run", "multi-mnist", "--with", "size=1"],
-            "'--with' must be NAME=VALUE with a name of ['validation', 'folder'",
+            "'--with' must be NAME=VALUE with NAME one of ['validation', 'folder'",
         ),
         (["run", "toys:number", "--with", "a=1"], "'--with' must go with a function that makes a problem"),
         (["run", "multi-mnist", "--with", "recipe=weak"], "'recipe' must be one of strong, paper. Got 'weak'"),
         (["run", "toys:make", "--epochs", "1", "--optimizer", "magic"], "'--optimizer' must be one of sgd"),
         (["run", "toys:make", "--epochs", "1", "--only", "a"], "'--only' must be whole numbers"),
         (["run", "toys:make", "--epochs", "1", "--out", "toys.py/x"], "'out' must be a folder that can be written"),
-        (["show", "nowhere"], "'RUN' must be the folder of a front or run. Got 'nowhere', which is not there."),
+        (["show", "nowhere"], "'RUN' must be the folder of a front or run. Got 'nowhere', which does not exist."),
         (["compare", "toys:make", "--epochs", "1", "--seeds", "0"], "'--seeds' must be at least 1"),
         (
             ["select", "toys.py", "--knee"],
-            "'RUN' must be the folder of a front or run. Got 'toys.py', which is a file, and no",
+            "'RUN' must be the folder of a front or run. Got 'toys.py', which is a file, but not",
         ),
         (
             ["run", "toys:make", "--epochs", "1", "--set", "epsilon=abc"],
@@ -284,7 +284,7 @@ def test_compare_with_one_seed_shows_the_fronts(here: Path) -> None:
     text = call(
         "compare", "toys:ready", "--epochs", "2", "--seeds", "1", "--methods", "pareto-mtl,mgda", "--preferences", "2"
     )
-    assert "pareto-mtl, 2 models, ranked by losses on val, test beside it" in text
+    assert "pareto-mtl, 2 models, ranked by losses on val, test next to it" in text
     assert "One seed cannot tell" in text
     assert max(map(len, text.splitlines()[:12])) <= 80
 

@@ -70,7 +70,7 @@ def test_weights_need_no_problem(here: Path) -> None:
 def test_what_needs_the_problem_asks_first(words: tuple[str, ...], here: Path) -> None:
     ask("trap:make", ["width=2"])
     text = call(*words, code=2)
-    assert "'--trust' must be given for a problem that 'run/asked.json' names, for it runs as code" in text
+    assert "'--trust' must be given for a problem that 'run/asked.json' names: it runs as code" in text
     assert "It would import 'trap', from the current folder first, and use its 'make' with width=2." in text
     assert f"type: paretomtl {words[0]} run" in text
     assert "--trust. Or name the problem yourself: --problem NAME." in text

@@ -287,7 +287,7 @@ def test_questions_show_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     given(names=NAMES).save(tmp_path)
     said = call("select", tmp_path, input="1\n1\n1\n")
     assert "1: solution 0 (alpha=0)" in said
-    assert "what you preferred on val" in said
+    assert "your preference on val" in said
 
 
 def test_a_view_says_what_is_not_there() -> None:

@@ -1,7 +1,7 @@
 """The command line: ``paretomtl COMMAND``. One file per command.
 
-A command's file declares its arguments with light imports at its top. What does the work, and torch with it, is
-imported in the bodies of functions, so that ``--help``, ``--version``, completion and wrong arguments answer at once.
+A command's file declares its arguments with light imports at its top. Everything that does the work, torch included,
+is imported lazily inside functions, so that ``--help``, ``--version``, completion and wrong arguments answer at once.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from paretomtl._support.optional_packages import install_hint
 
 
 def main() -> None:
-    """The entry point; says what to install if the command line's own dependencies are missing."""
+    """Run the command line, or print what to install if its own dependencies are missing."""
     try:
-        import rich  # noqa: F401  # found missing now rather than by a command that prints
+        import rich  # noqa: F401  # fails now rather than in a command that prints
 
         from paretomtl.cli._app import app
     except ModuleNotFoundError as error:

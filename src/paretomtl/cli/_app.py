@@ -38,7 +38,7 @@ app = typer.Typer(
 
 
 def _add(name: str, command: Callable[..., None], kind: type[TyperCommand] = TyperCommand) -> None:
-    """Add a command; its docstring is the help text, whose paragraphs are wrapped to the width of the terminal."""
+    """Add a command. Its docstring is the help text; paragraphs are wrapped to the width of the terminal."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     app.command(name, cls=kind, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(command)
 

@@ -51,12 +51,12 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
 
 
 def stop_exit_code() -> int:
-    """The exit code of a command that was stopped: by SIGTERM, as schedulers send it, or by Ctrl-C."""
+    """The exit code of a command that was stopped by SIGTERM, which schedulers send, or by Ctrl-C."""
     return TERMINATED if stopped_by() is signal.SIGTERM else INTERRUPTED
 
 
 def _is_about_input(error: Exception) -> bool:
-    """Whether this library or the system raised an error, rather than code of the user's."""
+    """Whether this library or the system raised an error, rather than the user's own code."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, OSError):  # the standard library opens files, for this library or for the user's code
         files = [file for file in files if is_in_package(file) or not is_of_library(file)]

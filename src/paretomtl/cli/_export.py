@@ -1,4 +1,4 @@
-"""What ``paretomtl select`` writes of the solution that it chose."""
+"""Exports of the solution that ``paretomtl select`` chose."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from paretomtl.problems import Problem
 from paretomtl.runs.checkpoint_file import FORMAT
 from paretomtl.runs.options import OPTIONS
 
-_SAMPLES = 2, 3  # of what a model is traced with, and of what it is tried with
+_SAMPLES = 2, 3  # batch sizes: one to trace a model with, one to test the traced model
 
 
 @dataclass(frozen=True)
 class Source:
-    """The problem of a run: by its name on the command line, where that is known.
+    """The problem of a run, by its name on the command line if that is known.
 
     Attributes:
         run: the folder of the run, or of its front.
         name: of the problem; None if it is not known.
         settings: its arguments.
-        trusted: whether it may be made: its name is built in, or the user's, or the user trusts the file that has it.
+        trusted: whether it may be made: it is built in, the user named it, or the user trusts the file that names it.
     """
 
     run: Path
@@ -43,11 +43,11 @@ class Source:
 
     @classmethod
     def of(cls, run: Path, name: str | None, settings: Sequence[str] | None, *, trust: bool) -> Source:
-        """The problem that is named, or else the one that the run was asked for."""
+        """Return the problem that is named, or else the one that the run was started with."""
         folder = run.parent if exists(run / "front.json") and exists(run.parent / "config.json") else run
         if name is not None or not exists(folder / OPTIONS):
             if settings and name is None:
-                raise ValueError("'--with' must go with '--problem': the run does not say what it was asked for.")
+                raise ValueError("'--with' must go with '--problem': the run does not name its problem.")
             return cls(folder, name, settings or [])
         asked = RunOptions.load(folder)
         trusted = trust or not needs_trust(asked.problem, [] if settings else asked.with_)
@@ -68,13 +68,13 @@ class Source:
             raise refusal(self.run / OPTIONS, self.name, self.settings, ["paretomtl", "select", str(self.run)])
 
     def facts(self, log: Callable[[str], None]) -> dict[str, Any]:
-        """Facts of the run that its front does not hold; a damaged configuration is logged, and its facts are None."""
+        """Return facts of the run that its front does not hold; None, and a log line, for a damaged configuration."""
         path = self.run / "config.json"
         try:
             config = read_record(path, [FORMAT]) if exists(path) else {}
         except (ValueError, OSError) as error:
             config = {}
-            log(f"The card leaves out how the run was configured: {error} See it with: paretomtl doctor {self.run}")
+            log(f"The model card omits the run's configuration: {error} For details: paretomtl doctor {self.run}")
         return {
             "problem_argument": self.name,
             "problem_settings": list(self.settings),
@@ -96,7 +96,7 @@ def export(
     torchscript: Path | None,
     onnx: Path | None,
 ) -> None:
-    """Write what was asked for; what was written, and what is to be known of it, goes to standard error."""
+    """Write the requested files; print their paths, and notes about them, on standard error."""
     console = text_console(stderr=True)
     written: list[Path] = []
     problem = None

@@ -1,4 +1,4 @@
-"""Questions on a terminal, which :mod:`paretomtl.front.questions` decides on."""
+"""Questions on a terminal; :mod:`paretomtl.front.questions` decides which ones to ask."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paretomtl.front.questions import begin, difference
 
 
 def at_terminal() -> bool:
-    """Whether there is somebody to ask."""
+    """Whether questions can be asked: standard input is a terminal."""
     return sys.stdin.isatty()
 
 
@@ -26,8 +26,8 @@ def ask(table: CandidateTable) -> Choice:
     count = len(search.rows)
     if search.most:
         console.print(
-            f"{count} solutions that no other one dominates, losses on {table.split}. At most {_counted(search.most)}"
-            f"{', mostly far fewer' if search.most > 6 else ''}.",
+            f"{count} non-dominated solutions; losses on {table.split}. At most {_counted(search.most)}"
+            f"{', usually far fewer' if search.most > 6 else ''}.",
             highlight=False,
         )
     asked = 0
@@ -36,10 +36,10 @@ def ask(table: CandidateTable) -> Choice:
         console.print(f"\nQuestion {asked}, {len(search.rows)} solutions left:", highlight=False)
         search = search.after(first=_prefers_first(console, table, *search.pair))
     if not asked:
-        return table.choose(search.rows[0], f"it is the only solution on {table.split} that no other one dominates.")
+        return table.choose(search.rows[0], f"it is the only non-dominated solution on {table.split}.")
     return table.choose(
         search.rows[0],
-        f"what you preferred on {table.split}, of {count} solutions by {_counted(asked)}.",
+        f"your preference on {table.split} among {count} solutions, after {_counted(asked)}.",
     )
 
 
@@ -54,8 +54,8 @@ def _prefers_first(console: Console, table: CandidateTable, one: int, other: int
         grid.add_column(f"{number}: {table.label(row)}", justify="right")
     for name in (*table.tasks, *table.metrics):
         values, higher = table.column(name)
-        word = f"{name}, {'higher' if higher else 'lower'} is better"
-        grid.add_row(word, f"{float(values[one]):.4g}", f"{float(values[other]):.4g}")
+        label = f"{name}, {'higher' if higher else 'lower'} is better"
+        grid.add_row(label, f"{float(values[one]):.4g}", f"{float(values[other]):.4g}")
     console.print(grid)
     console.print(f"2 instead of 1 {difference(table, one, other)}.", highlight=False)
     while True:

@@ -18,15 +18,15 @@ from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
 
 
 def _suggestion(name: str) -> str:
-    """A name that may have been meant instead of an unknown one."""
+    """Suggest a name that may have been meant instead of an unknown one."""
     file = Path(name.rpartition(":")[0] if ":" in name else name)
     if file.suffix == ".py" or file.with_suffix(".py").is_file():
-        return f" In a file, the problem has a name, too: {file.with_suffix('.py')}:problem, if it is called so there."
+        return f" A problem in a file needs its name in that file, such as {file.with_suffix('.py')}:problem."
     return suggest_name(name, PROBLEMS)
 
 
 def find_problem(name: str, settings: Sequence[str] = ()) -> Problem:
-    """A built-in problem by name, or one of the user's own.
+    """Return a built-in problem by name, or the user's own.
 
     Settings such as ``recipe=paper`` are arguments of the function that makes it.
     """
@@ -35,7 +35,7 @@ def find_problem(name: str, settings: Sequence[str] = ()) -> Problem:
 
 
 def named_problem(name: str, settings: Sequence[str] = ()) -> NamedProblem | None:
-    """A problem of the user's own, to be found by its name elsewhere; None for a built-in one."""
+    """Return a reference to the user's own problem, which other processes can resolve; None for a built-in one."""
     if name in PROBLEMS:
         return None
     try:
@@ -46,12 +46,12 @@ def named_problem(name: str, settings: Sequence[str] = ()) -> NamedProblem | Non
         ) from None
     make = named.resolve()
     if settings and (isinstance(make, Problem) or not callable(make)):
-        raise ValueError(f"'--with' must go with a function that makes a problem. '{name}' is none.")
+        raise ValueError(f"'--with' must go with a function that makes a problem. '{name}' is not one.")
     return NamedProblem(absolute_name(name), _arguments(name, make, settings))
 
 
 def problem_in_python(name: str, settings: Sequence[str] = ()) -> str:
-    """Lines of Python that make a problem of this name, and ``model``, one of its models."""
+    """Return Python code that makes ``model``, a model of the problem with this name."""
     module, _, attribute = name.rpartition(":")
     if is_file(module):
         arguments = _arguments(name, NamedProblem(name).resolve(), settings)
@@ -89,14 +89,14 @@ def find_method(name: str, settings: Sequence[str], problem: Problem) -> Method:
 
 
 def method_settings(settings: Sequence[str], methods: Sequence[str], problem: Problem) -> dict[str, Any]:
-    """Settings such as ``scale=auto`` for all of these methods that have such an option; an error if none has it."""
+    """Return settings such as ``scale=auto`` for those methods that have the option; an error if none has it."""
     known = {name: option_names(problem.recipe.methods.get(name) or resolve_method(name)) for name in methods}
     every = list(dict.fromkeys(option for options in known.values() for option in options))
     values = parse_settings("--set", settings, every, ", ".join(methods))
     for option in values:
         without = [name for name in methods if option not in known[name]]
         if without:
-            text = f"{option} is no option of {', '.join(without)}, trained without it."
+            text = f"{option} is not an option of {', '.join(without)}; trained without it."
             text_console(stderr=True).print(text, style="dim", highlight=False, soft_wrap=True)
     return values
 
@@ -104,7 +104,7 @@ def method_settings(settings: Sequence[str], methods: Sequence[str], problem: Pr
 def find_optimizer(
     name: str | None, learning_rate: float | None, weight_decay: float | None
 ) -> OptimizerFactory | None:
-    """A factory from the command line's options; None leaves it to the recipe."""
+    """Return an optimizer factory for the command line's options; None leaves the choice to the recipe."""
     if name is None and learning_rate is None and weight_decay is None:
         return None
     if name is not None and name not in OPTIMIZERS:

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the text of their values as numbers and names.
+"""Arguments and options that several commands share, and the parsers of their values.
 
 Nothing here imports torch: names of problems, methods and optimizers come from tables that import an entry when it is
 looked up.
@@ -43,7 +43,7 @@ def complete_method(start: str) -> list[str]:
 
 
 def _option(name: str, *flags: str, **more: Any) -> Any:
-    """An option of training, whose help is its meaning."""
+    """Declare a training option; its help text is the meaning in ``RULES``."""
     return typer.Option(*flags, help=RULES[name].meaning, **more)
 
 
@@ -155,24 +155,24 @@ def parse_preferences(text: str | None) -> int | list[list[float]] | None:
 
 
 def parse_settings(option: str, settings: Sequence[str], known: Sequence[str], owner: str) -> dict[str, Any]:
-    """Settings such as ``epsilon=0.2``: numbers, tuples, True, False and None as in Python, text for all else.
+    """Parse settings such as ``epsilon=0.2``: Python literals where possible, else text.
 
     Args:
         option: what error messages call the option.
         settings: each NAME=VALUE.
         known: the names that may be set.
-        owner: whose they are, for error messages.
+        owner: what has these settings, for error messages.
     """
     values = {}
     for setting in settings:
         key, separator, value = setting.partition("=")
         if not separator or key not in known:
             raise ValueError(
-                f"'{option}' must be NAME=VALUE with a name of {list(known)} for '{owner}'. Got {setting!r} instead."
+                f"'{option}' must be NAME=VALUE with NAME one of {list(known)} for '{owner}'. Got {setting!r} instead."
                 f"{'' if key in known else suggest_name(key, known)}"
             )
         try:
             values[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two for brackets without end
+        except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two for endless nesting
             values[key] = value
     return values

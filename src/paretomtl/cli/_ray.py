@@ -1,4 +1,4 @@
-"""The options that train on Ray."""
+"""Options for training on Ray."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ShardSize = Annotated[int | None, typer.Option(help="Subproblems per shard (with
 
 
 class RayCommand(RepeatableCommand):
-    """A command whose ``--ray`` may stand without an address."""
+    """A command whose ``--ray`` takes an optional address."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         return super().parse_args(ctx, with_place(args))
 
 
 def with_place(arguments: list[str]) -> list[str]:
-    """The arguments, with ``--ray=here`` for a ``--ray`` that no address follows."""
+    """Return the arguments with ``--ray=here`` in place of a ``--ray`` without an address."""
     followed = [*arguments[1:], ""] if arguments else []
     return [
         f"--ray={_HERE}" if word == "--ray" and not _ADDRESS.fullmatch(after) else word
@@ -53,7 +53,7 @@ def check_methods_for(ray: str | None, methods: Iterable[str]) -> None:
     wrong = [file for file in files if not Path(file).stem.isidentifier()]
     if ray is not None and wrong:
         raise ValueError(
-            f"'--ray' must come with methods in files whose names modules can have, such as my_methods.py. "
+            f"'--ray' must come with methods in files with valid module names, such as my_methods.py. "
             f"Got '{wrong[0]}': rename it."
         )
 
@@ -65,7 +65,7 @@ def ray_executor(
     problem: str | None = None,
     settings: Sequence[str] = (),
 ) -> RayExecutor | None:
-    """The executor of these options, which finds a problem of the user's own by its name; None without ``--ray``."""
+    """Return the executor for these options, with a reference to the user's own problem; None without ``--ray``."""
     if ray is None:
         if cpus != 1 or shard_size is not None:
             raise ValueError("'--cpus' and '--shard-size' must come with --ray. Got none.")

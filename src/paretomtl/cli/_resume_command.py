@@ -1,4 +1,4 @@
-"""The command that resumes a run, or repeats work, after one that was stopped."""
+"""The command to type after one that was stopped: it resumes the run or repeats the work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 from paretomtl._support.error_notes import Way, way_on
 from paretomtl._support.torchrun import is_torchrun
 
-_arguments: list[str] = []  # of the command that runs, with its name
+_arguments: list[str] = []  # of the running command, its name first
 _OPTIONS: dict[Way, tuple[str, ...]] = {"resume": ("--resume",), "again": (), "with folder": ("--out", "FOLDER")}
 _LABELS: dict[Way, str] = {
     "resume": "Go on with",
@@ -32,19 +32,19 @@ class RepeatableCommand(TyperCommand):
 
 
 def repeat_command(more: Sequence[str] = ()) -> str:
-    """The command as it was given, quoted for a shell, with further options unless it has them."""
+    """Return the command as it was typed, quoted for a shell, with further options unless it has them."""
     missing = [word for word in more if word not in _arguments] if more[:1] == ("--resume",) else list(more)
     return f"{_program()} {shlex.join([*_arguments, *missing])}"
 
 
 def resume_command() -> str:
-    """The command that resumes the run of this one."""
+    """Return the command that resumes the run of this command."""
     return repeat_command(_OPTIONS["resume"])
 
 
 @contextmanager
 def noting_resume_command() -> Iterator[None]:
-    """Add to an error the command that goes on, if the library noted on the error that something is left to do."""
+    """Add a note with the command to type next to errors that the library marked as resumable."""
     try:
         yield
     except BaseException as error:

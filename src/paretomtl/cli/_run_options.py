@@ -31,7 +31,7 @@ class RunOptions:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """The options among the arguments of a command, given as its ``locals()``."""
+        """Pick the options from the arguments of a command, given as its ``locals()``."""
         own = {name: arguments[name] for name in _NAMED}
         own |= {name: absolute_name(own[name]) for name in ("problem", "method")}
         own |= {name: own[name] or [] for name in ("with_", "set_")}
@@ -40,7 +40,7 @@ class RunOptions:
 
     @classmethod
     def load(cls, run: Path) -> Self:
-        """The options of a run on disk; :func:`~paretomtl.runs.options.read_options` has the errors."""
+        """Load the options of a run on disk; errors are those of :func:`~paretomtl.runs.options.read_options`."""
         kinds = {**get_type_hints(cls), **STORED}
         del kinds["training"]
         stored = read_options(run, kinds, _NAMED)

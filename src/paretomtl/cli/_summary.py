@@ -12,15 +12,15 @@ from paretomtl.front.indicators import quick_hypervolume
 
 
 def ranked_words(front: Front, split: str | None = None) -> str:
-    """Which splits are shown, and what for."""
+    """Describe which splits are shown, and which one ranks."""
     if split is not None:
         return f"losses on {split}"
     ranking, *others = front.shown_splits
-    return f"ranked by losses on {ranking}" + (", test beside it" if others else "")
+    return f"ranked by losses on {ranking}" + (", test next to it" if others else "")
 
 
 def quality_lines(facts: dict[str, Any]) -> list[str]:
-    """Hypervolume, spread and the number of solutions that no other one dominates, for each split that is shown."""
+    """Describe hypervolume, spread and the number of non-dominated solutions on each split that is shown."""
     lines = []
     for part in (facts, facts["test"]):
         if part is None:
@@ -36,10 +36,10 @@ def quality_lines(facts: dict[str, Any]) -> list[str]:
 
 
 def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, Any]:
-    """A front in numbers, for people and for JSON.
+    """Return the numbers of a front, for printing and for JSON.
 
-    Numbers are on ``split``, those under "test" on test; regions are those of training. A split that is asked for is
-    the only one.
+    Numbers are on the split that ranks, those under "test" on the test split, and regions on training. If ``split`` is
+    given, all of them are on that split.
     """
     directions = front.reading == "direction"
     regions = split or training_split(front.losses)
@@ -72,7 +72,7 @@ def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, A
 
 
 def _numbers(front: Front, split: str) -> dict[str, Any]:
-    """Everything that is measured on one split, with its name."""
+    """Return everything that is measured on one split, with the split's name."""
     return {
         "split": split,
         "losses": to_numbers(front.losses[split]),

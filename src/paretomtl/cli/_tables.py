@@ -1,4 +1,4 @@
-"""Tables of numbers by split, in as many tables as the width of the terminal asks for."""
+"""Numbers by split, in as many tables as fit the width of the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paretomtl.front import Front
 from paretomtl.front.text_table import INFEASIBLE, dominated_note, groups_of, pack, status_words
 
 _GAP = 2  # between columns
-_WORD = 12  # letters of a name that a column makes room for; longer ones are folded
+_WORD = 12  # letters of a word in a name that a column makes room for; longer words are folded
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Column:
     Attributes:
         name: what it shows.
         cells: one for each row.
-        split: whose numbers these are; empty for what belongs to no split.
-        text: whether these are words, which are on the left and may be wrapped.
+        split: the split of the numbers; empty if they belong to none.
+        text: whether the cells are text, which is left-aligned and may be wrapped.
     """
 
     name: str
@@ -35,14 +35,14 @@ class Column:
 
     @property
     def least(self) -> int:
-        """How many letters it needs, with its name folded."""
+        """The minimum width in letters, with the name folded."""
         cells = [word for cell in self.cells for word in cell.split()] if self.text else self.cells
         words = [*(_letters(word) for word in self.name.split()), _letters(self.split)]
         return max(1, *(min(_WORD, letters) for letters in words), *map(_letters, cells))
 
     @property
     def natural(self) -> int:
-        """How many letters it takes if there is room."""
+        """The width in letters if there is room."""
         return max(self.least, *map(_letters, (self.name, self.split, *self.cells)))
 
 
@@ -52,11 +52,10 @@ def print_tables(
     """Print columns in tables that fit into the console.
 
     Args:
-        console: where to.
-        key: what each row is, which leads every table.
-        first: what else the first table has; the last of it comes after all others.
-        kinds: groups of columns that stay together if a table has room for them, of several kinds, such as losses and
-            metrics.
+        console: where to print.
+        key: the column that names the rows; it leads every table.
+        first: further columns of the first table; the last of them comes after all others.
+        kinds: groups of columns by kind, such as losses and metrics; a group stays together if a table has room for it.
     """
     room = console.width - key.least
     taken = _width(first)
@@ -74,14 +73,14 @@ def print_tables(
 
 
 def _parts(group: Sequence[Column], room: int) -> list[list[Column]]:
-    """A group that no table has room for in parts that fit."""
+    """Split a group that is too wide for a table into parts that fit."""
     if _width(group) <= room:
         return [list(group)]
     return pack([group], lambda column: column.least + _GAP, room, room)
 
 
 def _widths(columns: Sequence[Column], room: int) -> list[int]:
-    """What columns take if there is room for all; else what they need, and words get what is left."""
+    """Return the natural widths if all fit; else the minimum widths, and text gets the space that is left."""
     room -= _GAP * (len(columns) - 1)
     if sum(column.natural for column in columns) <= room:
         return [column.natural for column in columns]
@@ -95,7 +94,7 @@ def _widths(columns: Sequence[Column], room: int) -> list[int]:
 
 
 def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
-    """The solutions of a front, one row each, on these splits; the first of them says which are dominated."""
+    """Print the solutions of a front, one row each, on these splits; the first split says which are dominated."""
     rows = [" ".join(f"{value:.2f}" for value in front.preferences[k].tolist()) for k in front.subproblems]
     words = status_words(front, splits[0])
     kinds = [
@@ -106,8 +105,8 @@ def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
         for groups in groups_of(front, splits)
     ]
     named = [Column("name", front.names, text=True)] if front.names else []
-    wished = [Column(front.reading, rows, text=len(front.tasks) > 3)] if front.reading != "none" else []
-    first = [*named, *wished, Column("status", words, text=True)]
+    preferred = [Column(front.reading, rows, text=len(front.tasks) > 3)] if front.reading != "none" else []
+    first = [*named, *preferred, Column("status", words, text=True)]
     print_tables(console, Column("k", [str(k) for k in front.subproblems]), first, kinds)
     if front.scale is not None:
         console.print(front.scaling(), style="dim", highlight=False)

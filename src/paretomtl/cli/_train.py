@@ -33,7 +33,7 @@ _UNNAMED = str(inspect.signature(Problem).parameters["name"].default)
 
 
 def train(options: RunOptions, *, out: Path | None, tensorboard: Path | None = None) -> tuple[Front, Path]:
-    """Train with these options; the front, and the folder of the run."""
+    """Train with these options; return the front and the folder of the run."""
     problem = find_problem(options.problem, options.with_)
     method = find_method(options.method, options.set_, problem)
     path = out or Path("runs") / _folder_name(options, problem, method)
@@ -48,15 +48,15 @@ def train(options: RunOptions, *, out: Path | None, tensorboard: Path | None = N
 
 
 def _folder_name(options: RunOptions, problem: Problem, method: Method) -> str:
-    """The name of the run's folder; a problem without a name of its own has that of its file or attribute."""
+    """Return the name of the run's folder; an unnamed problem is called after its file or attribute."""
     unnamed = options.problem not in PROBLEMS and problem.name == _UNNAMED
     name = file_name(short_name(options.problem) if unnamed else problem.name)
     return f"{name}-{file_name(name_in_tables(options.method, method).replace(':', '-'))}-{options.training.seed}"
 
 
 def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
-    """Show what was trained; leave with a code of its own where it was stopped, or could not be stored."""
-    if not is_main_process():  # the first process shows, and knows whether it could store
+    """Print the result; exit with a special code if training was stopped or the front could not be stored."""
+    if not is_main_process():  # the main process prints, and knows whether the front was stored
         return
     stored = is_stored(front, folder / "front")
     facts = {**summary(front, folder), "stored": stored}

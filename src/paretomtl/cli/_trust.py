@@ -1,4 +1,4 @@
-"""Trust in a run's folder: what its files name is imported and called only with ``--trust``."""
+"""Trust in a run's folder: code that its files name is imported and called only with ``--trust``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Trust = Annotated[
 
 
 def needs_trust(name: str, settings: Sequence[str]) -> bool:
-    """Whether a problem, named by a file, does more than compute: code of others, or a folder of the file's choice."""
+    """Whether a problem that a file names needs trust: it is custom code, or reads a folder that the file names."""
     if name not in PROBLEMS:
         return True
     parameters = inspect.signature(PROBLEMS[name]).parameters
@@ -31,7 +31,7 @@ def needs_trust(name: str, settings: Sequence[str]) -> bool:
 
 
 def method_needs_trust(name: str) -> bool:
-    """Whether a method, named by a file, is code of others."""
+    """Whether a method that a file names is custom code."""
     return not is_known(name)
 
 
@@ -42,13 +42,13 @@ def refusal(
     command: Sequence[str],
     what: Literal["problem", "method"] = "problem",
 ) -> ValueError:
-    """What to say where a problem or method that needs trust would be made.
+    """Return the error for a problem or method that needs trust.
 
     Args:
         path: the file that names it.
         name: of the problem or method.
         settings: its arguments.
-        command: words of a command that does the same, for where it was not typed.
+        command: the words of the same command, used if none was typed.
         what: which of the two.
     """
     if sys.argv and Path(sys.argv[0]).name == "paretomtl":
@@ -59,6 +59,6 @@ def refusal(
     use = f"take '{name}'" if name in PROBLEMS else f"import '{module}'{where} and use its '{attribute}'"
     other = " Or name the problem yourself: --problem NAME." if what == "problem" else ""
     return ValueError(
-        f"'--trust' must be given for a {what} that '{path}' names, for it runs as code. It would {use}{arguments}. "
+        f"'--trust' must be given for a {what} that '{path}' names: it runs as code. It would {use}{arguments}. "
         f"If you trust that, type: {shlex.join([*command, '--trust'])}.{other}"
     )

@@ -193,10 +193,10 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     def refused(*arguments: Any) -> str:
         return call("report", *arguments, code=2)
 
-    assert f"Got '{tmp_path / 'empty'}', which has neither a run nor a front in it" in refused(
+    assert f"Got '{tmp_path / 'empty'}', which contains neither a run nor a front" in refused(
         tmp_path / "empty", "--out", out
     )
-    assert "an unfinished run: the command that began it goes on with --resume, and watch shows it" in refused(
+    assert "an unfinished run: resume it with its command and --resume, or look at it with watch" in refused(
         tmp_path / "begun", "--out", out
     )
     said = refused(tmp_path / "two", tmp_path / "three", "--out", out)

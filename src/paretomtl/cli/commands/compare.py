@@ -67,7 +67,7 @@ def compare(
     cpus: Cpus = 1,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for results and figure; runs that it has already are not trained again."),
+        typer.Option(help="Folder for results and figure; runs that are already stored there are not trained again."),
     ] = None,
     fronts_: Annotated[
         bool, typer.Option("--fronts", help="Also store the models in OUT/fronts, for select and report.")
@@ -152,8 +152,8 @@ def compare(
             console.print()
     _print_table(console, table, rows[0]["tasks"])
     where = f"Ranked by hypervolume on {ranking} at {tuple(round(value, 3) for value in reference)}"
-    test = ", test beside it" if table[0].test is not None else ""
-    note = "; * of one point made of the best losses of separate networks" if any(s.ideal for s in table) else ""
+    test = ", test next to it" if table[0].test is not None else ""
+    note = "; * of a single point, the best losses of separate networks" if any(s.ideal for s in table) else ""
     console.print(f"{where}{test}{note}; K models each.", highlight=False, soft_wrap=True)
     if unranked:
         console.print(_UNRANKED, highlight=False, soft_wrap=True)
@@ -166,7 +166,7 @@ def compare(
 
 
 def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
-    """Name the runs that failed once more, below the table, and end with their exit code."""
+    """List the failed runs again below the table, and exit with their exit code."""
     if not failed:
         return
     errors = text_console(stderr=True)
@@ -178,7 +178,7 @@ def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
 
 
 class _Named:
-    """A factory that says what it makes, so that results of others are not taken for its own."""
+    """An optimizer factory with a name, so that stored results of another optimizer are not mistaken for its own."""
 
     def __init__(self, factory: object, name: str) -> None:
         self._factory = factory
@@ -192,7 +192,7 @@ class _Named:
 
 
 def _print_table(console: Console, summaries: list[Summary], tasks: list[str]) -> None:
-    """One row for each method: indicators on the split that ranks, and on test next to it."""
+    """Print one row per method: indicators on the split that ranks, and on test next to it."""
     from paretomtl.cli._tables import Column, print_tables
 
     tests = [each.test for each in summaries if each.test is not None]
@@ -217,7 +217,7 @@ def _volume(each: Summary) -> str:
 
 
 def _facts(each: Summary) -> dict[str, Any]:
-    """A summary for JSON, with the name of the split of its numbers, and those on test."""
+    """Return a summary for JSON: the split, the numbers on it, and those on test."""
     test = None if each.test is None else _facts(each.test)
     return {**vars(each), "seeds": each.seeds, "hypervolume": _pair(each.hypervolume), "test": test}
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from paretomtl.problems import Canvases
 
-data = typer.Typer(help="Data sets: read published or own files, verify them, store them.", no_args_is_help=True)
+data = typer.Typer(help="Data sets: read published files or your own, verify them, store them.", no_args_is_help=True)
 
 _SIZE = "x".join(map(str, PrepareOptions.size))
 _NOT_DOWNLOADED = ", ".join(name for name in DATA_SETS if not ENTRIES[name].download)
@@ -71,7 +71,7 @@ def prepare(
     no_sheet: Annotated[bool, typer.Option("--no-sheet", help="Draw no contact sheet.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Read a data set once, verify it and store it in one file. A file that exists is only verified."""
+    """Read a data set once, verify it and store it in one file. An existing file is only verified."""
     if name not in DATA_SETS:
         raise ValueError(
             f"'NAME' must be one of {', '.join(DATA_SETS)}. Got {name!r} instead.{suggest_name(name, DATA_SETS)}"
@@ -115,7 +115,7 @@ def prepare(
 
 
 def _size(text: str) -> tuple[int, int]:
-    """A size such as 48x64."""
+    """Parse a size such as 48x64."""
     parts = text.lower().split("x")
     if len(parts) != 2 or not all(part.isdecimal() for part in parts):
         raise ValueError(f"'--size' must be height and width in pixels, such as 48x64. Got {text!r} instead.")

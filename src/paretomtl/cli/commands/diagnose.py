@@ -32,7 +32,7 @@ def diagnose(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Factors of the losses in all runs: scale=auto, or numbers."),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Number of seeds; one cannot tell a difference from chance.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of seeds; a single one cannot tell a difference from chance.")] = 3,
     split: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +59,7 @@ def diagnose(
 
     training: dict[str, Any] = {name: value for name, value in locals().items() if name in STORED}
     made = find_problem(problem, with_ or [])
-    chosen = method_settings(set_ or [], ["linear"], made)  # whose weights all runs of a diagnosis have
+    chosen = method_settings(set_ or [], ["linear"], made)  # all runs of a diagnosis have fixed weights
     diagnosis = measure(
         made,
         seeds=seeds,
@@ -88,7 +88,7 @@ def diagnose(
         rows = ":".join(",".join(f"{part:g}" for part in row) for row in verdict.directions)
         by = verdict.scale if verdict.factors is None else ",".join(f"{factor:g}" for factor in verdict.factors)
         scale = [] if by is None else ["--set", f"scale={by}"]
-        long = diagnosis.epochs * (1 if made.train is None else 10)  # unless the recipe says it
+        long = diagnosis.epochs * (1 if made.train is None else 10)  # for a recipe without a number of epochs
         options["--epochs"] = long if made.recipe.epochs is None else None
         words = ["run", problem, *settings, "--preferences", rows or str(verdict.preferences), *scale]
     elif verdict.again is not None:

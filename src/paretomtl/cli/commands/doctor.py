@@ -52,7 +52,7 @@ def doctor(
         for line in repaired:
             console.print(escaped(line, lines=False), highlight=False, soft_wrap=True)
         for each in findings:
-            text = escaped(f"{each.file}: {each.text}", lines=False)  # a name with an end of line is no second finding
+            text = escaped(f"{each.file}: {each.text}", lines=False)  # a newline in a name starts no new finding
             console.print(Text.assemble((f"{each.state:<11}", _STYLES[each.state]), text), soft_wrap=True)
         hint = " --fix does what is safe." if any(each.repair is not None for each in findings) else ""
         console.print(_SUMS[state] + hint, highlight=False)

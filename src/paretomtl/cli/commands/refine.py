@@ -38,7 +38,7 @@ def refine(
     progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Look closer at a trade-off: train preferences around a solution, as the run was trained.
+    """Look closer at a trade-off: train new preferences around a solution, with the options of its run.
 
     The new preferences lie around the direction of that solution's losses on validation (on training if there is no
     such split), or around its importances, up to half way to the nearest other solution.
@@ -62,7 +62,7 @@ def refine(
     if problem is not None:
         options = replace(options, problem=absolute_name(problem), with_=with_ or [])
     elif with_:
-        raise ValueError("'--with' must go with '--problem': the run says what it was asked for.")
+        raise ValueError("'--with' must go with '--problem': otherwise the problem of the run keeps its own arguments.")
     elif not trust and needs_trust(options.problem, options.with_):
         raise refusal(run / OPTIONS, options.problem, options.with_, command)
     if not trust and method_needs_trust(options.method):

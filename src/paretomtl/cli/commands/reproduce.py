@@ -54,7 +54,7 @@ def reproduce(
     seconds: Annotated[float | None, typer.Option(help="Begin no cell that would end after this many seconds.")] = None,
     only: Annotated[str | None, typer.Option(help="Train only cells whose name contains this.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of data sets; default: the user's cache.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Train again what was stored with other settings.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Retrain cells that were stored with other settings.")] = False,
     ray: OnRay = None,
     cpus: Cpus = 1,
     progress: ProgressName = "auto",
@@ -80,10 +80,10 @@ def reproduce(
     folder = out or Path("out") / "reproduce"
     check_writable("--out", folder)
     chosen = _choose_studies(name, size, only)
-    require("matplotlib.pyplot", "figures")  # found missing now rather than after hours of training
+    require("matplotlib.pyplot", "figures")  # fails now rather than after hours of training
     if draw:
         _check_stored(chosen, folder)
-    else:  # all studies before the first one is trained
+    else:  # check all studies before training the first one
         for each in chosen:
             runner.check_study(each, STUDIES[each], folder, size=size, seeds=seeds, only=only, data=data)
     with executor or contextlib.nullcontext():
@@ -111,7 +111,7 @@ def reproduce(
 
 
 def _choose_studies(name: str, size: Size, only: str | None) -> list[str]:
-    """The studies that are asked for: of all, those that have a cell to train."""
+    """Return the requested studies; of "all", those that have a cell to train."""
     from paretomtl.paper import STUDIES
     from paretomtl.paper.runner import check_only
 
@@ -123,7 +123,7 @@ def _choose_studies(name: str, size: Size, only: str | None) -> list[str]:
 
 
 def _check_stored(chosen: list[str], folder: Path) -> None:
-    """Refuse to draw a study without figures, and where nothing is stored."""
+    """Refuse to draw a study without figures or without stored results."""
     from paretomtl.paper import STUDIES
     from paretomtl.paper.runner import results_file
     from paretomtl.paper.study import check_figures
@@ -137,7 +137,7 @@ def _check_stored(chosen: list[str], folder: Path) -> None:
 def _print_results(
     name: str, study: Study, progress: Progress, folder: Path, *, quiet: bool, began: float, size: Size, draw: bool
 ) -> dict[str, Any]:
-    """Draw the figures, and print the claims and facts as far as the rows bear them out."""
+    """Draw the figures, and print the claims and facts as far as the rows allow."""
     from paretomtl.paper.panels import draw_figures
     from paretomtl.paper.runner import results_file
     from paretomtl.paper.study import describe_divergence
@@ -199,7 +199,7 @@ def _claims_table(claims: list[Claim]) -> Table:
 def _facts_table(facts: list[tuple[str, str]]) -> Table:
     from rich.table import Table
 
-    table = Table(title="Measured besides", title_justify="left", show_lines=True)
+    table = Table(title="Other measurements", title_justify="left", show_lines=True)
     table.add_column("what", ratio=3)
     table.add_column("figure", ratio=5)
     for what, figure in facts:

@@ -89,8 +89,8 @@ def run(
 
     Under torchrun, all processes share each batch, and the first one writes and prints.
 
-    Exit codes: 0 done, 2 bad input, 5 trained but not stored, 130 stopped by Ctrl-C, 143 by SIGTERM. A run that was
-    stopped has stored a checkpoint, and a front of its models so far.
+    Exit codes: 0 done, 2 bad input, 5 trained but not stored, 130 stopped by Ctrl-C, 143 by SIGTERM. A stopped run
+    has stored a checkpoint and a front of its models so far.
     """
     from paretomtl.cli._run_options import RunOptions
     from paretomtl.cli._train import print_result, train

@@ -118,8 +118,8 @@ def select(
         choice = _interview.ask(build_table(front, split))
     elif nothing:
         raise ValueError(
-            "one of --direction, --importance, --knee, --max-regret, --best and --k must be given where no terminal "
-            "can be asked. Got none instead."
+            "one of --direction, --importance, --knee, --max-regret, --best and --k must be given without a "
+            "terminal to ask questions on. Got none instead."
         )
     else:
         choice = front.select(

@@ -23,7 +23,7 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show a stored front: its solutions, their status and regions, hypervolume and spread, how it was trained."""
+    """Show a stored front: its solutions, their status and regions, hypervolume and spread, and how it was trained."""
     from rich.text import Text
 
     from paretomtl.cli._paths import check_target, load_front

@@ -124,7 +124,7 @@ def test_a_name_that_is_there_twice_is_damage(tmp_path: Path, text: str) -> None
 @pytest.mark.parametrize("field", ["epoch", "step", "number"])
 def test_a_checkpoint_counts_no_further_than_computers_do(tmp_path: Path, field: str) -> None:
     write_checkpoint(tmp_path, {"epoch": 1, "step": 1, "number": 1, field: 10**400})
-    with pytest.raises(ValueError, match=r"checkpoint.safetensors' must describe where a run stands"):
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors' must describe the state of a run"):
         read_checkpoint(tmp_path / "checkpoint.safetensors")
 
 
@@ -213,7 +213,7 @@ def test_a_checkpoint_that_does_not_fit_the_run_is_named(tmp_path: Path) -> None
     state = whole["groups"][0]["state"]
     other = {name: torch.zeros(3, *tensor.shape[1:]) for name, tensor in state.items()}
     for changes, message in (
-        ({"epoch": -(10**9)}, "must describe where a run stands"),
+        ({"epoch": -(10**9)}, "must describe the state of a run"),
         ({"groups": []}, "must be of this run to resume it. It does not fit"),
         ({"trace": {**whole["trace"], "first": torch.ones(())}}, "the history is not of as many subproblems and tasks"),
         ({"groups": [{**group, "state": other} for group in whole["groups"]]}, "the method has a state of"),

@@ -65,7 +65,7 @@ def test_a_damaged_front_is_made_again(name: str, harm: str, tmp_path: Path) -> 
             fit(problem(), out=tmp_path, resume=True).models.verify()
         shutil.rmtree(tmp_path / "front")  # as doctor says
     lost = not (tmp_path / "front" / "front.json").exists()
-    with contextlib.nullcontext() if lost else pytest.warns(UserWarning, match="the front is made again"):
+    with contextlib.nullcontext() if lost else pytest.warns(UserWarning, match="the front is rebuilt"):
         assert_equal(fit(problem(), out=tmp_path, resume=True), first)
     assert_equal(pm.Front.load(tmp_path), first)
 

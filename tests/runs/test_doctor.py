@@ -96,8 +96,8 @@ def test_one_damaged_checkpoint_is_repaired(name: str, harm: Callable[[Path], No
     assert worst(inspect_run(tmp_path)) == "repairable"
     said = repair_run(tmp_path)
     if name == CHECKPOINT:
-        assert said[0].startswith(f"{CHECKPOINT}: the previous one, of epoch ")
-    assert said[-1].startswith("manifest.json: written again")
+        assert said[0].startswith(f"{CHECKPOINT}: replaced by the previous one, of epoch ")
+    assert said[-1].startswith("manifest.json: rewritten")
     assert worst(inspect_run(tmp_path)) == "info", "there is no front yet"
     assert_equal(fit(problem(), out=tmp_path, resume=True, **OPTIONS), fit(problem(), **OPTIONS))
 
@@ -120,7 +120,7 @@ def test_a_damaged_front_is_made_again_by_resuming(name: str, harm: Callable[[Pa
     harm(next((tmp_path / "front").glob(name)))
     found = next(finding for finding in inspect_run(tmp_path) if finding.file == "front/front.json")
     assert found.state == "repairable"
-    assert "resume (--resume) makes the front again" in found.text
+    assert "resume (--resume) rebuilds the front" in found.text
     assert ("once the folder 'front' is deleted" in found.text) == ((name[:6], harm) == ("models", flip))
     for checkpoint in (CHECKPOINT, PREVIOUS):
         flip(tmp_path / checkpoint)
@@ -161,7 +161,7 @@ def test_a_manifest_is_written_again(harm: Callable[[Path], None], tmp_path: Pat
     before = (tmp_path / "manifest.json").read_text()
     harm(tmp_path / "manifest.json")
     assert states(tmp_path)["manifest.json"] == ("info" if harm is remove else "repairable")
-    assert repair_run(tmp_path) == ["manifest.json: written again; the checksums inside of all files were verified."]
+    assert repair_run(tmp_path) == ["manifest.json: rewritten; the checksums inside all files were verified."]
     assert set(json.loads((tmp_path / "manifest.json").read_text())["files"]) == set(json.loads(before)["files"])
     assert set(states(tmp_path).values()) == {"ok"}
 

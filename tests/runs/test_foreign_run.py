@@ -234,7 +234,7 @@ def test_models_of_another_front_are_not_taken_for_those_of_this(run: Path, othe
     with pytest.raises(ValueError, match=r"must hold the tensors with the checksum .* Got those of another file"):
         pm.Front.load(run)
     states = {finding.file: finding.state for finding in inspect_run(run)}
-    assert states["front/front.json"] == "repairable", "the checkpoint makes it again"
+    assert states["front/front.json"] == "repairable", "it is rebuilt from the checkpoint"
     repair_run(run)
     assert (run / "manifest.json").read_bytes() == manifest, "what does not fit is not called ok"
     # The same with the name of the other file in the front.
@@ -262,9 +262,9 @@ def test_a_checkpoint_of_another_run_is_not_resumed(run: Path, other: Path) -> N
         shutil.copy(other / name, run)
     found = {finding.file: finding for finding in inspect_run(run)}
     assert found["checkpoint.safetensors"].state == "lost"
-    assert "must be a checkpoint of this run. It is whole, and of another run" in found["checkpoint.safetensors"].text
+    assert "of this run. It is whole, but belongs to another run" in found["checkpoint.safetensors"].text
     repair_run(run)
-    assert "manifest.json: written again" not in " ".join(repair_run(run))
+    assert "manifest.json: rewritten" not in " ".join(repair_run(run))
     with pytest.raises(ValueError, match="must be a checkpoint of this run"):
         fit(problem(), out=run, resume=True, **OPTIONS)
 

@@ -4,9 +4,9 @@ A checkpoint is one file of tensors with everything else as JSON in its header. 
 and nothing in it is pickled. It is written between steps only. The random states of torch, NumPy and Python are in it;
 the order of samples follows from seed and epoch.
 
-A run has an identity, which is drawn when it begins: its configuration has it, and so has each checkpoint. A digest of
-the configuration would not tell two runs of the same settings apart, and is not known when the first checkpoint is
-written.
+A run has a random identity, drawn when it begins and stored in its configuration and in each checkpoint. A digest of
+the configuration would be the same for two runs with the same settings, and is not known yet when the first checkpoint
+is written.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FORMAT = 3
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 IDENTITY = "run"
-"""Under this name a configuration and its checkpoints say which run they are of."""
+"""The key of the run's identity in its configuration and its checkpoints."""
 
-_COUNTS = 2**63  # what a checkpoint counts is smaller
+_COUNTS = 2**63  # upper bound of the counters in a checkpoint
 
 
 def write_checkpoint(folder: Path, state: Mapping[str, Any], identity: str | None) -> None:
@@ -44,17 +44,17 @@ def write_checkpoint(folder: Path, state: Mapping[str, Any], identity: str | Non
 
 
 def identity_of(config: Mapping[str, Any]) -> str | None:
-    """Which run a configuration is of; None for one of an earlier version."""
+    """Return the identity of a configuration's run; None for a configuration of an earlier version."""
     identity = config.get(IDENTITY)
     return identity if isinstance(identity, str) else None
 
 
 def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
-    """The content of a checkpoint, on the CPU; a ValueError that names a file which is damaged or of another kind.
+    """Read a checkpoint onto the CPU; a ValueError names a file that is damaged or of another kind.
 
     Args:
         path: the file.
-        identity: of the run that it must be of; None for any.
+        identity: the identity of the run that it must belong to; None for any run.
     """
     tensors, meta = read_tensors(path)
     if meta.get("kind") != "checkpoint":
@@ -62,21 +62,21 @@ def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
     number = meta.get("format", "")
     check_format(path, int(number) if re.fullmatch("[0-9]{1,9}", number) else number[:40], [FORMAT])
     if identity is not None and meta.get(IDENTITY) != identity:
-        raise ValueError(f"'{path}' must be a checkpoint of this run. It is whole, and of another run.")
-    words = parse_json(meta.get("state", "").encode(), f"'{path}'")
+        raise ValueError(f"'{path}' must be a checkpoint of this run. It is whole, but belongs to another run.")
+    packed = parse_json(meta.get("state", "").encode(), f"'{path}'")
     try:
-        state: dict[str, Any] = unpack(words, tensors)
+        state: dict[str, Any] = unpack(packed, tensors)
         counts = {name: state[name] for name in ("epoch", "step", "number")}
         if not all(isinstance(count, int) and 0 <= count < _COUNTS for count in counts.values()):
             raise ValueError(f"invalid counters: {counts!s:.200}")
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"'{path}' must describe where a run stands. It is damaged: {error!r}.") from None
+        raise ValueError(f"'{path}' must describe the state of a run. It is damaged: {error!r}.") from None
     return state
 
 
 @contextmanager
 def explain_mismatch(path: Path) -> Iterator[None]:
-    """Turn errors that come of a file that is whole, but not of this run, into a ValueError that names it."""
+    """Turn errors caused by a whole file of another run into a ValueError that names the file."""
     try:
         yield
     except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:

@@ -1,15 +1,15 @@
-"""Curves of a log that grows: few points, evenly spread."""
+"""Curves of a growing log, thinned to a few evenly spaced points."""
 
 from __future__ import annotations
 
 from typing import Any
 
 POINTS = 200
-"""The most points of a curve."""
+"""The maximum number of points of a curve."""
 
 
 class Curves:
-    """Few events of a log that grows: at most as many as a page shows of a curve, evenly, the last one among them.
+    """Events of a growing log, thinned: at most ``points`` of them, evenly spaced, the last one included.
 
     Example:
         >>> curves = Curves(points=4)
@@ -38,11 +38,11 @@ class Curves:
             self._every *= 2
 
     def go_back(self, epoch: int) -> None:
-        """Forget what came after an epoch: a run that is resumed goes through it again."""
+        """Drop the events after an epoch: a resumed run repeats them."""
         self._kept = [event for event in self._kept if event["epoch"] <= epoch]
         self._last = [event for event in self._last if event["epoch"] <= epoch]
         self._seen = len(self._kept) * self._every
 
     def events(self) -> list[dict[str, Any]]:
-        """The events that are left, in order."""
+        """Return the remaining events, in order."""
         return self._kept + self._last

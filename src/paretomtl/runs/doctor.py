@@ -1,6 +1,6 @@
 """Inspection and repair of a run's folder, file by file.
 
-A file is as good as the checksum inside of it says; the manifest decides nothing. A repair removes no whole file.
+A file is whole if the checksum inside it matches; the manifest decides nothing. A repair never removes a whole file.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Finding:
 
     Attributes:
         file: its name in the run's folder.
-        state: "ok"; "info", which asks for nothing; "repairable", by what ``text`` says; or "lost".
+        state: "ok"; "info", with nothing to do; "repairable", as ``text`` says; or "lost".
         text: the state of the file, and what repairs it.
-        repair: a function that repairs it and returns what it did; None where nothing is safe to do.
+        repair: a function that repairs it and returns what it did; None if no repair is safe.
     """
 
     file: str
@@ -51,14 +51,14 @@ class Finding:
 
 
 def worst(findings: list[Finding]) -> State:
-    """The worst state among some."""
+    """Return the worst state of the findings."""
     return max((finding.state for finding in findings), key=STATES.index, default="ok")
 
 
 def inspect_run(run: str | Path) -> list[Finding]:
-    """Look at every file of a run's folder, or of a front that was saved alone; nothing is changed.
+    """Inspect every file of a run's folder, or of a front that was saved alone, without changing anything.
 
-    A checkpoint or a front counts as whole if the checksum inside of it fits.
+    A checkpoint or a front counts as whole if the checksum inside it matches.
 
     Args:
         run: the folder.
@@ -84,16 +84,16 @@ def inspect_run(run: str | Path) -> list[Finding]:
 def repair_run(run: str | Path) -> list[str]:
     """Repair what is safe to repair: leftovers, a damaged checkpoint with a whole one before it, the manifest.
 
-    Nothing that is whole is removed. A run that another process writes is an error.
+    Whole files are never removed. It is an error if another process is writing the run.
 
     Args:
         run: the folder.
 
     Returns:
-        What was done, a line each.
+        One line for each repair.
     """
     folder = Path(run)
-    inspect_run(folder)  # an error for what is no run
+    inspect_run(folder)  # raises an error if this is not a run
     if _is_stored_front(folder):
         return []
     lock = Lock(folder / LOCK)
@@ -114,7 +114,7 @@ def repair_run(run: str | Path) -> list[str]:
 
 
 def _is_stored_front(folder: Path) -> bool:
-    """Whether this is the folder that ``Front.save`` wrote, and no run."""
+    """Whether this folder was written by ``Front.save``, and is not that of a run."""
     of_runs = (CONFIG, CHECKPOINT, PREVIOUS, FRONT, manifest.NAME)
     return exists(folder / _STORED) and not any(exists(folder / name) for name in of_runs)
 
@@ -125,13 +125,13 @@ def _about_stored_front(folder: Path) -> Finding:
     except NewerFormatError as error:
         return Finding(_STORED, "repairable", str(error))
     except (ValueError, OSError) as error:
-        return Finding(_STORED, "lost", f"{error} Nothing makes it again.")
+        return Finding(_STORED, "lost", f"{error} It cannot be rebuilt.")
     models = "with their weights" if front.models else "without weights"
     return Finding(_STORED, "ok", f"whole: {len(front)} solutions, {models}; a front that was saved alone.")
 
 
 def _shards(folder: Path) -> list[str]:
-    """The runs that a run in shards is made of, as far as they have begun."""
+    """Return the shards of a run that have begun; each is a run of its own."""
     if kind_of(folder / SHARDS) != "a folder":
         return []
     names = names_in(folder / SHARDS, follow=False)
@@ -143,18 +143,18 @@ def _is_folder_with(folder: Path, name: str) -> bool:
 
 
 def _list_again(folder: Path) -> list[str]:
-    """Write the manifest again where it does not fit the files, each of which must be whole."""
+    """Rewrite the manifest if it does not match the files, all of which must be whole."""
     inspection = _Inspection(folder)
     if worst(inspection.own()) not in ("ok", "info") or kind_of(folder / manifest.NAME) == "a folder":
         return []
     if not any(finding.state == "repairable" or inspection.listed is None for finding in inspection.about_manifest()):
         return []
     manifest.Manifest(folder).write()
-    return [f"{manifest.NAME}: written again; the checksums inside of all files were verified."]
+    return [f"{manifest.NAME}: rewritten; the checksums inside all files were verified."]
 
 
 class _Inspection:
-    """The files of a folder, each of which is read once."""
+    """The files of a folder, each read once."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -173,7 +173,7 @@ class _Inspection:
         self._manifest_error = listed if isinstance(listed, Exception) else None
 
     def _read(self, name: str, read: Callable[[Path], Any]) -> Any:
-        """The content of a file, the error that reading it gives, or None where it is not there."""
+        """Return the content of a file, the error from reading it, or None if it does not exist."""
         path = self.folder / name
         refused = path.parent != self.folder and exists(path.parent) and not self._has_front_folder
         if not exists(path) and not refused:
@@ -189,7 +189,7 @@ class _Inspection:
 
     @property
     def sharded(self) -> bool:
-        """Whether it has no checkpoints of its own, but those of its shards."""
+        """Whether the run is sharded: its checkpoints are those of its shards."""
         return isinstance(self.config, dict) and "shards" in self.config
 
     @property
@@ -199,10 +199,10 @@ class _Inspection:
         return isinstance(self.config, dict) and any(isinstance(each, dict) for each in (self.last, self.previous))
 
     def findings(self) -> Iterator[Finding]:
-        """All findings; the lock, which says who is writing now, comes first."""
+        """Yield all findings; the lock, which says who is writing now, comes before the files that it protects."""
         for name in (LOCK, manifest.LOG, SHARDS, *self._shard_names()):
             if (kind := kind_of(self.folder / name)) not in (None, "a folder" if name.startswith(SHARDS) else None):
-                text = f"{kind} in its place, which is not opened: remove it; nothing is lost with it."
+                text = f"{kind} in its place, which is not opened. Remove it; nothing is lost."
                 yield Finding(name, "repairable", text)
         if is_held(self.folder / LOCK):
             holder = read_owner(self.folder / LOCK)
@@ -215,7 +215,7 @@ class _Inspection:
         yield from self.about_others()
 
     def own(self) -> list[Finding]:
-        """On the files that carry a checksum of their own."""
+        """Return findings on the files that carry their own checksum."""
         findings = [*self.about_config(), *self.about_checkpoints(), *self.about_front()]
         return [_newer(finding, self) for finding in findings]
 
@@ -228,7 +228,7 @@ class _Inspection:
         else:
             yield Finding(CONFIG, "lost", f"{self.config or 'missing.'} The run cannot be resumed{rest}.")
         if isinstance(self.asked, dict):
-            yield Finding(OPTIONS, "ok", "whole: what the command line was asked for.")
+            yield Finding(OPTIONS, "ok", "whole: the options of the command line.")
         elif self.asked is not None or (self.listed is not None and OPTIONS in self.listed):
             yield Finding(OPTIONS, "lost", f"{self.asked or 'missing.'} refine and exports need it; nothing else does.")
 
@@ -247,13 +247,13 @@ class _Inspection:
             text = f"{last or 'missing.'} The front is complete and whole: only a run that is trained longer needs it."
             yield Finding(CHECKPOINT, "repairable", text)
         else:
-            rest = "The front of a part of the run is whole. " if isinstance(self.front, Front) else ""
+            rest = "The front of the run so far is whole. " if isinstance(self.front, Front) else ""
             text = f"{last or 'missing.'} There is no whole one before it. {rest}To start over, delete the folder."
             yield Finding(CHECKPOINT, "lost", text)
         if isinstance(previous, dict) and isinstance(last, dict):
             yield Finding(PREVIOUS, "ok", f"whole: {_place(previous)}.")
         elif previous is not None and isinstance(last, dict):
-            text = f"{previous} The last one is whole, and the next one takes this place."
+            text = f"{previous} The last checkpoint is whole, and the next one replaces this file."
             yield Finding(PREVIOUS, "repairable", text, partial(self._remove, PREVIOUS, "it was damaged"))
 
     def about_front(self) -> Iterator[Finding]:
@@ -265,17 +265,17 @@ class _Inspection:
         elif self.front is None and not listed:
             yield Finding(FRONT, "info", "none yet: resume (--resume) ends the run.")
         else:
-            again = "A checkpoint is whole: resume (--resume) makes the front again."
+            rebuild = "A checkpoint is whole: resume (--resume) rebuilds the front."
             if self._front_loads():  # resuming a finished run reads no weights, and would not notice
-                again = again.replace("again.", "again, once the folder 'front' is deleted.")
-            text = f"{self.front or 'missing.'} {again if self.resumable else 'Nothing makes it again.'}"
+                rebuild = rebuild.replace("front.", "front once the folder 'front' is deleted.")
+            text = f"{self.front or 'missing.'} {rebuild if self.resumable else 'It cannot be rebuilt.'}"
             yield Finding(FRONT, "repairable" if self.resumable else "lost", text)
 
     def _leftover_files(self) -> Iterator[Finding]:
         for path in leftover_files(self.folder / "front"):
             name = path.relative_to(self.folder).as_posix()
-            text = "left by a write of the front that was cut short; the front names another file."
-            yield Finding(name, "repairable", text, partial(self._remove, name, "the front is another"))
+            text = "left by an interrupted write of the front, which uses another file."
+            yield Finding(name, "repairable", text, partial(self._remove, name, "the front uses another file"))
 
     def about_log(self) -> Iterator[Finding]:
         path = self.folder / manifest.LOG
@@ -284,7 +284,7 @@ class _Inspection:
             return
         size = path.lstat().st_size if exists(path) else 0
         if size < expected:
-            text = f"{expected - size:,} bytes shorter than it was: lines are lost, which nothing needs for training."
+            text = f"{expected - size:,} bytes shorter than it was: lines are lost; training does not need them."
             yield Finding(manifest.LOG, "info", text)
         count = torn = 0
         last = b""
@@ -292,23 +292,23 @@ class _Inspection:
             torn += count > 0 and not _is_json(last)
             count, last = count + 1, line
         if torn:
-            yield Finding(manifest.LOG, "info", f"torn lines: {torn} of {count - 1}; readers step over them.")
+            yield Finding(manifest.LOG, "info", f"torn lines: {torn} of {count - 1}; readers skip them.")
         if last:
             yield Finding(manifest.LOG, "info", "the last line is torn; the next one begins a new line.")
 
     def about_manifest(self) -> Iterator[Finding]:
         name = manifest.NAME
         if self._manifest_error is not None:
-            yield _newer(Finding(name, "repairable", f"{self._manifest_error} --fix writes it again."), self)
+            yield _newer(Finding(name, "repairable", f"{self._manifest_error} --fix rewrites it."), self)
         elif self.listed is None:
             yield Finding(name, "info", "none: the run is of an earlier version, or had just begun; --fix writes one.")
         else:
             other = [file for file in self.listed if file != manifest.LOG and self._differs(file)]
             if other:
-                text = f"does not fit {', '.join(other)}, as after a crash; --fix writes it again once all are whole."
+                text = f"does not match {', '.join(other)}, as after a crash; --fix rewrites it once all are whole."
                 yield Finding(name, "repairable", text)
             else:
-                yield Finding(name, "ok", f"fits all {len(self.listed)} files.")
+                yield Finding(name, "ok", f"matches all {len(self.listed)} files.")
 
     def _differs(self, name: str) -> bool:
         path, entry = self.folder / name, (self.listed or {})[name]
@@ -318,15 +318,15 @@ class _Inspection:
         return (path.lstat().st_size, manifest.sha256_of(path)) != (entry.get("size"), entry.get("sha256"))
 
     def about_others(self) -> Iterator[Finding]:
-        """On leftovers of writes, and on files that no run makes."""
+        """Yield findings on leftovers of interrupted writes and on files that are not of the run."""
         known = {CONFIG, OPTIONS, CHECKPOINT, PREVIOUS, manifest.NAME, manifest.LOG, LOCK, "front", SHARDS}
         inside = names_in(self.folder / "front", follow=False) if self._has_front_folder else []
         for name in sorted([*names_in(self.folder), *(f"front/{name}" for name in inside)]):
             if is_leftover(Path(name).name) and kind_of(self.folder / name) != "a folder":
-                text = "left by a write that was cut short."
+                text = "left by an interrupted write."
                 yield Finding(name, "repairable", text, partial(self._remove, name, "it was never whole"))
             elif "/" not in name and name not in known:
-                yield Finding(name, "info", "not of this run; left alone.")
+                yield Finding(name, "info", "not part of the run; left alone.")
 
     def _shard_names(self) -> list[str]:
         if kind_of(self.folder / SHARDS) != "a folder":
@@ -338,7 +338,7 @@ class _Inspection:
         return kind_of(self.folder / "front") == "a folder"
 
     def _front_loads(self) -> bool:
-        """Whether a front can be loaded, whatever its models are like."""
+        """Whether the front can be loaded; its models may still be damaged."""
         try:
             return self._has_front_folder and bool(Front.load(self.folder / "front"))
         except (ValueError, OSError):
@@ -346,7 +346,7 @@ class _Inspection:
 
     def _restore(self) -> str:
         RunFolder(self.folder).restore()
-        return f"{CHECKPOINT}: the previous one, of {_place(self.previous)}, was put in its place."
+        return f"{CHECKPOINT}: replaced by the previous one, of {_place(self.previous)}."
 
     def _remove(self, name: str, reason: str) -> str:
         path = self.folder / name
@@ -360,7 +360,7 @@ def _load_front(path: Path) -> Front:
 
 
 def _load_verified(folder: Path) -> Front:
-    """A front whose models were all read and verified, and those of its snapshot."""
+    """Load a front, and verify all of its models and those of its snapshot."""
     front = Front.load(folder)
     inner: Front | None = front
     while inner is not None:
@@ -370,7 +370,7 @@ def _load_verified(folder: Path) -> Front:
 
 
 def _newer(finding: Finding, inspection: _Inspection) -> Finding:
-    """The finding itself, or another one for a file that a newer version wrote: it is not damaged."""
+    """Return the finding, or another one for a file that a newer version wrote: that file is not damaged."""
     errors = {
         CONFIG: inspection.config,
         OPTIONS: inspection.asked,

@@ -1,14 +1,14 @@
 """The folder of a run: its configuration, its log, its checkpoints and its front.
 
-Two checkpoints are kept. The last one is renamed to be the previous one right before the new one is renamed to its
-place, so that at each moment one of them is whole and synced. Resuming falls back to the previous one by itself, puts
-it in the place of the damaged one first, so that the damaged one is not kept, and warns.
+Two checkpoints are kept. The last one is renamed to the previous one right before the new one is renamed to its place,
+so that one of them is whole and synced at any moment. Resuming falls back to the previous one with a warning. It first
+moves that one over the damaged one, so that the damaged file is not kept as the previous checkpoint.
 
 A run that is trained longer writes its front as incomplete first, then its configuration. A kill between the two
-leaves a run of the old length, whose front is made again from the checkpoint.
+leaves a run of the old length, whose front is rebuilt from the checkpoint.
 
-A front that cannot be stored in its folder goes to the folder for temporary files, because a caller may not use the
-front that is returned.
+A front that cannot be stored in its folder goes to the folder for temporary files, because the caller may ignore the
+returned front.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from paretomtl.runs.manifest import LOG, NAME, Manifest, is_member, read_manifes
 from paretomtl.runs.options import OPTIONS, write_options
 
 CONFIG, LOCK = "config.json", ".lock"
-_MOMENT = 0.2  # seconds for which a process that looks at a lock may hold it
+_MOMENT = 0.2  # seconds that a process may hold a lock only to inspect it
 
 _FOLDERS = ("front", "shards")
 _OR_MORE = {"epochs": ", or more,", "patience": ", or more, or None where it has one,"}
@@ -68,13 +68,13 @@ _OR_MORE = {"epochs": ", or more,", "patience": ", or more, or None where it has
 class RunFolder:
     """The files of one run.
 
-    It is written by one process at a time, from :meth:`open` to :meth:`close`; anybody may read it.
+    One process at a time writes it, from :meth:`open` to :meth:`close`; any process may read it.
 
     Files:
         config.json: the settings, and the strategy.
         asked.json: the options of the command line that started the run.
         log.jsonl: one line per report.
-        checkpoint.safetensors: all that a later process needs to go on.
+        checkpoint.safetensors: everything that a later process needs to resume.
         checkpoint-previous.safetensors: the previous checkpoint, used if the last one is damaged.
         front: the result (:meth:`paretomtl.Front.save`).
         manifest.json: length and checksum of each file; written last.
@@ -82,7 +82,7 @@ class RunFolder:
 
     Args:
         path: the folder.
-        options: those of the command line, to be stored as the run begins; None for a run that Python started.
+        options: the options of the command line, stored when the run begins; None for a run that Python started.
     """
 
     def __init__(self, path: Path, options: Mapping[str, Any] | None = None) -> None:
@@ -106,14 +106,14 @@ class RunFolder:
 
     @property
     def front_path(self) -> Path:
-        """Where the front is, once there is one."""
+        """Where the front is, once it exists."""
         return self.path / "front"
 
     def open(self, *, resume: bool) -> dict[str, Any] | None:
-        """Make the folder, see that it can be written, and keep others from it.
+        """Create the folder, check that it is writable, and lock it against other writers.
 
         Returns:
-            The configuration of the run in it; None where there is none yet.
+            The configuration of the run in it; None if there is none yet.
         """
         check_writable("out", self.path)
         check_entries(self.path)
@@ -142,7 +142,7 @@ class RunFolder:
             raise
         except ValueError as error:
             warnings.warn(
-                f"{error} The files say for themselves whether they are whole; it is written again.", stacklevel=2
+                f"{error} The manifest is rewritten; each file is verified by its own checksum.", stacklevel=2
             )
         return stored
 
@@ -151,30 +151,30 @@ class RunFolder:
         self._lock.release()
 
     def _clear(self) -> None:
-        """Prepare for a new run: refuse files of others, remove those of a run that was killed as it began."""
+        """Prepare for a new run: refuse foreign files, and remove those of a run that was killed as it began."""
         names = [NAME, "front.json", *([] if exists(self.checkpoint_path) else [LOG, "front"])]
         foreign = [name for name in names if exists(self.path / name)]
         if foreign:
             raise ValueError(
                 f"'out' must be an empty folder, or that of a run. '{self.path}' has a {foreign[0]!r}: take another."
             )
-        for path in (self.checkpoint_path, self.previous_path, self.path / OPTIONS):  # of other settings, perhaps
+        for path in (self.checkpoint_path, self.previous_path, self.path / OPTIONS):  # perhaps of other settings
             path.unlink(missing_ok=True)
 
     def check(self, stored: Mapping[str, Any], config: Mapping[str, Any], start: str | None = None) -> None:
-        """Refuse to go on with another run than the one in the folder.
+        """Refuse to resume any other run than the one in the folder.
 
         Args:
             stored: the configuration in the folder.
-            config: that of the run at hand.
-            start: in what the untrained model differs, where it does: measured, so not to the last digit.
+            config: the configuration of the current run.
+            start: how the untrained model differs, if it does; measured, so not to the last digit.
         """
         fields = _flat(json.loads(json.dumps({name: value for name, value in config.items() if name != "start"})))
         expected = _flat(stored)
         for name, value in fields.items():
             known = expected.get(name)
             if known == value or (name.startswith("data.") and name in expected and None in (known, value)):
-                continue  # data without a checksum are judged by the start
+                continue  # data without a checksum are compared by the losses at the start
             before, now = cut_to_difference(json.dumps(known), json.dumps(value))
             name = "start" if name == "warm_start" else name
             rule = f"'{name}' must be that of the run in '{self.path}'{_OR_MORE.get(name, '')} to resume it"
@@ -189,7 +189,7 @@ class RunFolder:
             raise ValueError(f"'problem' must be that of the run in '{self.path}' to resume it: {start}.")
 
     def begin(self, config: Mapping[str, Any]) -> None:
-        """Write down what is about to be run."""
+        """Write the configuration and the options of the run."""
         own = {} if self._identity is None else {IDENTITY: self._identity}
         write_record(self.path / CONFIG, {**config, **own}, format=FORMAT)
         if self._options is not None:
@@ -197,10 +197,10 @@ class RunFolder:
         self._list()
 
     def extend(self, config: Mapping[str, Any], problem: Problem) -> None:
-        """Write down that the run goes on for longer than it was asked for before.
+        """Record that the run is trained for longer than it was planned.
 
-        The front is no longer that of a complete run, and says so first: where the process is killed before the
-        configuration is written, resuming makes it again from the last checkpoint.
+        The front is marked as incomplete first. If the process is killed before the configuration is written, resuming
+        rebuilds the front from the last checkpoint.
         """
         front = self.load_front(problem)
         try:
@@ -211,7 +211,7 @@ class RunFolder:
             raise ValueError(f"'out' must have room for a run. {error}.") from None
 
     def log(self, event: str, **fields: Any) -> None:
-        """Add a line to the log; a log that cannot be written is warned of once, and does not stop a run."""
+        """Append a line to the log; if that fails, warn once and go on."""
         content = to_numbers({"event": event, "time": round(time.time(), 3), **fields})
         line = json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
         try:
@@ -226,13 +226,13 @@ class RunFolder:
             self._log_works = False
 
     def save_checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Store a checkpoint, and keep the last one as the previous; or leave the last one where it is."""
+        """Store a checkpoint and keep the last one as the previous; if that fails, the last one stays."""
         write_checkpoint(self.path, state, self._known_identity())
         if exists(self.path / CONFIG):
             self._list()
 
     def load_checkpoint(self) -> dict[str, Any] | None:
-        """The content of the last checkpoint, or of the previous one where it is damaged; None without any."""
+        """Read the last checkpoint, or the previous one if the last is damaged; None if there is none."""
         if not exists(self.checkpoint_path) and not exists(self.previous_path):
             return None
         try:
@@ -243,10 +243,10 @@ class RunFolder:
             reason = "it is missing" if isinstance(error, FileNotFoundError) else error
             try:
                 state = read_checkpoint(self.previous_path, self._known_identity())
-            except (ValueError, FileNotFoundError) as another:
+            except (ValueError, FileNotFoundError) as previous_error:
                 raise ValueError(
                     f"'{self.path}' must hold a whole checkpoint to be resumed. The last one: {reason} The one before "
-                    f"it: {another} What can be saved, 'paretomtl doctor' says; to start over, delete the folder."
+                    f"it: {previous_error} 'paretomtl doctor' says what can be saved; to start over, delete the folder."
                 ) from None
             warnings.warn(
                 f"the last checkpoint in '{self.path}' is lost ({reason}); the run goes on from the one before it, "
@@ -257,18 +257,18 @@ class RunFolder:
             return state
 
     def _known_identity(self) -> str | None:
-        """Which run this is, by what was opened or by its configuration; None where neither says it."""
+        """Return the identity of the run, as opened or from its configuration; None if neither has one."""
         if self._identity is None and exists(self.path / CONFIG):
             with suppress(ValueError, OSError):
                 self._identity = identity_of(read_record(self.path / CONFIG, [FORMAT]))
         return self._identity
 
     def restore(self) -> None:
-        """Put the previous checkpoint in the place of the last one, so that a damaged one is not kept."""
+        """Move the previous checkpoint over the last one, so that a damaged one is not kept."""
         self.previous_path.replace(self.checkpoint_path)
 
     def load_front(self, problem: Problem) -> Front | None:
-        """The front; None where there is none yet, and for a damaged one, which the checkpoint makes again."""
+        """Load the front; None if there is none yet, or if it is damaged and must be rebuilt from the checkpoint."""
         check_folder_kind(self.front_path)
         if not exists(self.front_path / "front.json"):
             return None
@@ -277,9 +277,9 @@ class RunFolder:
         except NewerFormatError:
             raise
         except (ValueError, FileNotFoundError) as error:
-            warnings.warn(f"the front is made again from the last checkpoint: {error}", stacklevel=2)
+            warnings.warn(f"the front is rebuilt from the last checkpoint: {error}", stacklevel=2)
             return None
-        if front.complete:  # nothing will be written any more: leave the folder as it should be
+        if front.complete:  # nothing more will be written: tidy up the folder
             with suppress(OSError):
                 sweep_front(self.front_path, follow=False)
             if not self._manifest.is_current():
@@ -287,21 +287,21 @@ class RunFolder:
         return front
 
     def save_front(self, front: Front) -> None:
-        """Store the result; where that fails, store it elsewhere and say so; the caller still has it."""
+        """Store the result; if that fails, store it elsewhere and warn; the caller still has it."""
         try:
             write_front(front, self.front_path, follow=False)
         except OSError as error:
             warnings.warn(
                 f"the front cannot be stored in '{self.front_path}': {error}. {_saved_elsewhere(front)} "
-                "resume=True makes it again from the last checkpoint.",
+                "resume=True rebuilds it from the last checkpoint.",
                 stacklevel=2,
             )
         else:
             self._list()
 
     def _list(self) -> None:
-        """Bring the manifest up to date; without it, everything still loads."""
-        if self._options is not None and not exists(self.path / OPTIONS):  # the process that began was killed before
+        """Update the manifest; everything still loads without it."""
+        if self._options is not None and not exists(self.path / OPTIONS):  # the first process was killed before
             write_options(self.path, self._options)
         try:
             self._manifest.write()
@@ -310,9 +310,9 @@ class RunFolder:
 
 
 def check_entries(folder: Path) -> None:
-    """Refuse the folder of a run in which a link, a pipe or a device stands for one of its files or folders.
+    """Refuse a run's folder in which one of its files or folders is a link, a pipe or a device.
 
-    The folder itself may be reached through a link; what is inside is the run's own, and a link leads out of it.
+    The folder itself may be reached through a link. Inside, everything is the run's own; a link would lead out of it.
     """
     for name in names_in(folder):
         if name in (*_FOLDERS, LOCK, LOG, NAME) or is_member(name):
@@ -332,7 +332,7 @@ def _saved_elsewhere(front: Front) -> str:
 
 
 def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with dotted names in place of objects within it."""
+    """Flatten a configuration: nested objects become dotted names."""
     fields: dict[str, Any] = {}
     for name, value in config.items():
         inner = _flat(value) if isinstance(value, dict) else {}

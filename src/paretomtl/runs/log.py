@@ -1,9 +1,8 @@
-"""The log of a run: all of its events, or those that were added since the last look.
+"""The log of a run: all of its events, or those added since the last read.
 
 A run is watched through its log alone. Checkpoints are large, and a reader must not get in the way of the process that
-writes them. What a reader needs besides the configuration (the process that writes, the meaning of rows, the scale) is
-in the log's first line and in every report. It is not in the configuration, which must be the same for a run to be
-resumed.
+writes them. The log's first line and every report hold what else a reader needs: the writing process, the meaning of
+the rows, the scale. The configuration does not hold them, because it must stay equal for a run to be resumed.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from paretomtl._support.safe_open import LINE, TENSORS, open_file
 from paretomtl.runs.manifest import LOG
 
 _LONGEST_LOG = 1 << 40  # bytes
-_ONE_LOOK = 256 << 20  # bytes that are read at a look; the rest at the next
-_HEAD = 256  # bytes at the start of a log that tell it from another one
+_ONE_LOOK = 256 << 20  # bytes per read; the rest follows at the next one
+_HEAD = 256  # bytes at the start of a log that identify it
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The events of a run's log, without lines that are no event, such as one that was torn by a crash."""
+    """Read the events of a run's log; skip lines that are not events, such as one torn by a crash."""
     events = []
     for line in lines_of(path / LOG):
         with suppress(ValueError):
@@ -34,9 +33,9 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a log, without their ends; those that are longer than any report are left out.
+    """Yield the lines of a log without their newlines; skip lines that are longer than any report.
 
-    A last line that has no end is a line, too; where the file ends with one, the last is empty.
+    A last line without a newline counts as a line; if the file ends with a newline, the last line is empty.
     """
     with open_file(path, limit=_LONGEST_LOG) as file:
         whole = True
@@ -59,12 +58,13 @@ def ends_with_line(path: Path) -> bool:
 
 
 class LogTail:
-    """The events of a log, each once, however often it is looked at.
+    """The events of a growing log, each read once.
 
-    A line without an end is not read until it has one; a line that is no event, or longer than any report, is left out.
+    A line without a newline is not read until it has one. Lines that are not events, or longer than any report, are
+    skipped.
 
     Args:
-        path: the file, which need not be there yet.
+        path: the file, which need not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,7 +74,7 @@ class LogTail:
         self._skipping = False
 
     def replaced(self) -> bool:
-        """Whether the file is another one than at the last look: what was read counts no more."""
+        """Whether the file was replaced since the last read, so that the events read so far are stale."""
         try:
             with open_file(self._path, limit=TENSORS) as file:
                 head = file.read(_HEAD)
@@ -89,7 +89,7 @@ class LogTail:
         return other
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The events that were added since the last look."""
+        """Yield the events added since the last read."""
         try:
             with open_file(self._path, limit=TENSORS) as file:
                 file.seek(self._place)
@@ -100,7 +100,7 @@ class LogTail:
                         return
                     self._place += len(line)
                     event = None if self._skipping else _parsed(line)
-                    self._skipping = not whole  # a line longer than any report: the rest of it is no event either
+                    self._skipping = not whole  # a line longer than any report: the rest of it is not an event either
                     if event is not None:
                         yield event
         except OSError:

@@ -1,4 +1,4 @@
-"""The front of a run that still trains, from its configuration and its log: numbers, and no models yet."""
+"""The front of a run that still trains, from its configuration and its log: numbers without models."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from paretomtl.front.models import STILL_TRAINING
 
 
 def read_logged_front(config: Mapping[str, Any], legend: Mapping[str, Any], report: Mapping[str, Any]) -> Front:
-    """The front of a run that still trains: what its configuration, its start and its last report say.
+    """Build the front of a run that still trains from its configuration, its start event and its last report.
 
-    Losses on "train" are means over the batches of the last epoch. Runs of earlier versions say neither what their rows
-    mean nor what the losses are scaled by: they have no regions here.
+    Losses on "train" are means over the batches of the last epoch. Runs of earlier versions log neither the
+    meaning of their rows nor the scale of the losses, so they have no regions here.
     """
     rows, tasks = list(config["subproblems"]), tuple(map(str, config["tasks"]))
     shape = (len(rows), len(tasks))
     losses = {"train": report.get("losses"), "val": report.get("val_losses")}
     metrics, better = as_mapping(report.get("val_metrics")), as_mapping(legend.get("better"))
-    found = report.get("frozen")
-    frozen = found if isinstance(found, list) else []
+    logged = report.get("frozen")
+    frozen = logged if isinstance(logged, list) else []
     seconds, seed = report.get("seconds"), config.get("seed")
     return Front(
         problem=str(config.get("problem")),
@@ -52,23 +52,23 @@ def read_logged_front(config: Mapping[str, Any], legend: Mapping[str, Any], repo
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Refuse a configuration that is of no run; whatever else it leads to is caught where it is read."""
+    """Refuse a configuration that cannot be that of a run; any other damage is caught where it is read."""
     check_solution_count(config["preferences"])
     rows, chosen, tasks = torch.tensor(config["preferences"]), config["subproblems"], config["tasks"]
     filled = chosen and tasks and isinstance(chosen, list) and isinstance(tasks, list)
     if not filled or rows.shape[1:] != (len(tasks),) or not all(type(k) is int and 0 <= k < len(rows) for k in chosen):
-        raise ValueError("preferences, subproblems and tasks do not go together")
+        raise ValueError("preferences, subproblems and tasks do not fit together")
 
 
 def fits(value: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a log has numbers, or None, in this shape."""
+    """Whether a value from a log consists of numbers, or None, in this shape."""
     if not shape:
         return value is None or type(value) is float or (type(value) is int and abs(value) < 2**63)
     return isinstance(value, list) and len(value) == shape[0] and all(fits(part, shape[1:]) for part in value)
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a log has a finite number."""
+    """Whether a value from a log is a finite number."""
     return value is not None and fits(value, ()) and math.isfinite(value)
 
 
@@ -77,5 +77,5 @@ def _point(value: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
-    """A JSON object of a log, or an empty one where something else stands."""
+    """Return a JSON object from a log, or an empty one if the value is something else."""
     return value if isinstance(value, dict) else {}

@@ -1,6 +1,6 @@
 """The manifest of a run's folder: which files the run consists of, how long they are, and their checksums.
 
-Every file of a run says its format and carries its own checksum: a manifest alone would be wrong after a crash between
+Every file of a run carries its format and its own checksum: a manifest alone would be wrong after a crash between
 a file and the manifest. The manifest has checksums that other programs can verify, and decides nothing.
 """
 
@@ -25,52 +25,52 @@ _NAME = re.compile(r"(config|asked|front/front)\.json|(checkpoint|front/models|f
 
 
 class Manifest:
-    """Writes the manifest of a folder; files that did not change since the last time are not read again."""
+    """The writer of a folder's manifest; files that did not change since the last write are not read again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[tuple[int, ...], str] = {}
 
     def is_current(self) -> bool:
-        """Whether the manifest has all files, in their sizes, and was written after them; nothing else is read."""
+        """Whether the manifest lists all files with their sizes and is newer than they are; no other file is read."""
         try:
-            listed, there = read_manifest(self._folder), {path: path.lstat() for path in members(self._folder)}
+            listed, stats = read_manifest(self._folder), {path: path.lstat() for path in members(self._folder)}
             written = (self._folder / NAME).lstat().st_mtime_ns
         except (OSError, ValueError):
             return False
-        sizes = {path.relative_to(self._folder).as_posix(): found.st_size for path, found in there.items()}
+        sizes = {path.relative_to(self._folder).as_posix(): stat.st_size for path, stat in stats.items()}
         known = {name: entry.get("size") for name, entry in (listed or {}).items() if name != LOG}
-        return known == sizes and all(found.st_mtime_ns <= written for found in there.values())
+        return known == sizes and all(stat.st_mtime_ns <= written for stat in stats.values())
 
     def write(self) -> None:
-        """Write the manifest of the files that are there now."""
+        """Write the manifest of the files that exist now."""
         files: dict[str, Any] = {}
         known: dict[tuple[int, ...], str] = {}
         for path in members(self._folder):
-            there = path.lstat()
-            key = (there.st_ino, there.st_size, there.st_mtime_ns)
+            stat = path.lstat()
+            key = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
             known[key] = self._known.get(key) or sha256_of(path)
-            files[path.relative_to(self._folder).as_posix()] = {"size": there.st_size, "sha256": known[key]}
+            files[path.relative_to(self._folder).as_posix()] = {"size": stat.st_size, "sha256": known[key]}
         if exists(self._folder / LOG):
-            files[LOG] = {"size": (self._folder / LOG).lstat().st_size}  # at least
+            files[LOG] = {"size": (self._folder / LOG).lstat().st_size}  # a lower bound: the log grows
         self._known = known
         write_record(self._folder / NAME, {"files": files}, format=FORMAT)
 
 
 def is_member(name: str) -> bool:
-    """Whether a path in a run's folder is that of a file which has a checksum in its manifest."""
+    """Whether a path in a run's folder names a file whose checksum is in the manifest."""
     return _NAME.fullmatch(name) is not None
 
 
 def members(folder: Path) -> list[Path]:
-    """The files of a run that have a checksum in its manifest."""
+    """Return the files of a run whose checksums are in the manifest."""
     inside = names_in(folder / "front", follow=False) if kind_of(folder / "front") == "a folder" else []
     names = [*names_in(folder), *(f"front/{name}" for name in inside)]
     return sorted(folder / name for name in names if is_member(name))
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any] | None:
-    """The entries of the manifest, by file; None for a run of a version that wrote none."""
+    """Read the entries of the manifest, by file; None for a run of a version without manifests."""
     path = folder / NAME
     if not exists(path):
         return None
@@ -86,6 +86,6 @@ def read_manifest(folder: Path) -> Mapping[str, Any] | None:
 
 
 def sha256_of(path: Path) -> str:
-    """The checksum of a file, as ``sha256sum`` has it."""
+    """The checksum of a file, as ``sha256sum`` prints it."""
     with open_file(path, limit=TENSORS) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

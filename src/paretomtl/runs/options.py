@@ -14,16 +14,16 @@ OPTIONS = "asked.json"
 """The name of the file in the run's folder."""
 
 FORMAT = 1
-"""The version of the file; None is the version of files that name none."""
+"""The version of the file; None stands for files without a version."""
 
 _LENGTHS = ("epochs", "patience")
 _LARGEST = 2**63
 
 
 def read_options(run: Path, kinds: Mapping[str, Any], needed: Collection[str]) -> dict[str, Any]:
-    """The options of a run.
+    """Read the options of a run.
 
-    A FileNotFoundError for a run that was not started on the command line, a ValueError that names a damaged file.
+    Raises FileNotFoundError for a run that was not started on the command line, and ValueError for a damaged file.
 
     Args:
         run: its folder.
@@ -54,7 +54,7 @@ def write_options(folder: Path, options: Mapping[str, Any]) -> None:
     """Store the options. A run that is resumed keeps those it was started with, except for its length."""
     own = dict(options)
     lengths = {name: own.pop(name) for name in _LENGTHS}
-    if lengths["patience"] is None:  # a version that does not know the option reads the file all the same
+    if lengths["patience"] is None:  # so that versions without the option can read the file
         del lengths["patience"]
     with suppress(OSError, ValueError):  # training goes on without the file, and reports a full disk by itself
         if exists(folder / OPTIONS):
@@ -66,7 +66,7 @@ def write_options(folder: Path, options: Mapping[str, Any]) -> None:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value from JSON is of the type that an option has."""
+    """Whether a value from JSON has the type of an option."""
     if kind == Sequence[str]:
         return isinstance(value, list) and all(isinstance(part, str) for part in value)
     if isinstance(value, bool):

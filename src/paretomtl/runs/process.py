@@ -1,6 +1,6 @@
 """The process that trains a run, and whether it still runs.
 
-A process is known by host, number and the moment it began, because numbers are reused.
+A process is identified by host, process ID and start time, because process IDs are reused.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 
 
 def this_process() -> dict[str, Any]:
-    """The identity of this process: host, number, and when it began, where the system says so."""
+    """Return the identity of this process: host, process ID and, if the system reports it, start time."""
     known = _looked_up(os.getpid())
     return {"host": socket.gethostname(), "pid": os.getpid(), "began": None if known is None else known[1]}
 
 
 def is_running(process: Mapping[str, Any]) -> bool | None:
-    """Whether a process, as the lines "start" and "resume" of a log name it, is still there.
+    """Whether a process that a "start" or "resume" event of a log names is still running.
 
-    None where that is not known: for a process on another machine, and on systems other than POSIX.
+    None if that is unknown: for a process on another machine, and on systems other than POSIX.
 
     Example:
         >>> is_running(this_process()) in (True, None)
@@ -44,9 +44,9 @@ def is_running(process: Mapping[str, Any]) -> bool | None:
 
 
 def _looked_up(pid: int) -> tuple[str, str] | None:
-    """The state of a process and when it began, in ticks since the system did; None where nothing says so."""
+    """Return the state of a process and its start time in ticks since boot; None if the system does not report them."""
     try:
-        words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        return words[0], words[19]
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        return fields[0], fields[19]
     except (OSError, IndexError):
         return None

@@ -179,6 +179,6 @@ def test_the_doctor_looks_into_every_shard(tmp_path: Path) -> None:
     found = {finding.file: finding.state for finding in inspect_run(tmp_path)}
     assert found["shards/001/checkpoint.safetensors"] == found["shards/001/front/front.json"] == "repairable"
     assert found["shards/000/checkpoint.safetensors"] == "ok"
-    assert any(line.startswith("shards/001/checkpoint.safetensors: the previous one") for line in repair_run(tmp_path))
-    with pytest.warns(UserWarning, match="the front is made again"):
+    assert any(line.startswith("shards/001/checkpoint.safetensors: replaced") for line in repair_run(tmp_path))
+    with pytest.warns(UserWarning, match="the front is rebuilt"):
         assert_same(train(out=tmp_path, executor=SerialExecutor(2), resume=True), whole)

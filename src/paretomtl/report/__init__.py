@@ -1,4 +1,4 @@
-"""From results to figures, and to a page."""
+"""Figures of results, and the page that shows them."""
 
 from typing import TYPE_CHECKING
 

@@ -69,7 +69,7 @@ def moved(page: Any) -> None:
 
 def test_a_front_is_seen_to_form(page: Any, errors: Errors, served: PageServer, tmp_path: Path) -> None:
     page.goto(served.url)
-    assert "no run is there yet" in news(page, "waiting")
+    assert "no run yet" in news(page, "waiting")
     with training(tmp_path / "run") as process:
         assert "last news" in news(page, "training")
         page.wait_for_selector("#main:not([hidden])", timeout=60_000)

@@ -64,7 +64,7 @@ def test_three_tasks_in_space(open_page: Opened) -> None:
         )
         assert rows == count
         assert (farthest < 3.0) is not beyond, "nothing else stretches the space: neither the mark nor the rays"
-        assert ("left out of space" in text(page, "#space-hint")) is not beyond
+        assert ("left out of the 3D view" in text(page, "#space-hint")) is not beyond
 
 
 def test_losses_in_different_units_have_a_logarithmic_axis_until_somebody_chooses(show: Opened) -> None:
@@ -214,7 +214,7 @@ def test_nothing_there_yet_and_then_something(show: Opened) -> None:
     }
     empty["history"] = {"epochs": [], "losses": [], "weights": [], "val": None}
     page = show(empty)
-    assert "Nothing is there yet of first" in text(page, "#notices")
+    assert "There is nothing to show yet of first" in text(page, "#notices")
     assert page.locator("#main").is_hidden()
     page.evaluate("(view) => render({ ...payload, runs: [view] })", full)
     assert page.locator("#main").is_visible()

@@ -236,7 +236,7 @@ def test_choices_go_by_validation_whatever_is_shown(show: Opened) -> None:
     settled(page)
     assert marked(page) == ("run", 1), "test is shown, and does not choose"
     assert "the balanced one on validation" in text(page, "#lede")
-    assert text(page, "#not-by-test") == "Charts show test. The choice goes by validation, never by test."
+    assert text(page, "#not-by-test") == "Charts show test. Solutions are chosen on validation, never on test."
     page.locator("#splits input[value=train]").check()
     settled(page)
     assert marked(page) == ("run", 2), "training was asked for"

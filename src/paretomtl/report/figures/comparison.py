@@ -23,12 +23,12 @@ Row = dict[str, Any]
 
 
 def draw_comparison(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """The first seed's solutions of each method as PNG and SVG; returns their paths.
+    """Draw the first seed's solutions of each method as PNG and SVG; return the paths.
 
-    Two tasks: one loss against the other, with the preference vectors as rays, and a line through the solutions of each
-    front that no other one dominates. More tasks: parallel coordinates, each axis as long as the losses of solutions
-    within the reference go. The panel shows losses on the split that ranks; where there is a test split, a second
-    panel shows those on test.
+    Two tasks: one loss against the other, with the preference vectors as rays, and a line through the non-dominated
+    solutions of each front. More tasks: parallel coordinates, whose axes span the losses of solutions within the
+    reference. The panel shows losses on the split that ranks; if there is a test split, a second panel shows those on
+    test.
     """
     rows = [read_row(row) for row in rows]
     first = [row for row in rows if row["seed"] == min(r["seed"] for r in rows)]
@@ -80,7 +80,7 @@ def _plane(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]) -
 
 
 def _limits(rows: Sequence[Row], splits: Sequence[str]) -> list[float]:
-    """As far as the solutions go on any of the splits, but not beyond the reference."""
+    """Return the ends of the axes: the largest losses on any of the splits, capped at the reference."""
     points = torch.cat([points_tensor(row, split) for row in rows for split in splits])
     largest = points.amax(0).tolist() if len(points) else [1.0] * points.shape[1]
     reference = next((row["reference"] for row in rows if row["reference"]), None)
@@ -89,7 +89,7 @@ def _limits(rows: Sequence[Row], splits: Sequence[str]) -> list[float]:
 
 
 def _separate(axis: Axes, best: Sequence[float], style: dict[str, Any]) -> None:
-    """The losses of separate networks as lines: they are no point, for each knows one task only."""
+    """Draw the losses of separate networks as lines: they are not a point, because each network has only one task."""
     if not best:
         return
     line = {"color": style["color"], "linewidth": 0.9, "linestyle": ":", "zorder": 1}
@@ -111,7 +111,7 @@ def _parallel(axis: Axes, rows: Sequence[Row], split: str, splits: Sequence[str]
 
 
 def _ranges(rows: Sequence[Row], splits: Sequence[str]) -> Limits:
-    """The range of each task's losses on all of the splits, of solutions within the reference if possible."""
+    """Return the range of each task's losses over all splits, of solutions within the reference if there are any."""
     pairs = [(row, points_tensor(row, split)) for row in rows for split in splits]
     inside = torch.cat([points[_inside(row, points)] for row, points in pairs])
     points = inside if len(inside) else torch.cat([points for _, points in pairs])
@@ -127,7 +127,7 @@ def _inside(row: Row, points: torch.Tensor) -> torch.Tensor:
 
 
 def _along_front(points: torch.Tensor) -> list[int]:
-    """The rows that no other dominates, along the front."""
+    """Return the non-dominated rows, in order along the front."""
     kept = nondominated(points).nonzero().flatten().tolist()
     return sorted(kept, key=lambda i: tuple(points[i].tolist()))
 

@@ -1,4 +1,4 @@
-"""A contact sheet: some canvases of a set with their labels, to be looked at before anything is trained on them."""
+"""A contact sheet: some canvases of a set with their labels, for a look at the data before training."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from paretomtl.problems import Canvases
 from paretomtl.report.figures.style import paper_style
 
 _ROWS, _COLUMNS = 4, 6
-_LETTERS, _LINE = 20, 0.2  # in a line under a canvas, and inches that each further line takes
+_LETTERS, _LINE = 20, 0.2  # letters in a line under a canvas, and inches per further line
 
 
 def draw_sheet(canvases: Canvases, path: Path) -> None:
-    """Write training canvases from all over the set as PNG, each with its labels in the order of the tasks."""
+    """Write evenly sampled training canvases as PNG, each with its labels in the order of the tasks."""
     kind = require("matplotlib.figure", "figures").Figure
     places = " · ".join(position.name.replace("-", " ") for position in canvases.positions)
     count = _ROWS * _COLUMNS
@@ -41,6 +41,6 @@ def draw_sheet(canvases: Canvases, path: Path) -> None:
 
 
 def _words(classes: list[str]) -> str:
-    """The classes on a canvas, in as many lines as they take; a line begins with a dot rather than ends with one."""
+    """Join the classes on a canvas and wrap them; a dot begins a line rather than ends one."""
     joined = " ·\N{NO-BREAK SPACE}".join(classes)
     return textwrap.fill(joined, _LETTERS, break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " ")

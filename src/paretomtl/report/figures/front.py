@@ -1,4 +1,4 @@
-"""One front as a figure: a plane for two tasks, a space for three, parallel coordinates for more."""
+"""One front as a figure: a 2D plot for two tasks, a 3D plot for three, parallel coordinates for more."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FAINT = 0.35  # the opacity of solutions that another one dominates
-_NUMBERED = 12  # the most solutions that have room for their numbers
+_NUMBERED = 12  # the most solutions that are numbered; more leave no room
 _NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5, "color": "0.3"}
 _WEDGE: dict[str, Any] = {"color": "0.955", "linewidth": 0, "zorder": -1}
 
 
 def draw_front(front: Front, path: str | Path | None = None, *, split: str | None = None) -> Figure:
-    """Draw the solutions of a front in their losses; returns the figure.
+    """Draw the losses of a front's solutions; return the figure.
 
-    Two tasks: one loss against the other, with the preference vectors as rays and every other region grey, where the
-    preferences are directions. Three: points in space. More: parallel coordinates, one line for each solution.
-    Solutions that another one dominates are faint, in space hollow. Those that are not finite, or have a loss beyond
-    the reference point while others have none, are left out, and counted in the title.
+    Two tasks: one loss against the other. If preferences are directions, they are drawn as rays, and every other region
+    is grey. Three tasks: points in 3D. More: parallel coordinates, one line per solution. Dominated solutions are
+    faint, or hollow in 3D. Solutions that are not finite, or have a loss beyond the reference point while others have
+    none, are left out and counted in the title.
 
-    The panel shows losses on the split that ranks. Where there is a test split, a second panel shows the same solutions
-    there, in the same units; what is faint in the first panel is faint in both.
+    The panel shows losses on the split that ranks. If there is a test split, a second panel shows the same solutions
+    there, in the same units; solutions that are faint in the first panel are faint in both.
 
     Args:
         front: what to draw.
-        path: where to write it, in the format of its ending: ``.pdf`` and ``.svg`` are vectors, ``.png`` is not. A
-            figure with a path is closed.
-        split: whose losses, in one panel; by default those on ``front.ranking_split``, and on test.
+        path: the file to write; its suffix sets the format: ``.pdf`` and ``.svg`` are vector formats, ``.png`` is not.
+            The figure is closed after it is written.
+        split: the split to show, in one panel; by default ``front.ranking_split``, and test in a second panel.
     """
     path = None if path is None else as_path("path", path)
     if split is not None and (not isinstance(split, str) or split not in front.losses):
@@ -87,12 +87,12 @@ class _Panel:
     """The solutions of a front on one split.
 
     Attributes:
-        split: whose losses.
+        split: the split of the losses.
         losses: ``[K, m]``.
         finite: the rows to draw.
-        kept: those of them that no other one dominates on the split that ranks.
+        kept: the non-dominated ones among them, on the split that ranks.
         ranks: whether this is that split.
-        beyond: how many rows are not drawn since they lie beyond the reference point, and would squeeze all others.
+        beyond: the number of rows left out: they lie beyond the reference point, and would squeeze all others.
     """
 
     split: str
@@ -116,7 +116,7 @@ class _Panel:
 
     @property
     def missing(self) -> str:
-        """In words, how many solutions are not drawn."""
+        """A note on the solutions that are not drawn."""
         broken = len(self.losses) - len(self.finite) - self.beyond
         counts = {"not finite": broken, "beyond the reference": self.beyond}
         return "".join(f", {count} {what}" for what, count in counts.items() if count)
@@ -127,7 +127,7 @@ def _finite_rows(losses: Tensor) -> list[int]:
 
 
 def _save(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of its ending; the same figure gives the same bytes."""
+    """Write a figure in the format of the path's suffix; the same figure gives the same bytes."""
     known = figure.canvas.get_supported_filetypes()
     kind = path.suffix.removeprefix(".").lower()
     if kind not in known:
@@ -150,7 +150,7 @@ def _draw_two(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
         far = 2 * max(high - start for high, start in zip(highs, origin, strict=True))
         _draw_rays(axis, front, origin, far)
     colour, marker = colour_of(front.method), marker_of(front.method)
-    if panel.ranks:  # elsewhere a line through them would go back and forth
+    if panel.ranks:  # on other splits the line would go back and forth
         along = sorted(panel.kept, key=lambda row: tuple(panel.losses[row].tolist()))
         axis.plot(*panel.losses[along].T.tolist(), color=colour, linewidth=0.8, alpha=0.6, zorder=2)
     for row in panel.finite:
@@ -163,10 +163,10 @@ def _draw_two(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
 
 
 def _draw_rays(axis: Axes, front: Front, origin: Sequence[float], far: float) -> None:
-    """Preference vectors as rays, and every other region grey, in the units in which regions were decided.
+    """Draw preference vectors as rays, and every other region grey, in the units in which regions were decided.
 
-    A region holds the directions that are nearer to its vector than to any other, so that it ends half way to its
-    neighbours. Where the units differ from one solution to the next, regions have no common borders, and are left out.
+    A region holds the directions that are nearer to its vector than to any other, so it ends half way to its
+    neighbours. If units differ between solutions, regions have no common borders and are left out.
     """
     rows = list(range(len(front.preferences))) if front.scale is None else list(front.subproblems)
     factors = torch.ones(len(rows), 2, dtype=torch.float64) if front.scale is None else front.scale.double().cpu()
@@ -185,7 +185,7 @@ def _draw_rays(axis: Axes, front: Front, origin: Sequence[float], far: float) ->
 
 
 def _end(angle: float, factor: Tensor, origin: Sequence[float], far: float) -> tuple[float, float]:
-    """A point outside of the panel in a direction of scaled losses."""
+    """Return a point outside the panel, in a direction of scaled losses."""
     x, y = math.cos(angle) / float(factor[0]), math.sin(angle) / float(factor[1])
     length = 4 * far / math.hypot(x, y)
     return origin[0] + length * x, origin[1] + length * y
@@ -227,8 +227,8 @@ def _label(front: Front, row: int) -> str:
 
 
 def _limits(points: Tensor) -> tuple[tuple[float, float], ...]:
-    found = []
+    limits = []
     for low, high in zip(points.amin(0).tolist(), points.amax(0).tolist(), strict=True):
         margin = 0.04 * (high - low) or 0.05
-        found.append((low - margin, high + margin))
-    return tuple(found)
+        limits.append((low - margin, high + margin))
+    return tuple(limits)

@@ -1,4 +1,4 @@
-"""Layers of a panel: which quantity of stored rows is drawn, how, and from where to where."""
+"""Layers of a panel: which quantity of stored rows is drawn, in which style and within which limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paretomtl.compare.rows import accuracies
 Point = tuple[float, ...]
 Limits = tuple[tuple[float, float], ...]
 _USELESS = 0.5  # an accuracy below which a solution does not widen a panel
-_FURTHER = 1.5  # times as bad as Pareto MTL: as far as other methods widen a panel
+_FURTHER = 1.5  # other methods widen a panel up to this many times the worst value of Pareto MTL
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Quantity:
         return [tuple(point) for point in self.values(row) if None not in point]
 
     def values(self, row: Row) -> list[list[Any]]:
-        """The solutions with None for what is not finite."""
+        """The solutions, with None for numbers that are not finite."""
         if not self.rising:
             return list(row[self.field])
         return [[value if value == value else None for value in point] for point in accuracies(row, self.field)]
@@ -50,15 +50,15 @@ TEST_ACCURACY, TRAIN_ACCURACY = Quantity("metrics", "test accuracy"), Quantity("
 
 @dataclass(frozen=True)
 class Layer:
-    """Rows that are drawn alike: the first seed, and the others faintly.
+    """Rows that are drawn in one style: the first seed, and the other seeds faintly.
 
     Attributes:
         rows: one for each seed, the first one first.
         label: for the legend.
         colour: of the points.
         marker: of the points.
-        joined: a line through the solutions of the first seed, which are numbered.
-        hollow: points that are white inside, and a dashed line.
+        joined: whether a line runs through the solutions of the first seed.
+        hollow: whether points are white inside, and the line is dashed.
         others: whether to show the other seeds.
         numbered: whether joined solutions have numbers, where there is room for them.
     """
@@ -73,17 +73,17 @@ class Layer:
     numbered: bool = True
 
     def shown(self, quantity: Quantity) -> list[Point]:
-        """All points that are drawn, if the panel is large enough."""
+        """All points to draw, whether they fit into the panel or not."""
         return [point for row in self.rows[: None if self.others else 1] for point in quantity.points(row)]
 
 
 def panel_limits(
     quantity: Quantity, layers: Sequence[Layer], alone: Sequence[Row] = (), *, origin: bool = True
 ) -> Limits:
-    """From where to where each task is shown, of two or more.
+    """Return the limits of each task's axis, for two or more tasks.
 
-    A panel is as large as the solutions of the joined layers ask for, which are those of Pareto MTL: a method that
-    leaves a task untrained would squeeze all the others.
+    The joined layers, which are those of Pareto MTL, decide the size of a panel: a method that leaves a task untrained
+    would squeeze all the others.
 
     Args:
         quantity: what is shown.
@@ -99,18 +99,18 @@ def panel_limits(
     joined = [point for each in filled if each.joined for point in quantity.points(each.rows[0])]
     useful = _useful(quantity, joined, filled)
     main = useful if 2 * len(useful) > len(joined) else joined or good
-    found = []
+    limits = []
     for task in range(count):
         far = _FURTHER * max((quantity.badness(point[task]) for point in main), default=0.0)
         values = [*(point[task] for point in main), *lines[task]]
         values += [point[task] for point in good if quantity.badness(point[task]) <= far]
         low, high = min(values, default=0.0), max(values, default=1.0)
         if origin and not quantity.rising:
-            found.append((0.0, 1.08 * high))
+            limits.append((0.0, 1.08 * high))
         else:
             margin = 0.08 * (high - low) or 0.05
-            found.append((low - margin, high + margin))
-    return tuple(found)
+            limits.append((low - margin, high + margin))
+    return tuple(limits)
 
 
 def _useful(quantity: Quantity, points: Sequence[Point], layers: Sequence[Layer]) -> list[Point]:
@@ -121,30 +121,30 @@ def _useful(quantity: Quantity, points: Sequence[Point], layers: Sequence[Layer]
 
 
 def best_alone(quantity: Quantity, rows: Sequence[Row], count: int) -> list[list[float]]:
-    """For each task what the first row of separate networks reaches in it, if there is one."""
-    found: list[list[float]] = [[] for _ in range(count)]
+    """Return the best value of the first row of separate networks in each task, if there is such a row."""
+    best: list[list[float]] = [[] for _ in range(count)]
     for row in rows[:1]:
         for task in range(count):
             finite = [point[task] for point in quantity.values(row) if point[task] is not None]
-            found[task] = [min(finite, key=quantity.badness)] if finite else []
-    return found
+            best[task] = [min(finite, key=quantity.badness)] if finite else []
+    return best
 
 
 def outside(quantity: Quantity, layers: Sequence[Layer], limits: Limits) -> str:
-    """Words on the solutions that lie outside of the limits, empty if there are none."""
-    said = []
+    """Describe the solutions that lie outside the limits; empty if there are none."""
+    counts = []
     for each in layers:
         inside = [
             all(low <= value <= high for value, (low, high) in zip(point, limits, strict=True))
             for point in each.shown(quantity)
         ]
         if not all(inside):
-            said.append(f"{inside.count(False)} of {each.label}")
-    return "\n".join(textwrap.wrap(f"outside: {'; '.join(said)}", 44)) if said else ""
+            counts.append(f"{inside.count(False)} of {each.label}")
+    return "\n".join(textwrap.wrap(f"outside: {'; '.join(counts)}", 44)) if counts else ""
 
 
 def to_unit(values: Sequence[float | None], limits: Limits) -> list[float]:
-    """Values from 0 at the first of the limits to 1 at the second; NaN for None."""
+    """Scale values to 0 at the first limit and 1 at the second; None becomes NaN."""
     return [
         math.nan if value is None else (value - low) / (high - low)
         for value, (low, high) in zip(values, limits, strict=True)

@@ -1,4 +1,4 @@
-"""Parallel coordinates: an upright axis for each task, and a line for each solution."""
+"""Parallel coordinates: a vertical axis per task, and a line per solution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paretomtl.report.figures.style import SMALL, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_NAME = 20  # letters of a name below an axis, which has neighbours
+_NAME = 20  # the most letters of a name below an axis
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Polyline:
     """A line through parallel coordinates.
 
     Attributes:
-        values: one for each axis; None for what is not finite.
+        values: one for each axis; None if it is not finite.
         style: of the line.
     """
 
@@ -30,12 +30,12 @@ class Polyline:
 
 
 def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, lines: Sequence[Polyline]) -> None:
-    """Draw lines through one upright axis for each name, with the numbers of its two ends.
+    """Draw lines through one vertical axis per name, with the values at its two ends.
 
     Args:
         axis: where to draw.
         names: of the axes, from the left to the right.
-        limits: what each axis has at its lower and its upper end; the first may be the larger one.
+        limits: the values at the lower and upper end of each axis; the first may be the larger one.
         lines: what to draw.
     """
     places = range(len(names))
@@ -55,5 +55,5 @@ def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, lines: Seque
 
 
 def _digits(low: float, high: float) -> int:
-    """Digits after the point that tell the two ends apart to about a hundredth of the way."""
+    """Return the number of decimals that resolves about a hundredth of the range."""
     return max(0, 2 - round(math.log10(abs(high - low))))

@@ -1,4 +1,4 @@
-"""Scatter plots of two tasks: what several methods reach in one task against the other."""
+"""Scatter plots of two tasks: one task against the other, for several methods."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NUMBERS = "Numbers: the preference vectors from (1, 0) to (0, 1), which favours the first task."
-_NUMBERED = 9  # the most solutions that have room for their numbers
-_NEAR = 0.045  # of a panel: rays that end nearer to each other share a label
+_NUMBERED = 9  # the most solutions that are numbered; more leave no room
+_NEAR = 0.045  # as a share of a panel: rays that end nearer to each other share a label
 
 
 def draw_scatter2d(
     axis: Axes, quantity: Quantity, layers: Sequence[Layer], alone: Sequence[Row] = (), limits: Limits | None = None
 ) -> str:
-    """Draw one task against the other; returns words on what lies outside of the panel, empty if nothing does.
+    """Draw one task against the other; return a note on solutions outside the panel, empty if there are none.
 
-    Losses have the preference vectors as rays.
+    Panels of losses show the preference vectors as rays.
 
     Args:
         axis: where to draw.
         quantity: what to show.
         layers: the solutions.
-        alone: rows of separate networks, whose first is shown by dotted lines.
-        limits: from where to where each task is shown; those of :func:`panel_limits` if left out.
+        alone: rows of separate networks; the first one is shown as dotted lines.
+        limits: the limits of each axis; those of :func:`panel_limits` by default.
     """
     filled = [each for each in layers if each.rows]
     limits = limits or panel_limits(quantity, filled, alone)
@@ -54,7 +54,7 @@ def draw_scatter2d(
 
 
 def _draw_rays(axis: Axes, layers: Sequence[Layer], limits: Limits) -> None:
-    """The first preference vectors that there are, as rays to the edges of the panel."""
+    """Draw the preference vectors of the first layer that has directions, as rays to the edges of the panel."""
     (_, right), (_, top) = limits
     each = next((each for each in layers if each.rows[0]["reading"] == "direction"), None)
     if each is None:
@@ -71,7 +71,7 @@ def _draw_rays(axis: Axes, layers: Sequence[Layer], limits: Limits) -> None:
 
 
 def _number_rays(axis: Axes, ends: Sequence[Point], right: float, top: float) -> None:
-    """A number at the end of each ray, outside of the panel; one label for rays that end near each other."""
+    """Number each ray at its end, outside the panel; rays that end near each other share a label."""
     groups: list[list[int]] = []
     for i, (x, y) in enumerate(ends):
         last = ends[groups[-1][-1]] if groups else (math.inf, math.inf)
@@ -113,7 +113,7 @@ def _draw_layer(axis: Axes, quantity: Quantity, each: Layer) -> None:
     for i, (x, y) in enumerate(quantity.values(each.rows[0])):
         if x is None or y is None:
             continue
-        height = 4 + 0.01 * i  # each with its number above those before it
+        height = 4 + 0.01 * i  # each point and its number cover those before it
         axis.scatter(x, y, s=62 if numbered else 24, c=face, edgecolors=edge, marker=each.marker, zorder=height,
                      linewidths=0.7)  # fmt: skip
         if numbered:
@@ -123,7 +123,7 @@ def _draw_layer(axis: Axes, quantity: Quantity, each: Layer) -> None:
 
 
 def projected(row: Row, pair: Sequence[int]) -> Row:
-    """A row with two of its tasks alone, and without rays."""
+    """Return a row with only two of its tasks, and without rays."""
     fields = {name: [row[name][task] for task in pair] for name in ("tasks", "reference")}
     return {**row, **fields, "reading": "", "losses": [[point[task] for task in pair] for point in row["losses"]]}
 

@@ -1,4 +1,4 @@
-"""Scatter plots of three tasks: points in quantity."""
+"""Scatter plots of three tasks: points in 3D."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ PROJECTION_3D: dict[str, Any] = {"projection": "3d", "computed_zorder": False}
 """Arguments of the panels of :func:`draw_scatter3d`."""
 
 _ELEVATION, _AZIMUTH = 22, 38  # degrees
-_ZOOM = 1.08  # the usual size leaves much of a panel empty
-_CORNER = 0.08  # of an axis: the end near the eye, where the numbers of two axes would meet
+_ZOOM = 1.08  # the default leaves much of a panel empty
+_CORNER = 0.08  # the share of an axis without ticks: its near end, where the tick labels of two axes would meet
 _FLOOR: dict[str, Any] = {"color": "0.72", "zorder": 1}
 
 
 def draw_scatter3d(axis: Any, quantity: Quantity, layers: Sequence[Layer], limits: Limits) -> str:
-    """Draw the first row of each layer; returns words on what lies outside of the panel, empty if nothing does.
+    """Draw the first row of each layer; return a note on solutions outside the panel, empty if there are none.
 
-    A point is the larger the nearer it is, hides those behind it, and has a line down to its place on the floor.
+    Nearer points are larger and hide those behind them. A line drops from each point to the floor.
     """
     filled = [each for each in layers if each.rows]
-    found = [(each, point, to_unit(point, limits)) for each in filled for point in quantity.points(each.rows[0])]
-    inside = [(_nearness(at), each, point) for each, point, at in found if min(at) >= 0 and max(at) <= 1]
+    placed = [(each, point, to_unit(point, limits)) for each in filled for point in quantity.points(each.rows[0])]
+    inside = [(_nearness(at), each, point) for each, point, at in placed if min(at) >= 0 and max(at) <= 1]
     far, near = (end((depth for depth, _, _ in inside), default=0.0) for end in (min, max))
     for depth, each, point in inside:
         _draw_point(axis, each, point, (depth - far) / (near - far or 1), limits[2][0])
@@ -64,7 +64,7 @@ def _style(each: Layer) -> dict[str, Any]:
 
 
 def _nearness(scaled: Sequence[float]) -> float:
-    """From 0 for the farthest corner of the space to 1 for the nearest one."""
+    """Return 0 for the farthest corner of the box, up to 1 for the nearest one."""
     up, turn = math.radians(_ELEVATION), math.radians(_AZIMUTH)
     toward = (math.cos(up) * math.cos(turn), math.cos(up) * math.sin(turn), math.sin(up))
     return sum(a * b for a, b in zip(toward, scaled, strict=True)) / sum(toward)

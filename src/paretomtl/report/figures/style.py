@@ -21,7 +21,7 @@ RAY: dict[str, Any] = {"color": "0.8", "linewidth": 0.6, "linestyle": (0, (5, 3)
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Settings for every figure of the library, undone afterwards."""
+    """Apply the settings of the library's figures, and restore the old ones afterwards."""
     matplotlib = require("matplotlib", "figures")
     settings = {
         "font.family": "serif",
@@ -44,9 +44,10 @@ def paper_style() -> Iterator[None]:
 
 
 def plain(name: str, most: int = 32) -> str:
-    r"""A name that users gave, as text of a figure: cut where it is long, and no formula, whatever its dollars hold.
+    r"""Make a user's name plain text for a figure: cut it if it is long, and escape dollars, which begin formulas.
 
-    What does not print is written as in Python: fonts have no glyph for it, and half of a surrogate pair is an error.
+    Characters that do not print are escaped as in Python: fonts have no glyph for them, and half of a surrogate
+    pair is an error.
 
     Example:
         >>> plain("cost in $", 8)

@@ -1,7 +1,7 @@
-"""A run's folder as a view at any time: before there is a run in it, while it trains, after it ended or broke.
+"""The view of a run's folder at any time: before the run begins, while it trains, after it ended or broke.
 
-While a run trains, all comes from its configuration and its log, which are small: checkpoints are large, and a reader
-must not get in the way of the writer. The front is read once it is there.
+While a run trains, everything comes from its configuration and its log, which are small. Checkpoints are large, and a
+reader must not get in the way of the writer. The front is read once it exists.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from paretomtl.runs.curves import POINTS, Curves
 from paretomtl.runs.log import LogTail
 from paretomtl.runs.logged_front import as_mapping, check_config, fits, is_finite, read_logged_front
 
-_TRAINING, _ENDED = ("start", "resume", "epoch"), ("end", "stopped")  # words of a log
-_CURVES = {"losses": "losses", "weights": "weights", "val": "val_losses"}  # what a history calls them, and a log
+_TRAINING, _ENDED = ("start", "resume", "epoch"), ("end", "stopped")  # events of a log
+_CURVES = {"losses": "losses", "weights": "weights", "val": "val_losses"}  # names in a history, and in a log
 _TABLES = "tables"  # where an event keeps its tensors
-_OF_A_RUN = ("config.json", "log.jsonl", "front", "checkpoint")  # beginnings of names in a run's folder
+_OF_A_RUN = ("config.json", "log.jsonl", "front", "checkpoint")  # prefixes of names in a run's folder
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class News:
     """The state of a run, in addition to its view.
 
     Attributes:
-        state: "waiting" where there is no run yet, or one of a view's.
+        state: "waiting" if there is no run yet, or a state of a view.
         process: "running", "gone" or "unknown".
         time: of the last line of the log, in seconds since 1970; None before the first one.
-        text: what is wrong with it; empty for nothing.
+        text: what is wrong with the run; empty if nothing is.
     """
 
     state: str
@@ -47,10 +47,10 @@ class News:
 
 
 class LiveRun:
-    """A run that is looked at again and again.
+    """A run that is polled.
 
     Args:
-        folder: of a run, or where one is going to be.
+        folder: of a run, or where one will be.
         name: what to call it.
 
     Example:
@@ -72,18 +72,18 @@ class LiveRun:
         self._forget()
 
     def poll(self) -> bool:
-        """Read what is new; return whether anything is."""
-        anew = self._tail.replaced()
-        if anew:
+        """Read what is new; return whether anything changed."""
+        restarted = self._tail.replaced()
+        if restarted:
             self._forget()
         before = self._config
-        if not self._word:  # a configuration without a log may be that of an earlier run
+        if not self._event:  # a configuration without a log may be that of an earlier run
             self._read_config()
         added = [self._take(event) for event in self._tail.events()] if self._config else []
-        running = is_running(as_mapping(self._legend.get("process"))) if self._word in _TRAINING else False
+        running = is_running(as_mapping(self._legend.get("process"))) if self._event in _TRAINING else False
         replaced = not running and self._read_front()
         news = self._stand(running)
-        if not (anew or any(added) or replaced or self._config != before or news != self.news):
+        if not (restarted or any(added) or replaced or self._config != before or news != self.news):
             return False
         self.news = news
         self.front = self._final() or self._of_log()
@@ -92,26 +92,26 @@ class LiveRun:
     def view(self, *, reference: Sequence[float] | None = None, points: int = POINTS) -> View:
         """The front to show, with the arguments of :func:`view_of`; there must be a front."""
         assert self.front is not None
-        found = view_of(self.front, self.name, str(self.folder), reference=reference, points=points)
+        shown = view_of(self.front, self.name, str(self.folder), reference=reference, points=points)
         if self.front is self._final():
-            return {**found, "epochs": self._epochs() or found["epochs"]}
+            return {**shown, "epochs": self._epochs() or shown["epochs"]}
         events = self._curves.events()
         return {
-            **found,
+            **shown,
             "state": "training" if self.news.state == "waiting" else self.news.state,
             "epoch": events[-1]["epoch"] if events else 0,
             "epochs": self._epochs(),
             "history": self._history(points),
         }
 
-    # What the files say.
+    # Reading the files.
 
     def _forget(self) -> None:
         self._config: dict[str, Any] = {}
         self._config_trouble = ""
         self._legend: dict[str, Any] = {}
         self._curves = Curves()
-        self._word = ""
+        self._event = ""
         self._time: float | None = None
         self._front: Front | None = None
         self._front_seen: tuple[int, ...] | None = None
@@ -130,23 +130,23 @@ class LiveRun:
         self._config = config
 
     def _take(self, event: dict[str, Any]) -> bool:
-        """Take an event of the log; return whether it was one."""
-        word = event.get("event")
-        if word not in (*_TRAINING, *_ENDED) or not is_finite(event.get("time")):
+        """Process an event of the log; return whether it was valid."""
+        kind = event.get("event")
+        if kind not in (*_TRAINING, *_ENDED) or not is_finite(event.get("time")):
             return False
-        if word == "epoch":
+        if kind == "epoch":
             shape = (len(self._config["subproblems"]), len(self._config["tasks"]))
             if type(event.get("epoch")) is not int or not all(fits(event.get(n), shape) for n in ("losses", "weights")):
                 return False
             self._curves.add(event)
-        elif word in ("start", "resume"):
+        elif kind in ("start", "resume"):
             self._legend |= event
             self._curves.go_back(event["epoch"] if type(event.get("epoch")) is int else 0)
-        self._word, self._time = str(word), event["time"]
+        self._event, self._time = str(kind), event["time"]
         return True
 
     def _read_front(self) -> bool:
-        """Read the front where it is another one than at the last look; return whether it is."""
+        """Read the front if it changed since the last poll; return whether it did."""
         seen = None
         for path in (self.folder / "front" / "front.json", self.folder / "front.json"):
             with suppress(OSError):
@@ -162,21 +162,21 @@ class LiveRun:
                 self._front_trouble = f"its front cannot be read: {error}"
         return True
 
-    # What follows from it.
+    # Conclusions from them.
 
     def _final(self) -> Front | None:
-        """The front that counts: one that is complete, or whose run says nothing later."""
-        return None if self._front is None or (self._word in _TRAINING and not self._front.complete) else self._front
+        """Return the stored front if it is complete, or if the log does not say that training goes on."""
+        return None if self._front is None or (self._event in _TRAINING and not self._front.complete) else self._front
 
     def _stand(self, running: bool | None) -> News:
         front = self._final()
         if front is not None:
             return News("finished" if front.complete else "stopped", "gone", self._time)
         trouble = self._config_trouble or self._front_trouble
-        if not self._word:
+        if not self._event:
             return News("broken" if trouble else "waiting", "unknown", self._time, trouble)
-        if self._word in _ENDED:
-            state = "finished" if self._word == "end" else "stopped"
+        if self._event in _ENDED:
+            state = "finished" if self._event == "end" else "stopped"
             return News(state, "gone", self._time, trouble or "its front was not stored; this is what its log says")
         process = {True: "running", False: "gone", None: "unknown"}[running]
         return News("broken" if running is False else "training", process, self._time, trouble)
@@ -188,12 +188,12 @@ class LiveRun:
         return read_logged_front(self._config, self._legend, events[-1] if events else {})
 
     def _epochs(self) -> int | None:
-        """The number of epochs that were planned."""
-        planned = self._legend.get("epochs", self._config.get("epochs"))  # of a run that goes on for longer
+        """Return the planned number of epochs."""
+        planned = self._legend.get("epochs", self._config.get("epochs"))  # the log knows of a longer run
         return planned if type(planned) is int else None
 
     def _history(self, points: int) -> View:
-        """The curves so far; what an event holds of them becomes tensors once."""
+        """Return the curves so far; the numbers of an event become tensors once."""
         shape, events = (len(self._config["subproblems"]), len(self._config["tasks"])), self._curves.events()
         for event in events:
             if _TABLES not in event:
@@ -204,12 +204,12 @@ class LiveRun:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse what is no run and cannot become one."""
+    """Refuse a path that is not a run and cannot become one."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"'RUN' must be a folder. Got '{folder}', which is a file.")
     names = [path.name for path in folder.glob("[!.]*")] if folder.is_dir() else []
     if names and not any(name.startswith(_OF_A_RUN) for name in names):
         raise ValueError(
-            f"'RUN' must be the folder of a run, or one where a run is going to be. Got '{folder}', which holds other "
+            f"'RUN' must be the folder of a run, or one where a run will be. Got '{folder}', which holds other "
             f"files, such as '{min(names)}'."
         )

@@ -1,8 +1,8 @@
 """The page: views as one HTML file that needs no network, no other file and no server.
 
-plotly's script, the page's own scripts and the numbers are inside, and a policy forbids every request. Numbers travel
-as JSON in which ``<`` is escaped. Names go into the page as text only, and plotly, which reads markup in labels, gets
-them escaped. Text and tables are made before plotly is read, which takes longest.
+plotly's script, the page's own scripts and the numbers are inside, and a content policy forbids every request. Numbers
+are JSON in which ``<`` is escaped. Names enter the page as text only; plotly interprets markup in labels, so it gets
+them escaped. Text and tables are drawn before plotly is parsed, which takes longest.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from paretomtl.report.page.view import View, view_of
 from paretomtl.runs.curves import POINTS
 
 Payload: TypeAlias = dict[str, Any]
-"""The content of a page; see :mod:`paretomtl.report.page`."""
+"""The content of a page; see :mod:`paretomtl.report.page.view`."""
 
 NUMBERS = 60_000
-"""The most numbers in all curves of a page, about half a megabyte: a page stays under 6 MB."""
+"""The maximum of numbers in all curves of a page, about half a megabyte, so that a page stays under 6 MB."""
 
 _SCRIPTS = (
     "text",
@@ -63,7 +63,7 @@ def write_page(runs: Sequence[str | Path], path: str | Path, *, title: str | Non
 
 
 def read_views(runs: Sequence[str | Path]) -> list[View]:
-    """The views of stored fronts, with hypervolumes at one reference point, and curves that a page has room for."""
+    """Read the views of stored fronts, with hypervolumes at one reference point, and curves that fit on a page."""
     folders = [Path(run) for run in runs]
     if not folders:
         raise ValueError("'runs' must name at least one folder. Got none.")
@@ -78,7 +78,7 @@ def read_views(runs: Sequence[str | Path]) -> list[View]:
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:
-    """A name for each run: as much of the end of its path as tells it from the others.
+    """Name each run by the shortest end of its path that no other run shares.
 
     Example:
         >>> names_of([Path("a/first"), Path("b/first/front"), Path("c")])
@@ -89,15 +89,15 @@ def names_of(folders: Sequence[Path]) -> list[str]:
     for folder, own in zip(folders, parts, strict=True):
         if parts.count(own) > 1:
             raise ValueError(f"'runs' must name each run once. Got '{folder}' twice.")
-    found = []
+    names = []
     for own in parts:
         count = next(n for n in range(1, len(own) + 1) if sum(other[-n:] == own[-n:] for other in parts) == 1)
-        found.append("/".join(own[-count:]))
-    return found
+        names.append("/".join(own[-count:]))
+    return names
 
 
 def check_tasks(names: Sequence[str], tasks: Sequence[Sequence[str]]) -> None:
-    """Refuse runs that cannot be in one page, by name."""
+    """Refuse runs of different tasks, which cannot share a page."""
     for name, own in zip(names, tasks, strict=True):
         if list(own) != list(tasks[0]):
             raise ValueError(
@@ -123,7 +123,7 @@ def page_text(payload: Payload, *, more: Sequence[str] = ()) -> str:
     """The HTML of a page.
 
     Args:
-        payload: what it shows. Where it is live, the page may ask its own server for news, and no other server.
+        payload: what it shows. A live page may send requests to its own server, and to no other.
         more: names of scripts that come after the others.
     """
     plotly: str = require("plotly.offline", "report").get_plotlyjs()
@@ -136,7 +136,7 @@ def page_text(payload: Payload, *, more: Sequence[str] = ()) -> str:
         "plotly": read_once(plotly).replace("</script", "<\\/script"),
         "script": scripts,
     }
-    # Cut once, so that nothing in one part is taken for the place of another.
+    # Split once, so that nothing inside a part is mistaken for a placeholder.
     first, *rest = _asset("page.html").split("{{")
     pieces = [first]
     for piece in rest:
@@ -146,10 +146,10 @@ def page_text(payload: Payload, *, more: Sequence[str] = ()) -> str:
 
 
 def read_once(plotly: str) -> str:
-    r"""The script of plotly with its one large function in brackets, which a browser compiles as it reads it.
+    r"""Wrap plotly's one large function in parentheses, so that browsers compile it eagerly.
 
-    Without brackets it is skimmed first, and read again when it is called right after: a sixth of the time to open a
-    page. A script that is packed in another way stays as it is.
+    Without them it is pre-parsed first, and parsed again when it is called right after: a sixth of the time to open a
+    page. A script that is packed in another way is returned unchanged.
 
     Example:
         >>> read_once("(typeof self : this, () => {...return Plotly;\n}));")
@@ -162,7 +162,7 @@ def read_once(plotly: str) -> str:
 
 
 def json_in_html(content: Any) -> str:
-    r"""JSON that no parser of HTML takes for a tag, and no parser of JavaScript for the end of a line.
+    r"""Return JSON in which HTML parsers see no tag, and JavaScript parsers no line terminator.
 
     Example:
         >>> json_in_html("</script>")
@@ -177,13 +177,13 @@ def _asset(name: str) -> str:
 
 
 def room_for(fronts: Sequence[Front]) -> int:
-    """The largest number of points of each curve of a page with all of these."""
+    """Return the maximum number of points per curve on a page with all of these fronts."""
     return max(20, min(POINTS, NUMBERS // (3 * len(fronts[0].tasks) * sum(map(len, fronts)))))
 
 
 def common_reference(fronts: Sequence[Front]) -> list[float] | None:
-    """The largest reference of each task, so that hypervolumes compare; None where a run has none."""
-    found = [front.reference for front in fronts]
-    if any(reference is None for reference in found):
+    """Return the largest reference of each task, so that hypervolumes are comparable; None if a run has none."""
+    references = [front.reference for front in fronts]
+    if any(reference is None for reference in references):
         return None
-    return [max(values) for values in zip(*(reference for reference in found if reference is not None), strict=True)]
+    return [max(values) for values in zip(*(point for point in references if point is not None), strict=True)]

@@ -1,8 +1,8 @@
 """The server of the live page: two addresses, read-only, for this machine alone.
 
-It listens on loopback, answers GET for two addresses that are no files, and checks the Host header, as any web site may
-point a name of its own at 127.0.0.1. There is no password: a page shows no more than the log, and users of one machine
-can mostly read each other's files anyway.
+It listens on loopback, answers GET for two addresses that are not files, and checks the Host header, because any web
+site may point its own name at 127.0.0.1. There is no password: a page shows no more than the log, and users of one
+machine can mostly read each other's files anyway.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ LOOPBACK = "127.0.0.1"
 """Where the server listens, and nowhere else."""
 
 EVERY = 1000
-"""Milliseconds between two questions of a page for news."""
+"""Milliseconds between two polls of a page."""
 
 SECONDS = 10.0
-"""So long a client may take to ask, from its first byte to its last, and to read the answer."""
+"""The timeout of a request, from its first byte to its last, and of reading the answer."""
 
 CONNECTIONS = 64
-"""So many clients are served at a time; a browser has up to six."""
+"""The maximum number of simultaneous connections; a browser has up to six."""
 
 LONGEST_HEAD = 32 << 10
-"""The most bytes of a request."""
+"""The maximum size of a request in bytes."""
 
 
 class Watched:
-    """Several runs, read when a client asks.
+    """Several runs, read lazily when a client asks.
 
     Args:
-        folders: of runs, or where they are going to be.
+        folders: of runs, or where runs will be.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -56,7 +56,7 @@ class Watched:
         self._payload: Payload = {}
 
     def data(self) -> tuple[bytes, str]:
-        """All runs as JSON, and what stays the same as long as there is no news."""
+        """Return all runs as JSON, and their ETag, which changes only with news."""
         with self._lock:
             news = [run.poll() for run in self._runs]
             if any(news) or not self._data:
@@ -77,7 +77,7 @@ class Watched:
 def live_payload(runs: Sequence[LiveRun]) -> Payload:
     """The content of a live page: views of the runs that have a front, and the news of all.
 
-    Runs of other tasks than the first one are in the news alone.
+    Runs whose tasks differ from those of the first run appear only in the news.
     """
     known = [run.front for run in runs if run.front is not None]
     tasks = known[0].tasks if known else ()
@@ -85,22 +85,22 @@ def live_payload(runs: Sequence[LiveRun]) -> Payload:
     reference, points = (common_reference(same), room_for(same)) if same else (None, 0)
     views, news = [], []
     for run in runs:
-        said = {"name": run.name, **vars(run.news)}
+        entry = {"name": run.name, **vars(run.news)}
         if run.front is not None and run.front.tasks == tasks:
             views.append(run.view(reference=reference, points=points))
         elif run.front is not None:
-            said["text"] = f"left out here: its tasks are {', '.join(run.front.tasks)}"
-        news.append(said)
+            entry["text"] = f"left out here: its tasks are {', '.join(run.front.tasks)}"
+        news.append(entry)
     return payload_of(views, live={"every": EVERY, "news": news})
 
 
 def live_page(payload: Payload) -> str:
-    """The HTML of a page that asks for news."""
+    """Return the HTML of a page that polls for news."""
     return page_text(payload, more=["live"])
 
 
 class _Head(io.RawIOBase):
-    """The request of a client, up to a moment and a number of bytes; a timeout of the socket would restart at each."""
+    """The request of a client, limited in time and size; a socket timeout would restart with each byte."""
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
         self._connection = connection
@@ -124,7 +124,7 @@ class _Head(io.RawIOBase):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD for ``/`` and ``/data.json``, asked for by the server's own name."""
+    """The handler of GET and HEAD for ``/`` and ``/data.json``, if the Host header names this server."""
 
     server: PageServer
 
@@ -145,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refusal(self) -> HTTPStatus | None:
         if self.headers.get_all("Host") not in [[name] for name in self.server.names]:
-            return HTTPStatus.MISDIRECTED_REQUEST  # a foreign name that was made to point here
+            return HTTPStatus.MISDIRECTED_REQUEST  # DNS rebinding: a foreign name points here
         if self.command not in ("GET", "HEAD"):
             return HTTPStatus.METHOD_NOT_ALLOWED
         return None if self.path in ("/", "/data.json") else HTTPStatus.NOT_FOUND
@@ -188,16 +188,16 @@ class _Handler(BaseHTTPRequestHandler):
         return "paretomtl"
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: polls would fill the terminal."""
+        """Log nothing: polls would fill the terminal."""
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves the page of some runs on the loopback interface.
+    """The server of a page of runs on the loopback interface.
 
     Args:
         watched: the runs.
         port: 0 for any that is free.
-        seconds: that a client may take to ask, and to read the answer.
+        seconds: the timeout of a request, and of reading the answer.
         connections: how many clients are served at a time; more are turned away.
     """
 
@@ -228,24 +228,24 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a client on a thread of its own, where there is a place left."""
+        """Serve a client on its own thread, if a place is left."""
         if not self._places.acquire(blocking=False):
             self.shutdown_request(request)
             return
         try:
             super().process_request(request, client_address)
-        except Exception:  # no thread could be started; a signal may come after one was, which releases by itself
+        except Exception:  # no thread started; an interrupt may come after one did, which frees its place itself
             self._places.release()
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Let others have the place afterwards."""
+        """Free the place afterwards."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error, nor is one whose connection was closed here, as when the server ends."""
+        """Ignore clients that went away, and connections that were closed here, as when the server ends."""
         if not isinstance(sys.exception(), (ConnectionError, TimeoutError)) and request.fileno() != -1:
             super().handle_error(request, client_address)

@@ -1,12 +1,12 @@
-// Losses and weights over the epochs: of the marked solution, and thin of all others of its run.
+// Losses and weights by epoch: the marked solution, and thin lines for the others of its run.
 
-// Colours of tasks, a palette that people with any colour vision can tell apart; those of runs are in the payload.
+// Colours of tasks, from a palette that is safe for colour blindness; those of runs are in the payload.
 const TASK_COLOURS = {
   light: ["#0072b2", "#d55e00", "#008a64", "#b8598c", "#b87a00", "#3d9bd1", "#882255", "#555555"],
   dark: ["#5fb0e6", "#f0803c", "#35c79d", "#e39cc5", "#f0b93a", "#a3d8f7", "#cf7ba6", "#c4c4c4"],
 };
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
-const THIN = 60; // so many other solutions are drawn; more would be a blot
+const THIN = 60; // the most other solutions that are drawn; more would be a blot
 
 function curve(history, name, i, t) {
   return (history[name] || []).map((rows) => rows[i][t]);
@@ -32,7 +32,7 @@ function ownTrace(view, name, i, t, style, label) {
   };
 }
 
-// Losses in different units share no linear axis: unless somebody chose, it is logarithmic where first losses differ tenfold.
+// Losses in different units cannot share a linear axis: by default it is logarithmic if first losses differ tenfold.
 function isLogarithmic() {
   if (choices.log !== null) return choices.log;
   return payload.runs.some(({ history }) => {
@@ -58,7 +58,7 @@ function chartCurves() {
   byId("curves-section").hidden = !some;
   if (!some) return;
   const onVal = view.history.val ? "; lines with dots are on validation" : "";
-  fill("curves-hint", capital(solutionWords(view, i)), " of ", named(view.name), `, means over the training batches of each epoch${onVal}; thin: the other solutions of the run${keptWords(view, i)}.`);
+  fill("curves-hint", capital(solutionWords(view, i)), " of ", named(view.name), `, means over the training batches of each epoch${onVal}; thin lines are the other solutions of the run${keptWords(view, i)}.`);
   chart("losses", () => drawCurves("losses", "loss", isLogarithmic()));
   chart("weights", () => drawCurves("weights", "weight", false));
 }

@@ -1,26 +1,26 @@
-// Lazy charts: drawn at once where they are visible, soon after where they are near, and else when the user scrolls near
-// them, or prints.
+// Lazy charts: drawn at once if they are visible, soon after if they are near, otherwise when the user scrolls near them
+// or prints.
 
-const waiting = new Map(); // for the id of a place, what draws its chart as it should be now
+const waiting = new Map(); // by the id of a place: a function that draws the current chart
 let turn = false;
 
 function chart(id, make) {
   waiting.set(id, make);
 }
 
-// How many pixels a place is out of sight; paper shows everything, and what is hidden is nowhere.
+// The distance of a place from the viewport in pixels: 0 in print, infinite for hidden places.
 function distance(id) {
   const box = byId(id).getBoundingClientRect();
   if (!box.width) return Infinity;
   return window.matchMedia("print").matches ? 0 : Math.max(0, box.top - window.innerHeight, -box.bottom);
 }
 
-// Space is, the first time: without a GPU it takes longer than all other charts.
+// Only the first drawing of the 3D view: without a GPU it takes longer than all other charts.
 function isSlow(id) {
   return id === "space" && !byId(id)._fullLayout && !window.matchMedia("print").matches;
 }
 
-// Words and tables come before plotly, which takes longer to load than all else.
+// Text and tables are drawn before plotly has loaded, which takes longest.
 function canDraw() {
   return typeof Plotly !== "undefined" || document.readyState !== "loading";
 }
@@ -37,14 +37,14 @@ function drawVisible() {
   drawNear();
 }
 
-// The next chart to draw: of those not farther away than the height of the window the nearest, what is slow at last.
+// The next chart to draw: the nearest one within the height of the window, slow ones last.
 function nextChart() {
   const near = [...waiting.keys()].map((id) => ({ id, far: distance(id), slow: Number(isSlow(id)) })).filter(({ far }) => far <= window.innerHeight);
   near.sort((one, other) => one.slow - other.slow || one.far - other.far);
   return near.length ? near[0].id : null;
 }
 
-// One after the other, so that the browser shows each, and answers, before it begins the next.
+// One at a time, so that the browser can paint and respond between two charts.
 function drawNear() {
   if (turn || !canDraw() || nextChart() === null) return;
   turn = true;

@@ -1,4 +1,4 @@
-// A page that is served: it asks for news while somebody looks at it, and says how old they are.
+// The live page: it polls its server while it is visible, and says how old the data are.
 
 const served = { payload: JSON.parse(byId("payload").textContent), tag: null, lost: false, asking: false, timer: 0, held: false, waiting: false };
 
@@ -8,9 +8,9 @@ function newsOf({ name, state, process, time, text }) {
   const age = time === null ? "" : clock(Math.max(0, Math.round(Date.now() / 1000 - time)));
   const view = served.payload.runs.find((run) => run.name === name);
   const done = view ? `epoch ${view.epoch}${isNumber(view.epochs) ? ` of ${view.epochs}` : ""}` : "";
-  const unknown = process === "unknown" ? "; whether its process runs is not known here" : "";
+  const unknown = process === "unknown" ? "; it is unknown whether its process still runs" : "";
   const words = {
-    waiting: "no run is there yet; it shows up here when it begins.",
+    waiting: "no run yet; it appears here when it begins.",
     training: `${done}, last news ${age} ago${unknown}.`,
     broken: age ? `no news for ${age}; the process is gone. The same command with --resume goes on.` : "it cannot be read.",
     stopped: `stopped, ${done}. The same command with --resume goes on.`,
@@ -21,7 +21,7 @@ function newsOf({ name, state, process, time, text }) {
 }
 
 function drawNews() {
-  const lost = el("p", { class: "notice", "data-state": "lost" }, "The server does not answer: paretomtl watch has ended, or is busy. This is what it said last.");
+  const lost = el("p", { class: "notice", "data-state": "lost" }, "The server does not answer: paretomtl watch has ended, or is busy. The page shows its last answer.");
   fill("news", served.lost ? lost : null, served.payload.live.news.map(newsOf));
 }
 
@@ -50,7 +50,7 @@ async function ask() {
   served.timer = setTimeout(ask, served.payload.live.every);
 }
 
-// Nothing is drawn anew under a finger that drags.
+// No redraw during a drag.
 document.addEventListener("pointerdown", () => { served.held = true; }, true);
 for (const end of ["pointerup", "pointercancel"]) {
   document.addEventListener(end, () => setTimeout(() => { // after the click that follows, whose target must still be there

@@ -1,6 +1,6 @@
 // The page as a whole: what the user chose, and render(payload), which may be called again and keeps those choices.
 
-const SPLITS = ["val", "train", "test"]; // the first that there is ranks; test never does
+const SPLITS = ["val", "train", "test"]; // the first one available ranks; test never does
 const choices = {
   split: null, x: null, y: null, run: null, pick: { how: "balanced" }, rays: true, log: null, beyond: false, theme: null,
   hidden: new Set(), brushes: {}, parallel: "losses", sort: {},
@@ -13,12 +13,12 @@ function visibleRuns() {
   return payload.runs.map((view, r) => ({ view, r })).filter(({ view }) => !choices.hidden.has(view.name) && view.values[choices.split]);
 }
 
-// The split that choices go by: the one that is shown, but never test. The rule is that of Front.ranking_split.
+// The split to choose by: the one that is shown, but never test. The rule is that of Front.ranking_split.
 function choosingSplit() {
   return choices.split === "test" ? availableSplits()[0] : choices.split;
 }
 
-// The splits that tables show: the one that choices go by, and test beside it.
+// The splits in tables: the one to choose by, and test next to it.
 function tableSplits() {
   return availableSplits().filter((split) => split === choosingSplit() || split === "test");
 }
@@ -42,7 +42,7 @@ function findMark() {
   return { view, r: payload.runs.indexOf(view), i };
 }
 
-// The direction of scaled losses that was wished for, or else that of the marked solution.
+// The requested direction of scaled losses, or else that of the marked solution.
 function currentDirection() {
   if (choices.pick.how === "direction") return choices.pick.direction;
   if (mark.i === null) return null;
@@ -79,7 +79,7 @@ function render(next) {
   refresh();
 }
 
-// A ray that moves without reaching another solution is drawn alone.
+// If the ray moves without reaching another solution, only the ray is redrawn.
 function refresh(all = true) {
   settle();
   const before = mark;
@@ -117,7 +117,7 @@ function chartPlane() {
   chart("plane", () => drawPlane("plane", choices.x, choices.y));
 }
 
-// Choices that the payload allows, and the first of each kind where there is none yet.
+// Replace choices that the payload does not offer by the first one that it does.
 function settle() {
   document.documentElement.dataset.theme = theme();
   const splits = availableSplits();
@@ -142,7 +142,7 @@ function rebuild(id, key, make) {
   fill(id, make());
 }
 
-// What is drawn anew keeps the focus of the keyboard, and its place.
+// Keep the keyboard focus across a redraw.
 function keepFocus(make) {
   const { key } = document.activeElement ? document.activeElement.dataset : {};
   make();
@@ -191,9 +191,9 @@ function drawControls() {
   const drawn = view !== null && choices.rays && hasRays(view, choices.x, choices.y);
   const grey = drawn && view.reading === "direction" && view.preferences.length <= CROWD ? "Dashed rays are preferences, every other region is grey. " : "";
   const left = far && !showsBeyond(choices.split);
-  fill("space-hint", `${left ? `Solutions beyond the reference point ${row(reference, 2)} are left out of space. ` : ""}Drag to turn, or use the arrow keys. A solution that is clicked is marked.`);
+  fill("space-hint", `${left ? `Solutions beyond the reference point ${row(reference, 2)} are left out of the 3D view. ` : ""}Drag to turn, or use the arrow keys. Click a solution to mark it.`);
   const out = far && !choices.beyond && isLossPlane({ tasks: payload.tasks }, choices.x, choices.y);
-  fill("plane-hint", `${out ? `Solutions beyond the reference point ${row(reference, 2)} lie outside of this view. ` : ""}${grey}${drawn ? "Drag the round end of the ray, or click a solution." : "A solution that is clicked is marked."} Hollow ones are dominated on ${splitName(choices.split)}.`);
+  fill("plane-hint", `${out ? `Solutions beyond the reference point ${row(reference, 2)} lie outside this view. ` : ""}${grey}${drawn ? "Drag the round end of the ray, or click a solution." : "Click a solution to mark it."} Hollow ones are dominated on ${splitName(choices.split)}.`);
 }
 
 function drawLegend() {
@@ -218,7 +218,7 @@ function drawHeader() {
   fill("theme", theme() === "dark" ? "Light" : "Dark");
   byId("theme").setAttribute("aria-label", theme() === "dark" ? "Use light colours" : "Use dark colours");
   fill("lede", ledeOf());
-  fill("notices", noticesOf().map((said) => el("p", { class: "notice" }, said)));
+  fill("notices", noticesOf().map((notice) => el("p", { class: "notice" }, notice)));
   fill("footer",
     el("details", {}, el("summary", {}, "How to read this page"), [eachSolution(), ...READING].map((text) => el("p", {}, text))),
     el("p", {}, `Made ${payload.made} by paretomtl ${payload.version}.`));
@@ -230,14 +230,14 @@ function eachSolution() {
 }
 
 const READING = [
-  "A direction is where the vector of losses is to point: a large part allows a large loss, so (0, 1) favours the first task. An importance is the opposite: a large part asks for a small loss. The region of a preference holds the loss vectors that are nearer to it than to any other preference.",
-  "Choices go by validation, or by training where there is no such split, and never by test: a solution that was chosen on test would look better there than it is. Test is shown beside it.",
-  "The balanced solution is the one whose largest regret is smallest. The regret in a task is how far a loss lies between the best and the worst of the front, from 0 to 1. Solutions with a loss above the run's reference point, such as diverged ones, are left out of it.",
-  "Accuracies and other shares are compared in points of a hundred, everything else by its own unit and in per cent of the other solution.",
+  "A direction is where the vector of losses should point: a large part allows a large loss, so (0, 1) favours the first task. An importance is the opposite: a large part asks for a small loss. The region of a preference holds the loss vectors that are nearer to it than to any other preference.",
+  "Solutions are chosen on validation, or on training if there is no such split, and never on test: a solution that was chosen on test would look better there than it is. Test is shown next to it.",
+  "The balanced solution is the one whose largest regret is smallest. The regret in a task is how far a loss lies between the best and the worst of the front, from 0 to 1. Solutions with a loss above the run's reference point, such as diverged ones, do not count.",
+  "Accuracies and other shares are compared in percentage points, everything else in its own unit and in per cent of the other solution.",
 ];
 
 function ledeOf() {
-  if (!payload.runs.length) return ["Nothing is there yet."];
+  if (!payload.runs.length) return ["There is nothing to show yet."];
   const total = payload.runs.reduce((sum, view) => sum + view.subproblems.length, 0);
   const problems = [...new Set(payload.runs.map((view) => view.problem))];
   const tasks = payload.tasks.map((task, t) => [t === 0 ? "" : t === payload.tasks.length - 1 ? " and " : ", ", named(task, 30)]).flat();
@@ -259,8 +259,8 @@ function noticesOf() {
 function stateNotices(view) {
   const name = () => named(view.name);
   const notes = view.note ? [[name(), `: ${view.note}`]] : [];
-  if (!Object.keys(view.values).length) notes.push(["Nothing is there yet of ", name(), ": its first epoch is not done."]);
-  if (payload.live !== null) return notes; // which says more of it
+  if (!Object.keys(view.values).length) notes.push(["There is nothing to show yet of ", name(), ": its first epoch is not done."]);
+  if (payload.live !== null) return notes; // the news of a live page say more
   if (view.state === "stopped") notes.push([name(), ` was stopped early, after ${counted(view.epoch, "epoch")}.`]);
   if (view.state === "broken") notes.push([name(), " broke off; what it had stored is shown."]);
   return notes;
@@ -297,7 +297,7 @@ function wire() {
   });
 }
 
-// Charts are made for the width of the screen; paper has another.
+// Charts are drawn for the width of the screen; paper has another width.
 function fitPaper() {
   refresh();
   for (const place of document.querySelectorAll(".js-plotly-plot")) if (place.offsetParent) Plotly.Plots.resize(place);

@@ -1,5 +1,5 @@
-// Parallel coordinates for four tasks and more: an upright axis for each loss and metric, a line for each solution.
-// Drawn here rather than by plotly, whose lines can neither be hovered over nor clicked.
+// Parallel coordinates for four tasks and more: a vertical axis per loss and metric, a line per solution.
+// Not drawn by plotly, whose lines can be neither hovered over nor clicked.
 
 const PARALLEL = { top: 48, bottom: 34, height: 350, margin: 46, gap: 92 };
 
@@ -60,8 +60,8 @@ function drawParallel() {
   keepScroll("#parallel .scroll", () => fill("parallel", parallelControls(), box, tip));
   const inside = lines.filter(({ view, i }) => isKept(view, split, i)).length;
   const brushed = Object.keys(choices.brushes).length ? ` ${inside} of ${counted(lines.length, "solution")} lie within the brushes.` : "";
-  const said = `Values on ${splitName(split)}.${brushed}`;
-  byId("parallel").append(el("p", { class: "hint", role: "status", id: "brushed" }, said));
+  const hint = `Values on ${splitName(split)}.${brushed}`;
+  byId("parallel").append(el("p", { class: "hint", role: "status", id: "brushed" }, hint));
 }
 
 function isMarked({ view, i }) {
@@ -127,7 +127,7 @@ function axisGroup(scale, x) {
     made.textContent = words;
     return made;
   };
-  const words = choices.parallel === "losses" ? scale.name.replace("loss:", "") : labelOf(scale.name); // all are losses
+  const words = choices.parallel === "losses" ? scale.name.replace("loss:", "") : labelOf(scale.name); // all axes are losses
   const label = text(14, short(words, 12));
   label.append(svg("title"));
   label.lastChild.textContent = labelOf(scale.name);
@@ -159,7 +159,7 @@ function brushHandle(scale, x, value, side, moved) {
   return handle;
 }
 
-// The picture is drawn anew while a brush is dragged, so that the pointer is followed by the window.
+// The picture is redrawn while a brush is dragged, so the window tracks the pointer.
 function dragBrush(catcher, scale) {
   catcher.addEventListener("pointerdown", (event) => {
     event.preventDefault();

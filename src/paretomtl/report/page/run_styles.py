@@ -19,14 +19,14 @@ SYMBOLS = {
 }
 """Plotly's names of matplotlib's markers."""
 
-_OTHER = ""  # in place of all methods of users' own
+_OTHER = ""  # stands for all methods that users define
 
 
 def run_styles(methods: Sequence[str]) -> list[dict[str, Any]]:
     """A style for each run, by the methods of the runs.
 
     The first run of a method has the colour and the symbol of that method. Further runs of it have those of methods
-    that are not on the page, so that runs of one method can be told apart; when none are left, colours come again
+    that are not on the page, so that runs of one method can be told apart; when none are left, colours repeat
     with other symbols.
 
     Example:

@@ -14,7 +14,7 @@ function isLossPlane(view, x, y) {
   return taskOf(view, x) >= 0 && taskOf(view, y) >= 0 && x !== y;
 }
 
-// Rays and regions are those of two tasks: a plane of two out of more is a projection, in which rays have no place.
+// Rays and regions exist for two tasks only: a plane of two out of more tasks is a projection.
 function hasRays(view, x, y) {
   return view.tasks.length === 2 && isLossPlane(view, x, y);
 }
@@ -40,7 +40,7 @@ function angleAt(view, i) {
 function standing(view, split, i) {
   const words = [view.status[i]];
   const inside = regionAt(view, i);
-  if (inside !== null) words.push(`${inside ? "in" : "outside of"} its region on training`);
+  if (inside !== null) words.push(`${inside ? "in" : "outside"} its region on training`);
   if (isNumber(angleAt(view, i))) words.push(`${shown(angleAt(view, i), 2)}° from its preference on training`);
   if (!isFinitePoint(lossesAt(view, split, i))) words.push(`not finite on ${splitName(split)}`);
   else if (!view.nondominated[split][i]) words.push(`dominated on ${splitName(split)}`);
@@ -60,11 +60,11 @@ function rangeOf(values, least) {
 
 // The reference point of all runs, which every solution should beat.
 function commonReference() {
-  const found = payload.runs.map((view) => view.reference).filter((point) => point && isFinitePoint(point));
-  return found.length ? payload.tasks.map((_, t) => Math.max(...found.map((point) => point[t]))) : null;
+  const references = payload.runs.map((view) => view.reference).filter((point) => point && isFinitePoint(point));
+  return references.length ? payload.tasks.map((_, t) => Math.max(...references.map((point) => point[t]))) : null;
 }
 
-// A model that was never asked for a task has a loss there that nobody would take, and would squeeze all others.
+// A model that was not trained on a task has a useless loss there, and would squeeze all others.
 function isBeyond(view, split, i) {
   const [reference, losses] = [commonReference(), lossesAt(view, split, i)];
   return reference !== null && isFinitePoint(losses) && losses.some((loss, t) => loss > reference[t]);
@@ -84,7 +84,7 @@ function pointAt(view, split, i, x, y) {
   return [x, y].map((name) => (values[name] ? values[name][i] : null));
 }
 
-// A direction of scaled losses as seen in the plane, from the origin to beyond its edge.
+// The end of a ray in the plane, beyond its edge, for a direction of scaled losses.
 function rayEnd(view, i, direction, x, y, ranges) {
   const factor = view.scale ? view.scale[i] : [1, 1];
   const seen = [x, y].map((name) => direction[taskOf(view, name)] / factor[taskOf(view, name)]);
@@ -94,7 +94,7 @@ function rayEnd(view, i, direction, x, y, ranges) {
   return seen.map((part, side) => origin[side] + (3 * far * part) / size);
 }
 
-// Every other region is grey. Units that differ from one solution to the next leave no common borders.
+// Every other region is grey. If units differ between solutions, there are no common borders.
 function regionTraces(view, x, y, ranges) {
   const origin = [x, y].map((name) => originOf(view)[taskOf(view, name)]);
   const line = (end) => ({ x: [origin[0], end[0]], y: [origin[1], end[1]] });
@@ -177,10 +177,10 @@ function drawPlane(id, x, y, small = false) {
   placeHandle(place);
   if (!place || place.dataset.followed) return;
   place.dataset.followed = "yes";
-  place.on("plotly_afterplot", () => placeHandle(place)); // plotly also draws by itself: to zoom, and in a new width
+  place.on("plotly_afterplot", () => placeHandle(place)); // plotly also redraws by itself, on zoom and resize
 }
 
-// The end of the ray that can be dragged, where it leaves the panel.
+// Place the draggable end of the ray where it leaves the panel.
 function placeHandle(place) {
   const handle = byId("handle");
   const { view, i } = marked();
@@ -205,7 +205,7 @@ function unit(vector) {
   return vector.map((value) => value / size);
 }
 
-// The direction of scaled losses that a place on the screen lies in.
+// The direction of scaled losses at a point on the screen.
 function directionAt(clientX, clientY) {
   const place = byId("plane");
   const { view, i } = marked();
@@ -213,12 +213,12 @@ function directionAt(clientX, clientY) {
   const box = place.getBoundingClientRect();
   const seen = [xaxis.p2l(clientX - box.left - xaxis._offset), yaxis.p2l(clientY - box.top - yaxis._offset)];
   const factor = view.scale ? view.scale[i] : [1, 1];
-  const found = [0, 0];
+  const scaled = [0, 0];
   [choices.x, choices.y].forEach((name, side) => {
     const t = taskOf(view, name);
-    found[t] = Math.max(0, seen[side] - originOf(view)[t]) * factor[t];
+    scaled[t] = Math.max(0, seen[side] - originOf(view)[t]) * factor[t];
   });
-  return length(found) > 0 ? unit(found) : null;
+  return length(scaled) > 0 ? unit(scaled) : null;
 }
 
 function wireHandle() {

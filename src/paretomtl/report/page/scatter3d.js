@@ -1,8 +1,8 @@
-// The scatter plot of three losses: a space that can be turned, and its three projections.
+// The scatter plot of three losses: a 3D view that can be turned, and its three projections.
 
 let webgl = null;
 
-// Asked once: a browser has few contexts to give.
+// Checked once: a browser allows few WebGL contexts.
 function hasWebGL() {
   if (webgl !== null) return webgl;
   try {
@@ -14,7 +14,7 @@ function hasWebGL() {
   return webgl;
 }
 
-// Solutions beyond the reference point would squeeze all others; where there are no others, they are shown.
+// Solutions beyond the reference point would squeeze all others; if there are no others, they are shown.
 function showsBeyond(split) {
   const inside = ({ view }) => view.subproblems.some((_, i) => isFinitePoint(lossesAt(view, split, i)) && !isBeyond(view, split, i));
   return choices.beyond || !visibleRuns().some(inside);
@@ -36,7 +36,7 @@ function spaceTraces({ view, r }, split) {
     marker: { color: colourOf(r), size: rows.length > 60 ? 3.5 : 5, symbol: shape + hollow },
   });
   const kept = rows.filter((i) => isKept(view, split, i));
-  const hollow = ["circle", "square", "diamond"].includes(shape) ? "-open" : ""; // no others are hollow in space
+  const hollow = ["circle", "square", "diamond"].includes(shape) ? "-open" : ""; // plotly has no other hollow symbols in 3D
   return [
     trace(kept.filter((i) => !view.nondominated[split][i]), hollow, 0.5),
     trace(kept.filter((i) => view.nondominated[split][i]), "", 1),
@@ -44,7 +44,7 @@ function spaceTraces({ view, r }, split) {
   ];
 }
 
-// Rays go as far as the farthest solution.
+// Rays reach as far as the farthest solution.
 function spaceRays(view, split) {
   const far = Math.max(0, ...spacePoints(view, split).map((i) => length(lossesAt(view, split, i))));
   const origin = originOf(view);
@@ -68,7 +68,7 @@ function drawSpace(names) {
   const { split } = choices;
   const { view, i } = marked();
   if (!hasWebGL()) {
-    fill("space", el("p", { class: "notice" }, "This browser does not draw in space (WebGL is off); the three projections show the same solutions."));
+    fill("space", el("p", { class: "notice" }, "This browser cannot draw in 3D (WebGL is off); the three projections show the same solutions."));
     return;
   }
   const traces = visibleRuns().flatMap((run) => spaceTraces(run, split));
@@ -82,7 +82,7 @@ function drawSpace(names) {
     });
   }
   const side = (t) => ({ ...axisStyle(`${painted(labelOf(names[t]), 24)}, ${split}`), backgroundcolor: "rgba(0,0,0,0)", showspikes: false, nticks: 5, color: ink("muted") });
-  const far = byId("space").clientWidth < 420 ? 1.3 : 1; // names of axes are as wide on a narrow screen
+  const far = byId("space").clientWidth < 420 ? 1.3 : 1; // axis titles are just as wide on a narrow screen
   const place = draw("space", traces, layoutOf({
     margin: { l: 0, r: 0, t: 0, b: 0 },
     uirevision: "space",

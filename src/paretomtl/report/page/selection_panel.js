@@ -7,7 +7,7 @@ function degreesAt(view, split, i) {
   return (180 / Math.PI) * Math.atan2(second, first);
 }
 
-// The angles that candidates span: beyond them nothing changes, so that the slider ends there.
+// The angles that candidates span: beyond them nothing changes, so the slider ends there.
 function span(view, split) {
   const angles = candidates(view, split).map((i) => degreesAt(view, split, i));
   return [Math.min(...angles), Math.max(...angles)];
@@ -24,14 +24,14 @@ function angleOfPlace(view, split, place) {
   return high - (place / STEPS) * (high - low);
 }
 
-// More than two tasks: importances as powers of two against the direction of the balanced solution, so that the middle
-// is the balanced one, and no unit of a loss matters.
+// More than two tasks: importances are powers of two relative to the direction of the balanced solution, so that the
+// middle is the balanced one, and the units of losses do not matter.
 function logs(view, split, i) {
   const scaled = scaledAt(view, split, i);
   const floor = 1e-6 * Math.max(...scaled, 1e-300);
-  const found = scaled.map((value) => Math.log2(Math.max(value, floor)));
-  const mean = found.reduce((sum, value) => sum + value, 0) / found.length;
-  return found.map((value) => value - mean);
+  const exponents = scaled.map((value) => Math.log2(Math.max(value, floor)));
+  const mean = exponents.reduce((sum, value) => sum + value, 0) / exponents.length;
+  return exponents.map((value) => value - mean);
 }
 
 function reach(view, split) {
@@ -43,9 +43,9 @@ function reach(view, split) {
 function importancesOf(view, split, direction) {
   const middle = logs(view, split, balanced(view, split));
   const floor = 1e-6 * Math.max(...direction);
-  const found = direction.map((value) => Math.log2(Math.max(value, floor)));
-  const mean = found.reduce((sum, value) => sum + value, 0) / found.length;
-  return found.map((value, t) => middle[t] - (value - mean));
+  const exponents = direction.map((value) => Math.log2(Math.max(value, floor)));
+  const mean = exponents.reduce((sum, value) => sum + value, 0) / exponents.length;
+  return exponents.map((value, t) => middle[t] - (value - mean));
 }
 
 function directionOfImportances(view, split, importances) {
@@ -154,7 +154,7 @@ function drawChosen() {
   const { view, i } = marked();
   const split = choosingSplit();
   byId("numbers").hidden = i === null;
-  byId("export").hidden = i === null || !["finished", "stopped"].includes(view.state) || !view.exports; // there are weights to export
+  byId("export").hidden = i === null || !["finished", "stopped"].includes(view.state) || !view.exports; // without weights, there is nothing to export
   if (i === null) {
     fill("chosen", el("p", {}, "No solution is marked."));
     return;
@@ -164,14 +164,14 @@ function drawChosen() {
     el("p", { class: "hint" }, `${[preferenceWords(view, i), standing(view, split, i)].filter(Boolean).join("; ")}.`),
     el("p", { class: "hint" }, `Compared on ${splitName(split)}:`),
     el("ul", { class: "words", id: "words" }, sentences(view, split, i)),
-    split === "test" ? el("p", { class: "hint" }, "There are no numbers but those on test: a choice made by them is one made on the test set.")
-      : choices.split === "test" ? el("p", { class: "hint", id: "not-by-test" }, `Charts show test. The choice goes by ${splitName(split)}, never by test.`) : null);
+    split === "test" ? el("p", { class: "hint" }, "Only test values are available: a choice by them is made on the test set.")
+      : choices.split === "test" ? el("p", { class: "hint", id: "not-by-test" }, `Charts show test. Solutions are chosen on ${splitName(split)}, never on test.`) : null);
   const parts = commandFor(view, i).split(/ (?=--(?:k|export) )/);
   fill("command", parts.flatMap((part, at) => [at ? " " : "", el("span", { class: "part" }, part)]));
   fill("numbers", numbersOf(view, i));
 }
 
-// Losses and metrics of the marked solution on the split that choices go by, and on test beside it.
+// Losses and metrics of the marked solution on the split to choose by, and on test.
 function numbersOf(view, i) {
   const splits = tableSplits().filter((split) => view.values[split]);
   const names = [...new Set(splits.flatMap((split) => Object.keys(view.values[split])))];
@@ -182,19 +182,19 @@ function numbersOf(view, i) {
 }
 
 function sentences(view, split, i) {
-  const said = [];
+  const items = [];
   const middle = balanced(view, split);
   const compare = (what, j) => {
     const pieces = comparison(view, split, i, j);
-    if (pieces.length) said.push(el("li", {}, what, ": ", pieces.flatMap((piece, at) => (at ? [", ", ...piece] : piece)), "."));
+    if (pieces.length) items.push(el("li", {}, what, ": ", pieces.flatMap((piece, at) => (at ? [", ", ...piece] : piece)), "."));
   };
-  if (i === middle) said.push(el("li", {}, "It is the balanced one: its largest regret is the smallest of this run."));
+  if (i === middle) items.push(el("li", {}, "It is the balanced one: its largest regret is the smallest of this run."));
   else if (middle !== null) compare(`Against the balanced one, ${briefly(view, middle)}`, middle);
   for (const j of neighbours(view, split, i)) if (j !== middle || i === middle) compare(`Against its neighbour ${briefly(view, j)}`, j);
   const others = neighbours(view, split, i);
-  if (!others.length) said.push(el("li", {}, "It is the only solution of this run to choose from."));
-  else if (others.includes(middle) && i !== middle) said.push(el("li", { class: "hint" }, `The balanced one, ${briefly(view, middle)}, is its neighbour.`));
-  return said;
+  if (!others.length) items.push(el("li", {}, "It is the only solution of this run to choose from."));
+  else if (others.includes(middle) && i !== middle) items.push(el("li", { class: "hint" }, `The balanced one, ${briefly(view, middle)}, is its neighbour.`));
+  return items;
 }
 
 function wireCopy() {

@@ -1,6 +1,6 @@
 // The style of charts. Colours and symbols of runs are those of their methods in figures, and come with the payload.
 
-// Charts in space draw no other symbols.
+// Replacements for symbols that plotly's 3D plots do not have.
 const SPACE_SHAPES = { "triangle-up": "diamond", "triangle-down": "square", star: "cross" };
 const OUTLINES = {
   circle: "M6 1.6a4.4 4.4 0 1 0 .01 0z",

@@ -1,4 +1,4 @@
-// Tables that sort by a click, or by the keyboard, on a column.
+// Tables that are sorted by a click on a column, or by the keyboard.
 
 function sortedRows(rows, columns, order) {
   const column = columns.find(({ key }) => key === order.key);
@@ -6,7 +6,7 @@ function sortedRows(rows, columns, order) {
   const sign = order.down ? -1 : 1;
   return [...rows].sort((one, other) => {
     const [a, b] = [column.value(one), column.value(other)];
-    if (a === null || b === null) return Number(a === null) - Number(b === null); // what is unknown stays at the end
+    if (a === null || b === null) return Number(a === null) - Number(b === null); // unknown values stay at the end
     return sign * (typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b);
   });
 }
@@ -29,7 +29,7 @@ function table(id, columns, rows, wire) {
   fill(id, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
 }
 
-const BESIDE = 8; // columns of losses and metrics that one table has room for; more, and test has a table of its own
+const BESIDE = 8; // columns of losses and metrics that fit in one table; with more, test has its own table
 
 function number(key, label, split, value, cell) {
   return { key, label, split, numeric: true, value, cell };
@@ -51,7 +51,7 @@ function leadColumns(cell) {
   ];
 }
 
-// Columns of the split that choices go by, and of test beside them where there is room.
+// Columns of the split to choose by, and of test if there is room.
 function solutionColumns(values) {
   const split = choosingSplit();
   const angle = ({ view, i }) => angleAt(view, i);
@@ -123,8 +123,8 @@ function drawRuns() {
   ];
   table("runs", columns, payload.runs.map((view, r) => ({ view, r })), (made) => made);
   const references = [...new Set(payload.runs.filter((view) => isNumber(view.hypervolume[splits[0]])).map((view) => row(view.reference)))];
-  let said = "";
-  if (references.length === 1) said = `Hypervolumes are at ${references[0]}; more is better. Compare runs on ${splitName(splits[0])}${splits.length > 1 ? "; test is shown beside it" : ""}.`;
-  if (references.length > 1) said = "Hypervolumes are at different reference points, and do not compare.";
-  fill("runs-hint", said);
+  let hint = "";
+  if (references.length === 1) hint = `Hypervolumes are at ${references[0]}; more is better. Compare runs on ${splitName(splits[0])}${splits.length > 1 ? "; test is shown next to it" : ""}.`;
+  if (references.length > 1) hint = "Hypervolumes are at different reference points, and are not comparable.";
+  fill("runs-hint", hint);
 }

@@ -33,19 +33,19 @@ function short(text, length = LONG) {
   return letters.length <= length ? letters.join("") : letters.slice(0, length - 1).join("") + "…";
 }
 
-// A name in a sentence: isolated, so that writing from right to left does not turn the sentence around.
+// A name in a sentence: isolated, so that right-to-left text does not reorder the sentence.
 function named(text, length = LONG) {
   const cut = short(text, length);
   return el("bdi", cut === text ? {} : { title: text }, cut);
 }
 
-// For plotly, which reads some markup in labels, and formulas between dollars.
+// Escaped for plotly, which interprets some markup in labels, and formulas between dollars.
 function plain(text, length = LONG) {
   const cut = short(text, length).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
   return `\u2068${cut}\u2069`;
 }
 
-// For the axes of plotly's space, which read tags, but no entities: a sign without width, and no tag is one.
+// For the axes of plotly's 3D plot, which interpret tags but not entities: a zero-width character breaks every tag.
 function painted(text, length = LONG) {
   return short(text, length).replace(/</g, "<\u2060");
 }
@@ -99,7 +99,7 @@ function clock(seconds) {
   return hours ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
 }
 
-// As a POSIX shell wants it; a folder that begins with a dash is no option.
+// Quoted for a POSIX shell; a folder that begins with a dash must not look like an option.
 function quoted(text) {
   const safe = text.startsWith("-") ? `./${text}` : text;
   return /^[\w@%+=:,./-]+$/.test(safe) ? safe : `'${safe.replace(/'/g, "'\\''")}'`;

@@ -1,13 +1,13 @@
-r"""The view of a run on the page, made of plain numbers and words, ready for JSON.
+r"""The view of a run on the page: plain numbers and text, ready for JSON.
 
 A page shows a *payload*::
 
     title, made (a date), version
-    live        None for a page that stays as it is, or {"every": milliseconds, "news": one for each run}
+    live        None for a static page, or {"every": milliseconds, "news": one for each run}
     runs        views, one for each run
     styles      of each run: label of its method, colour {"light", "dark"} and symbol, as in figures
 
-A view, with K solutions and m tasks; None stands for what is not known and for numbers that are not finite::
+A view, with K solutions and m tasks; None stands for unknown values and for numbers that are not finite::
 
     name, folder, problem, method, strategy
     seed         None for models that were trained elsewhere
@@ -24,12 +24,12 @@ A view, with K solutions and m tasks; None stands for what is not known and for 
     values       by split and name, [K]; "loss:TASK" is a loss, any other name a metric
     better       by name, "lower" or "higher", also for losses
     nondominated by split, [K]: finite, and no other solution dominates it
-    within       by split, [K]: one of these, and not beyond the run's own reference point
+    within       by split, [K]: non-dominated, and not beyond the run's own reference point
     in_region    by split, [K]; None without regions
     angles       by split, [K], degrees from the preference; None without directions
     status       [K]
-    scale        [K][m], what losses were multiplied by before regions were decided, or None
-    ideal        [m], what they were counted from before that, or None
+    scale        [K][m], factors of the losses before regions were decided, or None
+    ideal        [m], the point subtracted from the losses before that, or None
     reference    [m], and hypervolume by split, at it
     history      epochs [T], losses, weights [T][K][m], val the same or None
 
@@ -53,7 +53,7 @@ View: TypeAlias = dict[str, Any]
 """The view of a run."""
 
 DIGITS = 6
-"""So many significant digits have numbers on a page; those of curves have two less."""
+"""Significant digits of the numbers on a page; curves have two fewer."""
 
 
 def view_of(
@@ -65,8 +65,8 @@ def view_of(
         front: what to show.
         name: of the run.
         folder: where it is stored, for the command that exports a solution.
-        reference: of the hypervolume, so that several runs compare; the front's own by default.
-        points: the most that a curve may have.
+        reference: of the hypervolume, common to runs that are compared; the front's own by default.
+        points: the maximum number of points of a curve.
 
     Example:
         >>> import paretomtl as pm
@@ -115,26 +115,26 @@ def view_of(
 
 
 def history_of(history: Mapping[str, Tensor], points: int = POINTS, epochs: Sequence[int] | None = None) -> View:
-    """Curves of at most ``points`` points, first and last among them, with the numbers of their epochs from 1 on.
+    """Return curves of at most ``points`` points, first and last included, with the numbers of their epochs.
 
     Args:
-        history: "losses" and "weights", and "val" where there is such a split, ``[T, K, m]``.
-        points: the most that are kept.
+        history: "losses" and "weights", and "val" if there is such a split, ``[T, K, m]``.
+        points: the maximum number to keep.
         epochs: the numbers of the T epochs; 1 to T by default.
     """
     total = len(history["losses"]) if "losses" in history else 0
     kept = thinned(total, points)
     numbers = list(epochs or range(1, total + 1))
-    found: View = {"epochs": [numbers[i] for i in kept]}
+    curves: View = {"epochs": [numbers[i] for i in kept]}
     for name in ("losses", "weights"):
-        found[name] = rounded(history[name][kept], DIGITS - 2) if total else []
+        curves[name] = rounded(history[name][kept], DIGITS - 2) if total else []
     has_val = "val" in history and len(history["val"]) == total > 0
-    found["val"] = rounded(history["val"][kept], DIGITS - 2) if has_val else None
-    return found
+    curves["val"] = rounded(history["val"][kept], DIGITS - 2) if has_val else None
+    return curves
 
 
 def thinned(total: int, points: int) -> list[int]:
-    """At most ``points`` of 0 to total - 1, evenly, first and last among them.
+    """Return at most ``points`` evenly spaced indices from 0 to total - 1, first and last included.
 
     Example:
         >>> thinned(10, 4)
@@ -146,14 +146,14 @@ def thinned(total: int, points: int) -> list[int]:
 
 
 def rounded(numbers: Any, digits: int = DIGITS) -> Any:
-    """Numbers as pages have them: to significant digits, with None for what is not finite."""
+    """Round numbers to significant digits, as pages show them; None if they are not finite."""
     return to_significant(numbers, digits)
 
 
 def _values(front: Front, split: str) -> dict[str, Any]:
     table = front.losses[split]
-    found = {f"loss:{task}": rounded(table[:, i]) for i, task in enumerate(front.tasks)}
-    return {**found, **{_metric(front, name): rounded(kept) for name, kept in front.metrics.get(split, {}).items()}}
+    losses = {f"loss:{task}": rounded(table[:, i]) for i, task in enumerate(front.tasks)}
+    return {**losses, **{_metric(front, name): rounded(kept) for name, kept in front.metrics.get(split, {}).items()}}
 
 
 def _metric_names(front: Front) -> list[str]:
@@ -161,7 +161,7 @@ def _metric_names(front: Front) -> list[str]:
 
 
 def _metric(front: Front, name: str) -> str:
-    """The name of a metric, told apart from that of a loss."""
+    """Return the name of a metric, changed if it could be mistaken for that of a loss."""
     return f"{name} (metric)" if name in {f"loss:{task}" for task in front.tasks} else name
 
 
@@ -170,6 +170,6 @@ def _better(front: Front, name: str) -> str:
 
 
 def _within(front: Front, split: str) -> list[bool]:
-    """The solutions of which the balanced one is chosen."""
+    """Return which solutions the balanced one is chosen from."""
     rows = set(build_table(front, split).within_reference())
     return [row in rows for row in range(len(front))]

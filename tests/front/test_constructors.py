@@ -130,12 +130,12 @@ def test_what_needs_weights_or_preferences_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="This front has none"):
         front.around(1)
     for refused in (front.model, front.state_dict):
-        with pytest.raises(ValueError, match=r"solution 1 \(alpha=0.1\) of a front that has losses alone"):
+        with pytest.raises(ValueError, match=r"solution 1 \(alpha=0.1\) of a front that has only losses"):
             refused(1)
     front.save(tmp_path / "given")
     for option in ("--export", "--save"):
         said = call("select", tmp_path / "given", "--k", 1, option, tmp_path / "out" / "x.safetensors", code=2)
-        assert "a front that has losses alone" in said
+        assert "a front that has only losses" in said
     assert not (tmp_path / "out").exists()
     assert "This front has none" in call("refine", tmp_path / "given", "--around", 1, code=2)
 
@@ -173,7 +173,7 @@ def test_a_file_is_read_by_every_command(tmp_path: Path) -> None:
     assert "b, c" in call("show", path)
     assert call("select", path, "--max-regret").startswith("Solution ")
     assert call("report", path, "--out", tmp_path / "page.html").startswith("Written")
-    assert "a front that has losses alone" in call("select", path, "--k", 0, "--save", tmp_path / "x", code=2)
+    assert "a front that has only losses" in call("select", path, "--k", 0, "--save", tmp_path / "x", code=2)
     pd.DataFrame(ROWS, columns=["left", "right"], index=NAMES).to_csv(path)
     assert pm.Front.load(path).names == tuple(NAMES)
 
@@ -245,7 +245,7 @@ def test_metrics_are_by_name_or_by_split() -> None:
         ({"rows": {"val": ROWS, "test": ROWS}, "metrics": {"f1": [1.0] * 4}}, "'metrics' must be by split"),
         ({"names": ["a", "b", "c", "a"]}, "'names' must be distinct. Got 'a' twice"),
         ({"names": ["a"]}, "one for each of the 4 models. Got 1"),
-        ({"names": ["a", "b", "c", ""]}, "'names' must be strings that are not empty"),
+        ({"names": ["a", "b", "c", ""]}, "'names' must be non-empty strings"),
         ({"names": "abcd"}, "'names' must be a list of strings"),
         ({"preferences": [[1.0, 0.0]] * 4}, "'reading' must say what 'preferences' mean.* Got None"),
         ({"reading": "direction"}, "'reading' must come with 'preferences'"),

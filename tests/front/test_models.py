@@ -109,8 +109,8 @@ def test_a_loaded_front_is_saved_elsewhere_and_where_it_is(tmp_path: Path) -> No
     [
         ({"rows": []}, "a checksum for each of 3 models"),
         ({"rows": [1, 2, 3]}, "a checksum for each of 3 models"),
-        ({"kind": "unheard-of"}, "in a way that is known here, stacked. Got 'unheard-of'"),
-        ({"kind": ["stacked"]}, "in a way that is known here"),
+        ({"kind": "unheard-of"}, "must name a known kind of model store, stacked. Got 'unheard-of'"),
+        ({"kind": ["stacked"]}, "must name a known kind of model store"),
         ({"sha256": "0" * 64}, "must name a file of models in the same folder, and its checksum"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_file_with_other_rows_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("store", "message"),
-    [(LOSSES_ALONE, "of a front that has losses alone"), (STILL_TRAINING, "of a run that still trains: its models")],
+    [(LOSSES_ALONE, "of a front that has only losses"), (STILL_TRAINING, "of a run that still trains: its models")],
 )
 def test_a_front_without_models_says_why(store: ModelStore, message: str) -> None:
     front = replace(front_of([[1.0, 2.0], [2.0, 1.0]], names=("first", "second")), models=store)
@@ -195,7 +195,7 @@ def test_a_front_of_another_kind_is_chosen_from_stored_and_loaded(
     expected = (ends["trunk.0.weight"][0] + ends["trunk.0.weight"][1]) / 2
     torch.testing.assert_close(middle.trunk[0].weight.detach(), expected)
     front.save(tmp_path)
-    with pytest.raises(ValueError, match=r"in a way that is known here, stacked. Got 'mixture'"):
+    with pytest.raises(ValueError, match=r"must name a known kind of model store, stacked. Got 'mixture'"):
         pm.Front.load(tmp_path)
     monkeypatch.setitem(KINDS, "mixture", Mixture.open)
     found = pm.Front.load(tmp_path)

@@ -101,9 +101,9 @@ def test_validation_decides_where_there_is_one() -> None:
     [
         (
             {},
-            "one of direction, importance, knee, max_regret, best must be given, and bounds with best alone. Got none",
+            "one of direction, importance, knee, max_regret, best must be given, and bounds only with best. Got none",
         ),
-        ({"knee": True, "direction": [1, 1]}, r"with best alone. Got \['direction', 'knee'\]"),
+        ({"knee": True, "direction": [1, 1]}, r"only with best. Got \['direction', 'knee'\]"),
         ({"direction": [1.0]}, r"'direction' must be 2 numbers, not negative and not all zero. Got \[1.0\]"),
         ({"importance": [0, 0]}, "'importance' must be 2 numbers"),
         ({"direction": [1, -1]}, "'direction' must be 2 numbers"),
@@ -269,7 +269,7 @@ def test_bounds_from_both_sides_and_of_all_kinds() -> None:
         found.select(at_least={"a": 2.0}, at_most={"loss:a": 1.0}, best="a")
     with pytest.raises(ValueError, match=r"'at_most' must be finite numbers. Got nan for 'a'"):
         found.select(at_most={"a": float("nan")}, best="a")
-    with pytest.raises(ValueError, match=r"with best alone. Got \['knee', 'bounds'\]"):
+    with pytest.raises(ValueError, match=r"only with best. Got \['knee', 'bounds'\]"):
         found.select(knee=True, at_most={"a": 1.0})
 
 

@@ -134,7 +134,7 @@ def test_models_of_other_architectures_are_kept_in_memory(models: Any, tmp_path:
         front.save(tmp_path)
     stored = pm.Front.load(tmp_path, problem)
     assert torch.equal(stored.losses["test"], front.losses["test"])
-    with pytest.raises(ValueError, match="a front that has losses alone"):
+    with pytest.raises(ValueError, match="a front that has only losses"):
         stored.model(1)
     assert json.loads((tmp_path / "front.json").read_text())["models"] is None
 

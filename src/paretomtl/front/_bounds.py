@@ -25,7 +25,7 @@ class Bound:
         return f"{self.name} at {'least' if self.at_least else 'most'} {self.limit:g}"
 
     def misses(self, table: CandidateTable) -> Tensor:
-        """By how much each row is beyond the bound, ``[K]``; 0 for those that keep it, NaN where nothing is known."""
+        """How far each row violates the bound, ``[K]``: 0 if it satisfies it, NaN if its value is not known."""
         values = table.column(self.name)[0].double()
         return (self.limit - values if self.at_least else values - self.limit).clamp_min(0.0)
 
@@ -36,7 +36,7 @@ def bounds_of(
     at_least: Mapping[str, float] | None,
     at_most: Mapping[str, float] | None,
 ) -> list[Bound]:
-    """All bounds in one list; those of ``bounds`` are read by whether higher or lower is better."""
+    """Collect all bounds in one list. Those of ``bounds`` are minima where higher is better, and maxima elsewhere."""
     limits = []
     for argument, given in (("bounds", bounds), ("at_least", at_least), ("at_most", at_most)):
         if given is not None and not isinstance(given, Mapping):
@@ -56,7 +56,7 @@ def bounds_of(
 
 
 def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str | None) -> Choice:
-    """The best by one name among the solutions that keep all bounds, of which there may be none."""
+    """Choose the best solution by one name among those that satisfy all bounds, if there are any."""
     if best is None:
         raise ValueError("'best' must name the task or metric to choose by within the bounds. Got None instead.")
     values, higher = table.column(best)
@@ -79,7 +79,7 @@ def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str | No
 
 
 def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
-    """The solution that comes nearest: the least of the largest miss, each in units of its range over the front."""
+    """Choose none, and name the nearest solution: its largest miss is smallest, in units of the front's range."""
     none = f"No solution on {table.split} has {' and '.join(map(str, bounds))}."
     columns = [table.column(bound.name)[0].double() for bound in bounds]
     known = torch.stack([values.isfinite() for values in columns]).all(0)

@@ -30,11 +30,11 @@ def task_names(tasks: Any) -> tuple[str, ...]:
 
 
 def check_splits(given: Mapping[Any, Any]) -> None:
-    """Refuse losses in a dictionary that is not by split."""
-    strangers = [split for split in given if split not in SPLITS]
-    if strangers or not given:
-        found = repr(strangers[0]) if strangers else "none"
-        raise ValueError(f"'losses' must be by split, {', '.join(map(repr, SPLITS))}. Got {found} instead.")
+    """Refuse a dictionary of losses whose keys are not splits."""
+    unknown = [split for split in given if split not in SPLITS]
+    if unknown or not given:
+        shown = repr(unknown[0]) if unknown else "none"
+        raise ValueError(f"'losses' must be by split, {', '.join(map(repr, SPLITS))}. Got {shown} instead.")
 
 
 def loss_table(given: Any, split: str, tasks: Sequence[str]) -> Tensor:
@@ -59,13 +59,13 @@ def loss_table(given: Any, split: str, tasks: Sequence[str]) -> Tensor:
         raise ValueError(f"{rule}, not empty. Got none on {split}.")
     if len(rows) > MAX_SOLUTIONS:
         raise ValueError(
-            f"'losses' must be of at most {MAX_SOLUTIONS:,} models, as a front holds no more. Got {len(rows):,}."
+            f"'losses' must have at most {MAX_SOLUTIONS:,} rows, the most models in a front. Got {len(rows):,} instead."
         )
     return torch.tensor(rows, dtype=torch.float64)
 
 
 def check_finite(split: str, table: Tensor, tasks: Sequence[str], names: Any) -> None:
-    """Refuse losses that are not finite, by row and task."""
+    """Refuse losses that are not finite; the error names the row and the task."""
     wrong = (~table.isfinite()).nonzero()
     if not len(wrong):
         return
@@ -94,17 +94,15 @@ def metrics_by_split(
                 f"'metrics' must be by split, as losses are: {{{splits[0]!r}: {{name: values}}}}. Got {list(given)}."
             )
         given = {splits[0]: given}
-    strangers = [split for split in given if split not in splits]
-    if strangers:
-        raise ValueError(
-            f"'metrics' must be on splits that losses are on, {list(splits)}. Got {strangers[0]!r} instead."
-        )
-    found = {}
+    unknown = [split for split in given if split not in splits]
+    if unknown:
+        raise ValueError(f"'metrics' must be on splits that losses are on, {list(splits)}. Got {unknown[0]!r} instead.")
+    tables = {}
     for split in splits:
         part = given.get(split, {})
         columns = {name: part[name] for name in part.columns} if hasattr(part, "columns") else part
-        found[split] = {name: _metric(name, values, split, tasks, count) for name, values in columns.items()}
-    return {split: columns for split, columns in found.items() if columns}
+        tables[split] = {name: _metric(name, values, split, tasks, count) for name, values in columns.items()}
+    return {split: columns for split, columns in tables.items() if columns}
 
 
 def _metric(name: Any, values: Any, split: str, tasks: Sequence[str], count: int) -> Tensor:
@@ -126,24 +124,24 @@ def _metric(name: Any, values: Any, split: str, tasks: Sequence[str], count: int
 def better_by_name(given: Any, metrics: Mapping[str, Mapping[str, Tensor]]) -> dict[str, str]:
     """Whether higher or lower is better, for each metric.
 
-    There is no default: a wrong guess would choose the worst model, and call it the best.
+    There is no default: a wrong guess would choose the worst model and report it as the best.
     """
     names = list(dict.fromkeys(name for part in metrics.values() for name in part))
-    words = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
-    strangers = [name for name in words if name not in names]
-    if strangers:
-        raise ValueError(f"'better' must be for metrics, {names}. Got {strangers[0]!r} instead.")
+    directions = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    unknown = [name for name in directions if name not in names]
+    if unknown:
+        raise ValueError(f"'better' must be for metrics, {names}. Got {unknown[0]!r} instead.")
     for name in names:
-        if words.get(name) not in ("higher", "lower"):
+        if directions.get(name) not in ("higher", "lower"):
             rule = f"'better' must say \"higher\" or \"lower\" for each metric, such as {{{name!r}: 'higher'}}"
-            raise ValueError(f"{rule}. Got {words.get(name)!r} for {name!r} instead.")
-    return {name: words[name] for name in names}
+            raise ValueError(f"{rule}. Got {directions.get(name)!r} for {name!r} instead.")
+    return {name: directions[name] for name in names}
 
 
 def preference_rows(given: Any, reading: str | None, count: int, tasks: int) -> tuple[Tensor, str]:
-    """The rows ``[K, m]`` and what they mean; ``[K, 0]`` and "none" where there are none.
+    """The rows ``[K, m]`` and their reading; ``[K, 0]`` and "none" if none are given.
 
-    Rows of NaN or of zeros would be taken for preferences somewhere.
+    Rows of NaN or zeros could be mistaken for preferences somewhere.
     """
     if given is None:
         if reading is not None:
@@ -164,7 +162,7 @@ def preference_rows(given: Any, reading: str | None, count: int, tasks: int) -> 
 
 
 def distinct_names(given: Any, count: int) -> tuple[str, ...]:
-    """A name for each model; none where none are given."""
+    """A name for each model; empty if none are given."""
     if given is None:
         return ()
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -172,7 +170,7 @@ def distinct_names(given: Any, count: int) -> tuple[str, ...]:
     names = tuple(given)
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise TypeError(f"'names' must be strings that are not empty. Got {name!r} instead.")
+            raise TypeError(f"'names' must be non-empty strings. Got {name!r} instead.")
     if len(names) != count:
         raise ValueError(f"'names' must be one for each of the {count} models. Got {len(names)} instead.")
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -1,4 +1,4 @@
-"""Constructors of fronts from models that were trained elsewhere: from losses, a table, or the models themselves."""
+"""Constructors of fronts for models that were trained elsewhere: from losses, a table, or the models themselves."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ class FrontConstructors(FrontData):
         method: str = "given",
         reference: Sequence[float] | None = None,
     ) -> Self:
-        """A front of models that were trained elsewhere, by their losses: to choose from, to draw and to compare.
+        """Build a front from the losses of models that were trained elsewhere, to choose from, plot and compare.
 
         Args:
             losses: ``[K, m]``, a row for each model: a tensor, an array, nested lists, or a pandas table with a column
-                for each task. They count as measured on validation, which is where choices are made. Several splits,
-                or another one, are a dictionary: ``{"val": ..., "test": ...}``. All losses must be finite.
+                for each task. They count as validation losses, by which solutions are chosen. For another split, or
+                several, pass a dictionary: ``{"val": ..., "test": ...}``. All losses must be finite.
             tasks: the names of the m losses.
-            metrics: by name, ``[K]`` each; by split and name where there are several splits. NaN is not known.
+            metrics: by name, ``[K]`` each; by split and name if there are several splits. NaN means unknown.
             better: whether "higher" or "lower" metrics are better: one word for all, or a dictionary by name.
-            preferences: ``[K, m]``, where models were trained for preferences. A front without any has no angles and no
-                regions, and everything else.
+            preferences: ``[K, m]``, if the models were trained for preferences. Without them, a front has no angles and
+                no regions; everything else works.
             reading: what ``preferences`` mean, "direction" or "importance".
-            names: of the models, such as "alpha=0.1"; tables, pages and reasons show them.
-            problem: what tables and pages call the problem.
-            method: what they call the way of training.
+            names: the names of the models, such as "alpha=0.1", for tables, pages and reasons.
+            problem: the name of the problem in tables and on pages.
+            method: the name of the training method there.
             reference: the default of :meth:`Front.hypervolume`.
 
         Example:
@@ -80,8 +80,8 @@ class FrontConstructors(FrontData):
         count = len(next(iter(tables.values())))
         for split, table in tables.items():
             if len(table) != count:
-                found = ", ".join(f"{len(each)} on {name}" for name, each in tables.items())
-                raise ValueError(f"'losses' must have a row for each model on every split. Got {found}.")
+                counts = ", ".join(f"{len(each)} on {name}" for name, each in tables.items())
+                raise ValueError(f"'losses' must have a row for each model on every split. Got {counts}.")
             check_finite(split, table, tasks, names)
         measured = metrics_by_split(metrics, list(tables), tasks, count)
         return cls._build(
@@ -100,12 +100,12 @@ class FrontConstructors(FrontData):
 
     @classmethod
     def from_table(cls, path: str | Path) -> Self:
-        """A front from a CSV file; :meth:`Front.load` and all commands read such files, too.
+        """Build a front from a CSV file. :meth:`Front.load` and all commands read such files too.
 
         Args:
-            path: the file, whose first line names the columns: ``name`` is that of the model, ``higher:NAME`` and
-                ``lower:NAME`` are metrics by what is better, and every other column is the loss of a task. Losses count
-                as measured on validation.
+            path: the file. Its first line names the columns: ``name`` holds the names of models, ``higher:NAME`` and
+                ``lower:NAME`` hold metrics and say what is better, and every other column holds the loss of a task.
+                Losses count as validation losses.
         """
         place = as_path("path", path)
         arguments = read_table(place)
@@ -128,25 +128,25 @@ class FrontConstructors(FrontData):
         batch_size: int | None = None,
         device: torch.device | str | None = None,
     ) -> Self:
-        """A front of models that were trained elsewhere, measured on all splits of a problem as :func:`fit` does it.
+        """Build a front from models that were trained elsewhere: measure them on all splits, as :func:`fit` does.
 
-        Models stay as they are: copies are measured, in eval mode, each in its own dtype. A model whose losses are not
-        finite is kept, with the status "non-finite".
+        The models do not change: copies are measured, in eval mode and each in its own dtype. A model whose losses are
+        not finite is kept, with the status "non-finite".
 
         Args:
             models: modules, or state dictionaries for ``problem.model``. Modules may differ in architecture.
-            problem: whose losses and metrics are measured.
-            preferences: ``[K, m]``, where models were trained for preferences.
+            problem: the problem that has the splits, losses and metrics.
+            preferences: ``[K, m]``, if the models were trained for preferences.
             reading: what ``preferences`` mean, "direction" or "importance".
-            names: of the models, such as those of their files; tables, pages and reasons show them.
-            method: what tables and pages call the way of training.
+            names: the names of the models, such as those of their files, for tables, pages and reasons.
+            method: the name of the training method there.
             reference: the default of :meth:`Front.hypervolume`; the problem's own by default.
-            batch_size: how many samples are taken at a time; by default as many as the problem's recipe says.
+            batch_size: samples in a batch; by default as in the problem's recipe.
             device: where to measure; by default where each model is.
 
-        The weights are part of the front, and stored with it, where ``problem.model`` makes all of these models: it has
-        their parameters, and with them gives their losses. Else the front keeps copies of the modules in memory, and
-        :meth:`Front.save` stores numbers alone.
+        The front contains the weights, and stores them, if ``problem.model`` makes all of these models: it has their
+        parameters and reproduces their losses. Otherwise the front keeps copies of the modules in memory, and
+        :meth:`Front.save` stores only numbers.
 
         Example:
             >>> import paretomtl as pm
@@ -182,9 +182,9 @@ class FrontConstructors(FrontData):
         **fields: Any,
     ) -> Self:
         count = len(next(iter(losses.values())))
-        for name, word in (("problem", problem), ("method", method)):
-            if not isinstance(word, str):
-                raise TypeError(f"'{name}' must be a string. Got {word!r} instead.")
+        for name, value in (("problem", problem), ("method", method)):
+            if not isinstance(value, str):
+                raise TypeError(f"'{name}' must be a string. Got {value!r} instead.")
         rows, meaning = preference_rows(preferences, reading, count, len(tasks))
         return cls(
             problem=problem,

@@ -53,17 +53,17 @@ class FrontData:
 
     @property
     def ranking_split(self) -> str:
-        """The split that choices and rankings go by, validation if there is one, else training, and never test."""
+        """The split that chooses and ranks solutions: validation, else training; test only if there is no other."""
         return ranking_split(self.losses)
 
     @property
     def shown_splits(self) -> tuple[str, ...]:
-        """The splits that tables and figures show, the one that ranks, and test if there is one."""
+        """The splits in tables and figures: the ranking split, and test if there is one."""
         return shown_splits(self.losses)
 
 
 def losses_on(front: FrontData, split: str | None) -> Tensor:
-    """Losses ``[K, m]`` on a split, by default on the one that ranks."""
+    """Losses ``[K, m]`` on a split, the ranking split by default."""
     split = front.ranking_split if split is None else split
     if not isinstance(split, str) or split not in front.losses:
         raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
@@ -71,13 +71,13 @@ def losses_on(front: FrontData, split: str | None) -> Tensor:
 
 
 def finite_losses(front: FrontData, split: str | None) -> Tensor:
-    """Losses in float64 of the solutions where all are finite."""
+    """Losses in float64 of the solutions whose losses are all finite."""
     losses = losses_on(front, split).double()
     return losses[losses.isfinite().all(-1)]
 
 
 def scaled_losses(front: FrontData, split: str | None) -> Tensor:
-    """Losses ``[K, m]`` in float64, counted from the ideal point and multiplied by the factors of training."""
+    """Losses ``[K, m]`` in float64, relative to the ideal point and multiplied by the factors of training."""
     losses = losses_on(front, split).double()
     if front.ideal is not None:
         losses = (losses - losses.new_tensor(front.ideal)).clamp_min(0.0)

@@ -39,61 +39,60 @@ class Front(FrontConstructors):
     """K solutions and how they came about.
 
     Attributes:
-        problem: its name.
-        method: its name.
+        problem: the name of the problem.
+        method: the name of the method.
         tasks: the names of the m tasks.
         reading: what the rows of ``preferences`` mean: "direction", "importance" or "start"; "none" without any.
         preferences: all rows ``[K, m]``; ``[K, 0]`` without any.
-        subproblems: which of them were trained, in the order of everything below.
-        losses: by split, ``[K, m]``, of the models in eval mode on the whole split.
-        scale: the factors ``[K, m]`` by which losses were multiplied before regions or weights were decided; None for
-            none.
-        ideal: the point that losses were counted from before that; None for zero.
-        status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite"; of
-            models that were trained elsewhere "given", "evaluated" or "non-finite"; "training" while a run goes on.
-        since: the step since which each solution had the status of its last step; None for methods without regions.
-        history: "losses" and "weights", means over the steps of each epoch, and "val" losses where there is such a
-            split, ``[T, K, m]``.
+        subproblems: the rows that were trained; all fields below are in this order.
+        losses: by split, ``[K, m]``, measured in eval mode on the whole split.
+        scale: the factors ``[K, m]`` by which losses were multiplied before regions or weights were computed; None
+            without scaling.
+        ideal: the point that was subtracted from the losses before that; None for zero.
+        status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite"; for
+            models that were trained elsewhere "given", "evaluated" or "non-finite"; "training" during a run.
+        since: the step since which each solution has had its last status; None for methods without regions.
+        history: "losses" and "weights", means over the steps of each epoch, and "val" losses if there is a
+            validation split, ``[T, K, m]``.
         seed: model k started from (seed, k); None for models that were trained elsewhere.
-        seconds: how long training took; solutions of several seeds trained together share it.
-        models: the store of their weights, which are read when a model is asked for; see
-            :class:`~paretomtl.front.ModelStore`.
+        seconds: the training time; seeds that were trained together share it.
+        models: the store of the weights, which loads them lazily; see :class:`~paretomtl.front.ModelStore`.
         model_factory: makes a model; None for a front that was loaded without its problem.
-        snapshot: the front right before the constraints were dropped, where the method drops them.
+        snapshot: the front right before the constraints were dropped, if the method drops them.
         metrics: by split and name, ``[K]``.
         better: for each metric, whether "higher" or "lower" is better.
         epochs: the epoch that each solution is from.
-        complete: whether training came to an end that was asked for; False where it was stopped early.
+        complete: whether training reached its last epoch, or ended by patience; False if it was stopped early.
         ended: why training ended, such as "after 30 epochs"; empty for fronts of earlier versions.
-        strategy: how the models were trained, and why so.
+        strategy: how the models were trained, and why that way.
         reference: the default of :meth:`hypervolume`.
-        measured: what the method measured on the way, by name, ``[K, ...]``; empty for most methods.
-        remarks: what is off in it, a line each, as the run warned; empty for most fronts.
-        made_by: the versions of this library and of torch, commit and checksum of the source; empty where not known.
-        names: of the solutions, one for each, where they were given; see :meth:`from_losses`.
+        measured: measurements that the method took during training, by name, ``[K, ...]``; empty for most methods.
+        remarks: the warnings of the run about this front, one line each; empty for most fronts.
+        made_by: the versions of this library and of torch, commit and checksum of the source; empty if unknown.
+        names: the names of the solutions, if they were given; see :meth:`from_losses`.
     """
 
     snapshot: Front | None = None
 
     def state_dict(self, k: int) -> dict[str, Tensor]:
-        """Parameters and buffers of subproblem k, by name; of a stored front, read now."""
+        """Return parameters and buffers of subproblem k, by name; a stored front reads them from its file."""
         return self.models.weights(self._row_of_model(k))
 
     def model(self, k: int) -> nn.Module:
-        """The trained model of subproblem k, in eval mode, on the CPU."""
+        """Build the trained model of subproblem k, in eval mode, on the CPU."""
         row = self._row_of_model(k)
         with isolated_randomness(), torch.inference_mode(False):
             seed_everything(model_seed(self.seed or 0, k))
             return self.models.build(row, self.model_factory)
 
     def nondominated(self, split: str | None = None) -> Tensor:
-        """Which solutions no other one dominates, ``[K]`` bool, on :attr:`ranking_split` if no split is named."""
+        """Whether each solution is non-dominated, ``[K]`` bool; on :attr:`ranking_split` by default."""
         return nondominated(losses_on(self, split))
 
     def in_region(self, split: str | None = None) -> Tensor:
-        """Which solutions lie in the region of their own preference vector, ``[K]`` bool, scaled as in training.
+        """Whether each solution lies in the region of its own preference vector, ``[K]`` bool, scaled as in training.
 
-        Regions are constraints of training, hence the losses on training, where there are any.
+        Uses training losses by default, if there are any, because regions are constraints of training.
         """
         self._check_directions("regions")
         everyone = torch.full((len(self.preferences), len(self.tasks)), torch.nan, dtype=torch.float64)
@@ -101,13 +100,13 @@ class Front(FrontConstructors):
         return in_region(self.preferences, everyone)[list(self.subproblems)]
 
     def region_hits(self, split: str | None = None) -> int:
-        """How many solutions lie in the region of their own preference vector, by their losses on training."""
+        """Count the solutions in the region of their own preference vector, by training losses by default."""
         return int(self.in_region(split).sum())
 
     def angle(self, split: str | None = None) -> Tensor:
         """The angle in degrees between each loss vector and its preference vector, ``[K]``.
 
-        Losses are those on training, where there are any, scaled as in training.
+        Uses training losses by default, if there are any, scaled as in training.
         """
         self._check_directions("angles")
         return indicators.angles(
@@ -118,9 +117,9 @@ class Front(FrontConstructors):
         """The volume between the solutions and a reference point that they should dominate (extra ``indicators``).
 
         Args:
-            reference: larger is worse in every task. By default the problem's own, or else, for each task, the largest
-                loss of the untrained models on the first batch. Hypervolumes compare only for the same reference.
-            split: whose losses; :attr:`ranking_split` by default.
+            reference: one loss per task. By default the problem's own, or else, for each task, the largest loss of the
+                untrained models on the first batch. Compare hypervolumes only for the same reference.
+            split: the split to measure on; :attr:`ranking_split` by default.
         """
         return indicators.front_hypervolume(self, reference, split)
 
@@ -128,15 +127,15 @@ class Front(FrontConstructors):
         """IGD+ (Ishibuchi et al. 2015): by how much the solutions fall short of points of a front, on average.
 
         Args:
-            points: ``[n, m]``, of the true front (``problem.truth.front(1000)``) or the best that is known.
-            split: whose losses; :attr:`ranking_split` by default.
+            points: ``[n, m]``, of the true front (``problem.truth.front(1000)``) or of the best known one.
+            split: the split to measure on; :attr:`ranking_split` by default.
         """
         return indicators.front_igd_plus(self, points, split)
 
     def spread(self, split: str | None = None) -> float:
-        """The diagonal of the smallest box around the solutions that no other one dominates (Zitzler 1999).
+        """The diagonal of the smallest box around the non-dominated solutions (Zitzler 1999).
 
-        Losses are those on :attr:`ranking_split` if no split is named.
+        Uses losses on :attr:`ranking_split` by default.
         """
         return indicators.spread(finite_losses(self, split))
 
@@ -153,30 +152,30 @@ class Front(FrontConstructors):
         best: str | None = None,
         split: str | None = None,
     ) -> Choice:
-        """Choose a solution, and say why: by one of the first four, or by ``best``, within bounds if there are any.
+        """Choose a solution and give the reason: by one of the first four rules, or by ``best``, optionally in bounds.
 
-        Only solutions that no other one dominates are chosen by the first four.
+        The first four rules choose only among non-dominated solutions.
 
         Args:
             direction: the solution whose loss vector is nearest to this direction, by angle; a list, or a dictionary by
                 task. A large entry allows a large loss: (0, 1) favours the first task.
-            importance: the least sum of the losses, scaled as in training, weighted by these; a list, or a dictionary
-                by task. A large entry asks for a small loss.
+            importance: the solution with the least weighted sum of losses, scaled as in training; the weights are a
+                list, or a dictionary by task. A large entry asks for a small loss.
             knee: the solution farthest below the chord through the best of each task, where giving up a little of one
-                task gains most of another. A concave front has none; nor has one that is lower by a hundredth at most.
+                task gains most of another. A front at most a hundredth of its range below the chord has no knee.
             max_regret: the solution whose largest regret is smallest (Savage 1951). The regret of solution k in task i
                 is (L_ki - best_i) / (worst_i - best_i), with the best and the worst loss of the front in that task; 0
                 where they are the same. Solutions with a loss above ``reference``, such as diverged ones, are left out
-                of this and of the knee where others are not.
-            bounds: by name, what a solution must reach: at most for losses and metrics where lower is better, at least
-                for others. A name is that of a task, for its loss, or of a metric; else ``loss:TASK`` is the loss of a
-                task, and ``WHAT:TASK`` the metric that is called ``TASK WHAT``.
-            at_least: by name, what a loss or a metric must reach at least, whatever is better.
-            at_most: by name, what it may reach at most.
-            best: the task or metric by which to choose among all, or among those within the bounds. Where no solution
-                keeps them, the answer names the one that comes nearest: the least of the largest miss, each divided by
-                the range of its name over the front.
-            split: whose losses and metrics; :attr:`ranking_split` by default.
+                of this rule and of the knee, unless all are above it.
+            bounds: limits by name: a maximum for losses and for metrics where lower is better, a minimum for other
+                metrics. A name is a task, which stands for its loss, or a metric. Otherwise ``loss:TASK`` is the loss
+                of a task, and ``WHAT:TASK`` is the metric ``TASK WHAT``.
+            at_least: by name, the minimum of a loss or metric, whichever direction is better.
+            at_most: by name, the maximum.
+            best: the task or metric to choose by, among all solutions or those within the bounds. If no solution
+                satisfies the bounds, the answer names the nearest one. Its largest miss is smallest, where each miss is
+                divided by the range of its name over the front.
+            split: the split to choose on; :attr:`ranking_split` by default.
 
         Example:
             >>> import paretomtl as pm
@@ -187,17 +186,17 @@ class Front(FrontConstructors):
             2
         """
         bounded = any(given is not None for given in (bounds, at_least, at_most))
-        ways = {
+        rules = {
             "direction": direction,
             "importance": importance,
             "knee": knee or None,
             "max_regret": max_regret or None,
         }
-        given = {**ways, "bounds": bounded or None, "best": best}
+        given = {**rules, "bounds": bounded or None, "best": best}
         chosen = [name for name, value in given.items() if value is not None]
         if len(chosen) != 1 and chosen != ["bounds", "best"]:
-            rule = f"one of {', '.join(ways)}, best must be given, and bounds with best alone"
-            raise ValueError(f"{rule}. Got {chosen or 'none'} instead: write select(knee=True) (--knee), for one.")
+            rule = f"one of {', '.join(rules)}, best must be given, and bounds only with best"
+            raise ValueError(f"{rule}. Got {chosen or 'none'} instead: write select(knee=True) (--knee), for example.")
         table = build_table(self, split)
         if bounded or best is not None:
             return _bounds.within_bounds(table, _bounds.bounds_of(table, bounds, at_least, at_most), best)
@@ -212,8 +211,8 @@ class Front(FrontConstructors):
         columns: dict[str, Any] = {"subproblem": list(self.subproblems)}
         columns |= {"name": list(self.names)} if self.names else {}
         chosen = self.preferences[list(self.subproblems)]
-        wished = self.tasks if self.reading != "none" else ()
-        columns |= {f"{self.reading} {task}": chosen[:, i].tolist() for i, task in enumerate(wished)}
+        tasks = self.tasks if self.reading != "none" else ()
+        columns |= {f"{self.reading} {task}": chosen[:, i].tolist() for i, task in enumerate(tasks)}
         for split, losses in self.losses.items():
             columns |= {f"{split} {task}": losses[:, i].tolist() for i, task in enumerate(self.tasks)}
             columns |= {f"{split} {name}": values.tolist() for name, values in self.metrics.get(split, {}).items()}
@@ -222,27 +221,28 @@ class Front(FrontConstructors):
         return require("pandas", "frames").DataFrame(columns).set_index("subproblem")
 
     def plot(self, path: str | Path | None = None, *, split: str | None = None) -> Any:
-        """Draw the solutions in their losses (extra ``figures``): a plane, a space, or parallel coordinates.
+        """Plot the losses of the solutions (extra ``figures``): in 2D, in 3D, or in parallel coordinates.
 
         Args:
-            path: where to write the figure, in the format of its ending, such as ``.pdf``, ``.svg`` or ``.png``.
-            split: whose losses; by default those on :attr:`ranking_split`, and those on test in a second panel.
+            path: the file to write; its suffix, such as ``.pdf``, ``.svg`` or ``.png``, sets the format.
+            split: the split to plot; by default :attr:`ranking_split`, and test in a second panel.
 
         Returns:
-            A figure of matplotlib; closed where it was written.
+            A matplotlib figure; closed if it was written to ``path``.
         """
         return _upward.draw_front(self, path, split=split)
 
     def around(self, k: int, count: int = 5, *, angle: float | None = None, split: str | None = None) -> Tensor:
-        """Preferences around a solution that a user liked, for another run (paper, section 4.2.3): ``[count, m]``.
+        """Return preferences ``[count, m]`` around a solution that a user likes, for a new run (paper, section 4.2.3).
 
-        Directions lie around that of the solution's loss vector, scaled as in training; importances around its own.
+        New directions surround the solution's loss vector, scaled as in training. New importances surround its own.
 
         Args:
             k: the subproblem.
             count: how many.
-            angle: in degrees, how far they go; by default half way to the nearest other solution, at least 2 degrees.
-            split: whose losses; :attr:`ranking_split` by default.
+            angle: the largest deviation in degrees; by default half the angle to the nearest other solution, and at
+                least 2.
+            split: the split of the losses; :attr:`ranking_split` by default.
 
         Example:
             >>> import paretomtl as pm
@@ -269,13 +269,15 @@ class Front(FrontConstructors):
     def save(self, path: str | Path) -> None:
         """Write the front into a folder: ``front.json``, and files of tensors for its history and its models.
 
-        A crash leaves the old one, or this. A front of losses alone is ``front.json`` alone.
+        A crash leaves either the old front or the new one. A front that has only losses is just ``front.json``.
         """
         folder = as_path("path", path)
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"'path' must be a folder. Got the file '{folder}' instead.")
         if self.models and not self.models.kind:
-            reason = "the models are not stored, as 'problem.model' does not make them; their losses and metrics are."
+            reason = (
+                "the models are not stored, because 'problem.model' does not make them; their losses and metrics are."
+            )
             warnings.warn(f"{reason} Keep your own checkpoints.", stacklevel=2)
         write_front(self, folder)
 
@@ -283,11 +285,11 @@ class Front(FrontConstructors):
     def load(cls, path: str | Path, problem: Problem | None = None) -> Front:
         """Read a front that :meth:`save` wrote, a run's folder, or a table of losses.
 
-        Its numbers are read now, each of its models when it is asked for.
+        Reads the numbers now. Models are loaded lazily, one by one.
 
         Args:
             path: the folder, or a ``.csv`` file with a line for each model and a column for each task.
-            problem: whose models :meth:`model` makes; without it, :meth:`state_dict` has their weights.
+            problem: the problem whose ``model`` makes the models; without it, use :meth:`state_dict`.
         """
         if problem is not None and not (hasattr(problem, "tasks") and hasattr(problem, "model")):
             raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
@@ -323,7 +325,7 @@ class Front(FrontConstructors):
             raise ValueError(f"{what} need preferences that are directions; {those}. Those of 'pareto-mtl' are.")
 
     def scaling(self) -> str:
-        """A sentence on the factors of the losses in training; empty where there were none."""
+        """Describe the loss factors of training in a sentence; empty without scaling."""
         return scaling_text(self)
 
     def __repr__(self) -> str:

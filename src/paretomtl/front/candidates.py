@@ -21,13 +21,13 @@ class Choice:
     """A chosen solution, and the reason.
 
     Attributes:
-        k: the subproblem; None where no solution fits.
+        k: the subproblem; None if no solution fits.
         reason: a sentence.
         losses: of the chosen solution, by task, on ``split``.
         metrics: of the chosen solution, by name, on ``split``.
-        nearest: where no solution keeps the bounds, the subproblem that comes nearest; see :meth:`Front.select`.
-        misses: by name, how far that one is beyond each bound that it does not keep, on ``split``.
-        split: by whose losses and metrics it was chosen.
+        nearest: the subproblem nearest to the bounds, if no solution satisfies them; see :meth:`Front.select`.
+        misses: by name, how far the nearest one violates each bound that it does not satisfy, on ``split``.
+        split: the split whose losses and metrics decided.
     """
 
     k: int | None
@@ -54,7 +54,7 @@ class CandidateTable:
     noun: str = "subproblem"
 
     def label(self, row: int) -> str:
-        """A row in a sentence: its number, and its name if it has one."""
+        """The label of a row in a sentence: its number, and its name if it has one."""
         return label(self.noun, self.subproblems[row], self.names, row)
 
     def candidates(self) -> list[int]:
@@ -62,10 +62,10 @@ class CandidateTable:
         return [row for row, wanted in enumerate(finite_nondominated(self.losses).tolist()) if wanted]
 
     def beyond(self) -> Tensor:
-        """The rows with a loss above the reference point, ``[K]`` bool, which no user would take.
+        """Whether each row has a loss above the reference point, ``[K]`` bool.
 
-        A model that diverged, or was never asked for a task, would stretch every range. Where no candidate keeps the
-        reference point, or there is none, no row is beyond it.
+        A model that diverged, or was never trained for a task, would stretch every range. If there is no reference
+        point, or all candidates are above it, no row counts as beyond.
         """
         nothing = torch.zeros(len(self.losses), dtype=torch.bool)
         if self.reference is None or not all(math.isfinite(value) for value in self.reference):
@@ -74,12 +74,12 @@ class CandidateTable:
         return nothing if bool(above[self.candidates()].all()) else above
 
     def within_reference(self) -> list[int]:
-        """The candidates that are not :meth:`beyond` the reference point: the ends of ranges are among them."""
+        """The candidates that are not :meth:`beyond` the reference point; ranges are taken over them."""
         above = self.beyond().tolist()
         return [row for row in self.candidates() if not above[row]]
 
     def left_out(self) -> str:
-        """In words, the candidates that are beyond the reference point; empty without any."""
+        """A sentence that names the candidates beyond the reference point; empty if there are none."""
         numbers = [
             label("", self.subproblems[row], self.names, row).strip()
             for row in self.candidates()
@@ -93,7 +93,7 @@ class CandidateTable:
         return f" Beyond the reference point ({point}), and left out: {which}."
 
     def choose(self, row: int, reason: str) -> Choice:
-        """The choice of a row."""
+        """Choose a row."""
         return Choice(
             self.subproblems[row],
             f"{capitalized(self.label(row))}: {reason}",
@@ -103,14 +103,14 @@ class CandidateTable:
         )
 
     def choose_none(self, reason: str, **misses: Any) -> Choice:
-        """The answer where no solution fits."""
+        """Choose no row."""
         return Choice(None, reason, split=self.split, **misses)
 
     def find(self, name: str) -> str:
         """The task or metric that a name stands for.
 
-        That of a task, for its loss, or of a metric, as it is; else ``loss:TASK`` is the loss of that task, and
-        ``WHAT:TASK`` the metric that is called ``TASK WHAT``.
+        A task stands for its loss, and a metric for itself. Otherwise ``loss:TASK`` is the loss of a task, and
+        ``WHAT:TASK`` is the metric ``TASK WHAT``.
         """
         if not isinstance(name, str):
             raise TypeError(f"bounds and 'best' must have names of tasks or metrics. Got {name!r} instead.")
@@ -129,20 +129,20 @@ class CandidateTable:
 
     def column(self, name: str) -> tuple[Tensor, bool]:
         """The values of a task's loss or a metric, and whether higher ones are better."""
-        found = self.find(name)
-        if found in self.tasks:
-            return self.losses[:, list(self.tasks).index(found)], False
-        return self.metrics[found], self.better.get(found) != "lower"
+        column = self.find(name)
+        if column in self.tasks:
+            return self.losses[:, list(self.tasks).index(column)], False
+        return self.metrics[column], self.better.get(column) != "lower"
 
     def known(self) -> str:
-        """The losses of all rows in words."""
+        """The losses of the first five rows as text."""
         rows = zip(self.names or self.subproblems, self.losses.tolist(), strict=True)
         shown = [f"{k} ({', '.join(f'{value:.4g}' for value in row)})" for k, row in rows]
         return ", ".join(shown[:5]) + (", ..." if shown[5:] else "")
 
 
 def build_table(front: FrontData, split: str | None) -> CandidateTable:
-    """The candidates and their values, by default on the split that ranks."""
+    """Build the table of candidates on a split, the ranking split by default."""
     losses = losses_on(front, split).double()
     split = front.ranking_split if split is None else split
     return CandidateTable(
@@ -159,5 +159,5 @@ def build_table(front: FrontData, split: str | None) -> CandidateTable:
 
 
 def capitalized(text: str) -> str:
-    """A sentence: its first letter is a capital, and all others stay as they are."""
+    """Capitalize the first letter, and leave the others as they are."""
     return text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""A table of losses as a file of text, which is a front of models that were trained elsewhere."""
+"""CSV tables of losses: fronts of models that were trained elsewhere."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _METRICS = ("higher", "lower")
 
 
 def is_table(path: Path) -> bool:
-    """Whether a path is that of a table of losses, rather than the folder of a front."""
+    """Whether a path is a table of losses rather than the folder of a front."""
     return path.suffix.lower() == ".csv" and not path.is_dir()
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """The arguments of :meth:`paretomtl.Front.from_losses`, from a CSV file with a line for each model.
+    """Read the arguments of :meth:`paretomtl.Front.from_losses` from a CSV file with a line for each model.
 
-    Its first line names the columns: ``name`` is that of the model, ``higher:NAME`` and ``lower:NAME`` are metrics, and
-    every other column is the loss of a task. A ValueError names the file, line and column of what is wrong.
+    Its first line names the columns: ``name`` holds the names of the models, ``higher:NAME`` and ``lower:NAME`` hold
+    metrics, and every other column holds the loss of a task. A ValueError names the file, line and column.
     """
     rule = f"'{path}' must be a table of losses"
     try:
@@ -46,12 +46,12 @@ def read_table(path: Path) -> dict[str, Any]:
     tasks, metrics, better, names = [], {}, {}, None
     for place, column in enumerate(columns):
         cells = [(number, row[place].strip()) for number, row in rows[1:]]
-        word, colon, metric = column.partition(":")
+        direction, colon, metric = column.partition(":")
         if column in _NAME:
             names = [cell for _, cell in cells]
-        elif colon and word in _METRICS:
+        elif colon and direction in _METRICS:
             metrics[metric.strip()] = [_number(rule, column, *cell, blank=math.nan) for cell in cells]
-            better[metric.strip()] = word
+            better[metric.strip()] = direction
         else:
             tasks.append((column, [_number(rule, column, *cell) for cell in cells]))
     losses = [list(row) for row in zip(*(values for _, values in tasks), strict=True)]

@@ -1,4 +1,4 @@
-"""Export of one model of a front: its weights with a card, or the whole of it as TorchScript or ONNX."""
+"""Export of one model of a front: its weights with a card, or the whole model as TorchScript or ONNX."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def export_weights(front: Front, k: int, path: Path, *, make: str | None, facts:
     """Write a model's weights as safetensors, and a card in JSON.
 
     Args:
-        front: with its problem, the names are those of the model's ``state_dict``; without, those of its parameters and
-            buffers, which are the same for all but tied weights and buffers that are not stored.
+        front: with its problem, tensors have the names of the model's ``state_dict``; without it, those of parameters
+            and buffers. They differ only for tied weights and for buffers that are not persistent.
         k: the subproblem.
         path: a file that ends in ``.safetensors``, or a folder, which gets ``model.safetensors`` and ``model.json``.
-        make: lines of Python that make ``model`` before its weights are loaded; None where they are not known.
-        facts: what else the card says.
+        make: lines of Python that make ``model`` before its weights are loaded; None if unknown.
+        facts: further fields of the card.
 
     Returns:
         Both files.
@@ -77,7 +77,7 @@ def snippet(weights: str, make: str | None, dtype: torch.dtype) -> str:
 
 
 def _card(front: Front, k: int) -> dict[str, Any]:
-    row, wished = front.subproblems.index(k), front.preferences[k].tolist()
+    row, preference = front.subproblems.index(k), front.preferences[k].tolist()
     by_task = {split: to_lists(losses[row]) for split, losses in front.losses.items()}
     return {
         "format": FORMAT,
@@ -86,7 +86,7 @@ def _card(front: Front, k: int) -> dict[str, Any]:
         "seed": front.seed,
         "subproblem": k,
         **({"name": front.names[row]} if front.names else {}),
-        "preference": None if front.reading == "none" else dict(zip(front.tasks, wished, strict=True)),
+        "preference": None if front.reading == "none" else dict(zip(front.tasks, preference, strict=True)),
         "reading": front.reading,
         "reading_in_words": _READINGS.get(front.reading, front.reading),
         "losses": {split: dict(zip(front.tasks, values, strict=True)) for split, values in by_task.items()},
@@ -108,7 +108,7 @@ def _dtype(tensors: Mapping[str, Tensor]) -> torch.dtype:
 
 
 def inputs_of(problem: Problem, model: nn.Module, batch: Any) -> tuple[Any, ...]:
-    """The arguments with which the losses of a problem call its model on a batch."""
+    """Record the arguments with which the losses of a problem call its model on a batch."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     def note(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -122,7 +122,7 @@ def inputs_of(problem: Problem, model: nn.Module, batch: Any) -> tuple[Any, ...]
         handle.remove()
     if not calls:
         raise ValueError(
-            f"'problem' must call its model for an export. Its losses call parts of the model alone. {_WEIGHTS}"
+            f"'problem' must call its model for an export. Its losses call only parts of the model. {_WEIGHTS}"
         )
     args, kwargs = calls[0]
     if not args and not kwargs:
@@ -140,18 +140,18 @@ def export_torchscript(model: nn.Module, path: Path, inputs: tuple[Any, ...], ot
     Args:
         model: in eval mode.
         path: the file.
-        inputs: what to trace it with.
-        others: inputs with another number of samples, on which the traced model must give the same bits.
+        inputs: the inputs to trace with.
+        others: inputs with another number of samples. The traced model must match the model bit by bit on both.
 
     Returns:
-        What the tracer warned of.
+        The warnings of the tracer.
     """
 
     def write(unfinished: Path) -> None:
         traced: Any = _trace(model, inputs, strict=False, check_trace=False)
         for some in (inputs, others):
             if not _same(model(*some), traced(*some)):
-                raise RuntimeError("the traced model gives other outputs than the model itself")
+                raise RuntimeError("the outputs of the traced model differ from those of the model")
         torch.jit.save(traced, str(unfinished))
 
     with _reasons("TorchScript") as notes:
@@ -160,10 +160,10 @@ def export_torchscript(model: nn.Module, path: Path, inputs: tuple[Any, ...], ot
 
 
 def export_onnx(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> list[str]:
-    """Write a model as ONNX (extra ``onnx``), in one file, with any number of samples where the model allows that.
+    """Write a model as ONNX (extra ``onnx``), in one file, with a dynamic batch size if the model allows it.
 
     Returns:
-        What the exporter warned of.
+        The warnings of the exporter.
     """
     for module in ("onnx", "onnxscript"):
         require(module, "onnx")
@@ -181,7 +181,7 @@ def export_onnx(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: t
 
 @contextmanager
 def _without_torchvision() -> Iterator[None]:
-    """Keep the exporter from telling a terminal that torchvision is missing, which no model here needs."""
+    """Silence the exporter's message that torchvision is missing: no model here needs it."""
 
     def needed(record: logging.LogRecord) -> bool:
         return "torchvision is not installed" not in record.getMessage()
@@ -203,7 +203,7 @@ def _sizes(value: Any) -> list[int]:
 
 @contextmanager
 def _reasons(kind: str) -> Iterator[list[str]]:
-    """Turn whatever an exporter raises into an error that names the reason; gather its warnings."""
+    """Turn any exception of an exporter into an error that names the reason; collect its warnings."""
     notes: list[str] = []
     try:
         with torch.no_grad(), warnings.catch_warnings(record=True) as caught:
@@ -220,7 +220,7 @@ def _reasons(kind: str) -> Iterator[list[str]]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two outputs are the same bits: tensors, or tuples, lists and dictionaries of them."""
+    """Whether two outputs are bitwise equal: tensors, or tuples, lists and dictionaries of them."""
     if isinstance(one, Tensor):
         return isinstance(other, Tensor) and torch.equal(one, other)
     if isinstance(one, Mapping):
@@ -229,7 +229,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _replace(path: Path, write: Callable[[Path], None]) -> None:
-    """Let a file take its place when it is whole."""
+    """Write a file atomically: it replaces ``path`` only when it is complete."""
     check_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.unfinished-", dir=path.parent) as folder:

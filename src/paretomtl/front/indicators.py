@@ -1,7 +1,7 @@
 """Indicators of fronts: hypervolume, IGD+, spread, angles, non-dominated rows. The only place that calls moocore.
 
-moocore is under the LGPL, and is imported only.
-The first functions take losses; those that take a front check what users ask for.
+moocore is under the LGPL: it is imported, never copied.
+The first functions take losses. Those that take a front also check the arguments of users.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from paretomtl._support.optional_packages import require
 from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData, finite_losses
 
-_MOST_WORK = math.log(1e7)  # of a hypervolume for a table or a page: seconds
+_MOST_WORK = math.log(1e7)  # upper bound for a table or a page: a few seconds
 
 
 def hypervolume(losses: Tensor, reference: Sequence[float]) -> float:
@@ -28,7 +28,7 @@ def hypervolume(losses: Tensor, reference: Sequence[float]) -> float:
 def hypervolume_or_none(losses: Tensor, reference: Sequence[float] | None) -> float | None:
     """The hypervolume of the rows ``[K, m]`` with finite losses, for a report during training.
 
-    None without moocore, without a finite reference point or finite losses, and where it would take seconds.
+    None without moocore, without a finite reference point or finite losses, and if it would take seconds.
     """
     try:
         require("moocore", "indicators")
@@ -49,13 +49,13 @@ def igd_plus(losses: Tensor, points: Tensor) -> float:
 
 
 def spread(losses: Tensor) -> float:
-    """The diagonal of the smallest box around the rows of ``losses [K, m]`` that no other one dominates."""
+    """The diagonal of the smallest box around the non-dominated rows of ``losses [K, m]``."""
     best = losses[nondominated(losses)]
     return float((best.amax(0) - best.amin(0)).norm()) if len(best) else 0.0
 
 
 def finite_nondominated(losses: Tensor) -> Tensor:
-    """Which rows of ``losses [K, m]`` are finite, and dominated by no other such row, ``[K]`` bool."""
+    """Whether each row of ``losses [K, m]`` is finite and dominated by no other finite row, ``[K]`` bool."""
     finite = losses.isfinite().all(-1)
     return nondominated(torch.where(finite[:, None], losses.double(), torch.inf)) & finite
 
@@ -91,7 +91,7 @@ def front_hypervolume(front: FrontData, reference: Sequence[float] | None, split
 def quick_hypervolume(
     front: FrontData, reference: Sequence[float] | None = None, split: str | None = None
 ) -> float | None:
-    """The hypervolume for a table or a page; None where there is none, or where it would take longer than seconds.
+    """The hypervolume for a table or a page; None if it is undefined or would take more than seconds.
 
     The work grows as K to the power of m/2 - 1: a hundred solutions of ten tasks take a minute, of twelve tasks hours.
     """
@@ -115,7 +115,7 @@ def front_igd_plus(front: FrontData, points: Tensor, split: str | None) -> float
 
 
 def _point_beyond(losses: Tensor) -> str:
-    """A reference point that is worse than all losses ``[K, m]``, to be appended to an error; nothing without any."""
+    """Suggest a reference point worse than all losses ``[K, m]``, for the end of an error; empty without losses."""
     if not len(losses):
         return ""
     point = [float(f"{value + 0.1 * abs(value):.3g}") for value in losses.amax(0).tolist()]

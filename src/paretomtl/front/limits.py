@@ -12,7 +12,7 @@ def check_solution_count(rows: Any) -> None:
     """Refuse a front with more rows of preferences than :data:`MAX_SOLUTIONS`.
 
     Args:
-        rows: the rows as they are in a file, or how many there are.
+        rows: the rows as read from a file, or their number.
     """
     count = rows if isinstance(rows, int) else len(rows) if isinstance(rows, list) else 0
     if count > MAX_SOLUTIONS:

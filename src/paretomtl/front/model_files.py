@@ -1,7 +1,7 @@
-"""Model stores on disk: a file of tensors beside ``front.json``, which says the kind of store and its checksums.
+"""Model stores on disk: a tensor file next to ``front.json``, which records the kind of store and its checksums.
 
-A model is verified by a checksum of its own, so that reading one does not read the others. To add a kind of store, give
-it a ``kind``, its ``tensors()`` and ``entry()``, and a line in ``KINDS`` that opens such a file.
+Each model has its own checksum, so that reading one does not read the others. To add a kind of store, give it a
+``kind``, its ``tensors()`` and ``entry()``, and a line in ``KINDS`` that opens such a file.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from paretomtl.front.record import file_of
 
 
 class StoredModels(ModelStore):
-    """Models of one architecture in a file, of which each is read when it is asked for.
+    """Models of one architecture in a file, each loaded lazily.
 
     Args:
         path: the file, with tensors ``[K, ...]`` by name.
-        checksum: of the whole file.
+        checksum: the checksum of the whole file.
         rows: the checksum of each model.
     """
 
@@ -38,7 +38,7 @@ class StoredModels(ModelStore):
 
     @classmethod
     def open(cls, path: Path, entry: Mapping[str, Any], count: int) -> StoredModels:
-        """The store of a front with ``count`` rows; the head of the file is read, and no weights are."""
+        """Open the store of a front with ``count`` rows; reads only the header of the file."""
         rows = entry.get("rows")
         if not isinstance(rows, list) or len(rows) != count or not all(isinstance(row, str) for row in rows):
             record = path.with_name("front.json")
@@ -69,25 +69,25 @@ class StoredModels(ModelStore):
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Errors say what to do: a file may go, or be damaged, after the front was loaded."""
+        """Make errors say what to do: the file may be removed or damaged after the front was loaded."""
         folder = self.path.parent
-        of_run = exists(folder.parent / "config.json")  # whose checkpoint may make the front again
+        of_run = exists(folder.parent / "config.json")  # its checkpoint may restore the front
         try:
             with pointing_to_doctor(folder.parent if of_run else folder):
                 yield
         except FileNotFoundError:
             raise FileNotFoundError(
-                f"'{self.path}' must be there for its models to be read. It was removed or replaced since the front "
+                f"'{self.path}' must exist for its models to be read. It was removed or replaced since the front "
                 "was loaded: load the front again."
             ) from None
 
 
 KINDS: dict[str, Callable[[Path, Mapping[str, Any], int], ModelStore]] = {StoredModels.kind: StoredModels.open}
-"""How a file of each kind is opened: from its path, its entry in ``front.json`` and the number of rows."""
+"""The function that opens a file of each kind, from its path, its entry in ``front.json`` and the number of rows."""
 
 
 def write_models(store: ModelStore, folder: Path) -> dict[str, Any] | None:
-    """Write the models into a folder; return their entry in ``front.json``, or None where there is nothing to write."""
+    """Write the models into a folder; return their entry in ``front.json``, or None if there is nothing to write."""
     if not store or not store.kind:
         return None
     if isinstance(store, StoredModels) and store.path.exists() and store.path.parent.samefile(folder):
@@ -97,12 +97,12 @@ def write_models(store: ModelStore, folder: Path) -> dict[str, Any] | None:
 
 
 def open_models(entry: Any, folder: Path, count: int) -> ModelStore:
-    """The store that an entry of ``front.json`` describes, for a front with ``count`` rows."""
+    """Open the store that an entry of ``front.json`` describes, for a front with ``count`` rows."""
     if entry is None:
         return LOSSES_ALONE
     path, _ = file_of(entry, "models", folder)
     kind = entry.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        rule = f"'{folder / 'front.json'}' must keep its models in a way that is known here, {', '.join(KINDS)}"
+        rule = f"'{folder / 'front.json'}' must name a known kind of model store, {', '.join(KINDS)}"
         raise ValueError(f"{rule}. Got {kind!r:.80} instead.")
     return KINDS[kind](path, entry, count)

@@ -1,6 +1,6 @@
-"""The models of a front: a store that gives the weights of one model when they are asked for.
+"""The models of a front: a store that loads the weights of one model on demand.
 
-A front is numbers and a model store. Tables, pages and choices need the numbers alone. The store hides how weights are
+A front is numbers and a model store. Tables, pages and choices need only the numbers. The store hides how weights are
 kept: stacked in memory, in a file, as modules of any kind, or not at all. A front that is one set of weights for many
 trade-offs, such as a mixture of a few models or adapters on a trunk, is another store:
 ``front/model_files.py`` says how one is stored.
@@ -21,10 +21,10 @@ from paretomtl._support.tensor_files import checksum_of
 
 
 class ModelStore(ABC):
-    """Models of a front, by row. A store is true if it holds any.
+    """Models of a front, by row. A store is truthy if it holds any.
 
     Attributes:
-        kind: the name under which a stored front says how its weights are kept; empty for a store that stays in memory.
+        kind: the name of this kind of store in a stored front; empty for a store that stays in memory.
     """
 
     kind: ClassVar[str] = ""
@@ -41,8 +41,8 @@ class ModelStore(ABC):
         """One model in eval mode, on the CPU.
 
         Args:
-            row: which.
-            make: makes a module without these weights; None where that is not known.
+            row: the row of the model.
+            make: makes a module, without these weights; None if unknown.
         """
         weights = self.weights(row)
         if make is None:
@@ -62,11 +62,11 @@ class ModelStore(ABC):
         return {name: torch.stack([row[name] for row in rows]) for name in rows[0]} if rows else {}
 
     def tensors(self) -> Mapping[str, Tensor]:
-        """The tensors that a file of this kind consists of."""
+        """The tensors in a file of this kind."""
         return self.stacked()
 
     def entry(self) -> dict[str, Any]:
-        """Fields that a stored front has about this store, in addition to kind, file and checksum."""
+        """The fields of this store in ``front.json``, in addition to kind, file and checksum."""
         return {}
 
     def verify(self) -> None:
@@ -76,10 +76,10 @@ class ModelStore(ABC):
 
 
 class NoModels(ModelStore):
-    """No models at all: a front of losses alone, or of a run that still trains.
+    """No models at all: a front that has only losses, or of a run that still trains.
 
     Args:
-        reason: what such a front has, and where its models are, for the error that asking for one raises.
+        reason: the end of the error that a request for a model raises: what the front has, and where its models are.
     """
 
     def __init__(self, reason: str) -> None:
@@ -93,8 +93,8 @@ class NoModels(ModelStore):
 
 
 LOSSES_ALONE = NoModels(
-    "a front that has losses alone: take the model from where it was trained, or make the front by Front.from_models, "
-    "which keeps the models."
+    "a front that has only losses: take the model from where it was trained, or build the front with "
+    "Front.from_models, which keeps the models."
 )
 """The store of a front that was given as numbers."""
 
@@ -129,12 +129,12 @@ class StackedModels(ModelStore):
         return dict(self._parameters)
 
     def entry(self) -> dict[str, Any]:
-        """A checksum for each model, by which one is verified when it is read alone."""
+        """A checksum for each model, so that one can be read and verified without the others."""
         return {"rows": [checksum_of(self.weights(row)) for row in range(len(self))]}
 
 
 class SeparateModules(ModelStore):
-    """Modules of any architectures in memory; nothing makes them again, so that they cannot be stored.
+    """Modules of any architectures in memory. They cannot be stored, because nothing could rebuild them.
 
     Args:
         modules: one for each row, in eval mode, on the CPU.

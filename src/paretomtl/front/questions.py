@@ -1,4 +1,4 @@
-"""Questions that find the solution a user likes best, each a comparison of two solutions."""
+"""Questions that find the solution a user likes best. Each one compares two solutions."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from torch import Tensor
 
 from paretomtl.front.candidates import CandidateTable
 
-_USERS = 16_000  # simulated, where there are more than two tasks
+_USERS = 16_000  # simulated users for more than two tasks
 _MOST = 1000  # solutions to ask about; memory grows with their square
-_SECOND = 1e-3  # weight of the sum against the largest of the weighed losses
+_SECOND = 1e-3  # weight of the sum relative to the largest weighted loss
 
 
 @dataclass(frozen=True)
 class Search:
     """The solutions that are left, and the next question: a pure function of the front and the answers so far.
 
-    Simulated users rank solutions by the sum of the weighed losses, or by the largest of them, with weights of all
+    Simulated users rank solutions by the sum of weighted losses, or by the largest of them, with weights of all
     kinds. Each answer removes every solution that no simulated user consistent with the answers so far would rank
     first. The next question is the one that removes most solutions whatever the answer is. The solution that is not
     preferred is always removed, so that K solutions take at most K - 1 questions; mostly they take little more than
     log₂ K with two tasks, and twice that with five.
 
     Attributes:
-        rows: of the table, those that are left; with two tasks along the front.
-        columns: the rows of the table that there were at first.
-        scores: ``[users, columns]``, the score that each simulated user who is left gives each of them; less is better.
+        rows: the rows of the table that are left; with two tasks, in order along the front.
+        columns: the rows of the table at the start.
+        scores: ``[users, columns]``, the score of each of them for each simulated user who is left; lower is better.
     """
 
     rows: tuple[int, ...]
@@ -50,25 +50,25 @@ class Search:
         for i in range(len(places) - 1):
             first = share @ (scores[:, i : i + 1] <= scores[:, i + 1 :]).float()
             distance = torch.arange(len(first))
-            tie = 1e-4 * distance  # of equal pairs, neighbours
+            tie = 1e-4 * distance  # tie-break: neighbours first
             least[i, i + 1 :] = torch.minimum(first, len(places) - first) - tie
         i, j = divmod(int(least.argmax()), len(places))
         return self.rows[i], self.rows[j]
 
     @property
     def most(self) -> int:
-        """The largest number of questions that are left."""
+        """Upper bound on the number of questions that are left."""
         return max(0, len(self.rows) - 1)
 
     def after(self, *, first: bool) -> Search:
-        """The search after the first of the pair was preferred, or the second."""
+        """The search after the user preferred the first of the pair, or else the second."""
         assert self.pair is not None
         one, other = (self.scores[:, self.columns.index(row)] for row in self.pair)
         return _search(self.columns, self.scores[(one <= other) if first else (one > other)])
 
 
 def begin(table: CandidateTable) -> Search:
-    """All solutions that no other one dominates, within the reference point; of those with equal losses, the first."""
+    """Start with all non-dominated solutions within the reference point; of those with equal losses, the first."""
     rows: dict[tuple[float, ...], int] = {}
     for row in table.within_reference():
         rows.setdefault(tuple(table.losses[row].tolist()), row)
@@ -94,22 +94,22 @@ def _scores(losses: Tensor) -> Tensor:
     low, high = losses.min(0).values, losses.max(0).values
     values = (losses - low) / (high - low).clamp_min(1e-300)
     weights = _weights(values)
-    own = 1.0 / values.clamp_min(1e-9)  # for whom the largest of the weighed losses is smallest here
+    own = 1.0 / values.clamp_min(1e-9)  # users whose largest weighted loss is smallest here
     return torch.cat([weights @ values.T, *(_largest(each, values) for each in (weights, own))])
 
 
 def _largest(weights: Tensor, values: Tensor) -> Tensor:
-    """The largest of the weighed losses; the sum decides between equal ones."""
+    """The largest weighted loss; the sum breaks ties."""
     return (weights[:, None] * values).amax(-1) + _SECOND * (weights @ values.T)
 
 
 def _weights(values: Tensor) -> Tensor:
-    """Weights of the tasks, ``[users, m]``: with two tasks one of each order that sums of weighed losses can have."""
+    """Weights of the tasks, ``[users, m]``: with two tasks, one for each order that weighted sums can have."""
     tasks = values.shape[-1]
     if tasks > 2:
         drawn = torch.rand(_USERS, tasks, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         return torch.cat([torch.eye(tasks, dtype=torch.float64), torch.nn.functional.normalize(-drawn.log(), 1, -1)])
-    turns = {0.0, 1.0}  # the weights of the first task at which two solutions are as good
+    turns = {0.0, 1.0}  # the weights of the first task at which two solutions are equally good
     for a, b in combinations(values.tolist(), 2):
         rise, fall = b[0] - a[0], a[1] - b[1]
         turns.add(fall / (rise + fall))
@@ -119,14 +119,14 @@ def _weights(values: Tensor) -> Tensor:
 
 
 def _thinned(ordered: list[float]) -> list[float]:
-    """At most as many values as simulated users, evenly, with the first and the last: their number grows as K² / 2."""
+    """Thin values evenly to at most the number of simulated users, and keep both ends: their number grows as K² / 2."""
     if len(ordered) <= _USERS:
         return ordered
     return [ordered[round(i * (len(ordered) - 1) / (_USERS - 1))] for i in range(_USERS)]
 
 
 def difference(table: CandidateTable, one: int, other: int) -> str:
-    """A text on what the row ``other`` gains and gives up compared with the row ``one``."""
+    """Describe what the row ``other`` gains and gives up compared with the row ``one``."""
     gains: list[str] = []
     losses: list[str] = []
     for name in (*table.tasks, *table.metrics):
@@ -143,6 +143,6 @@ def difference(table: CandidateTable, one: int, other: int) -> str:
 
 
 def _share(change: float, values: Tensor, one: int) -> str:
-    """A change in percent of what it is from, where that says anything."""
+    """A change in percent of the value before; empty where a percentage would say nothing."""
     before = abs(float(values[one]))
     return f" ({100 * change / before:+.0f} %)" if before > 0 and abs(change) < 10 * before else ""

@@ -1,6 +1,6 @@
-"""The record of a front: its numbers and words as JSON, and the checks of what comes back from a file.
+"""The record of a front: its numbers and text as JSON, and the checks of what is read back.
 
-A checksum tells damage, not forgery, so that kinds, shapes and ranges are checked, too.
+A checksum detects damage, not forgery. Types, shapes and ranges are therefore checked too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PLAIN = (
     "strategy",
 )
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_LARGEST = 2**63  # whole numbers in a file are smaller
+_LARGEST = 2**63  # integers in a file are smaller
 _DTYPES = {
     "float64": torch.float64,
     "float32": torch.float32,
@@ -43,7 +43,7 @@ _READINGS = ("direction", "importance", "start", "none")
 
 
 def record_of(front: FrontData) -> dict[str, Any]:
-    """The numbers and words of a front as JSON has them, without its history, its models and its snapshot."""
+    """The numbers and text of a front for JSON, without history, models and snapshot."""
     plain = {name: getattr(front, name) for name in _PLAIN}
     return {
         **{name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()},
@@ -60,7 +60,7 @@ def record_of(front: FrontData) -> dict[str, Any]:
         "scale": None if front.scale is None else to_lists(front.scale),
         "ideal": None if front.ideal is None else list(front.ideal),
         "reference": front.reference,
-        **({"made_by": dict(front.made_by)} if front.made_by else {}),  # fronts from before stay as they were
+        **({"made_by": dict(front.made_by)} if front.made_by else {}),  # earlier fronts keep their records
         **({"remarks": list(front.remarks)} if front.remarks else {}),
         **({"names": list(front.names)} if front.names else {}),
         **({"ended": front.ended} if front.ended else {}),
@@ -68,7 +68,7 @@ def record_of(front: FrontData) -> dict[str, Any]:
 
 
 def tensors_of(front: FrontData) -> dict[str, Tensor]:
-    """The numbers of a front that JSON would be too long for: its history, and what its method measured."""
+    """The tensors of a front that are too large for JSON: its history, and what its method measured."""
     tensors = {f"history/{name}": tensor for name, tensor in front.history.items()}
     return tensors | {f"measured/{name}": tensor for name, tensor in front.measured.items()}
 
@@ -109,13 +109,13 @@ def fields_of(record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[
 
 
 def below(name: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names begin with ``name/``, without that."""
+    """The tensors whose names begin with ``name/``, without that prefix."""
     start = f"{name}/"
     return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
 
 
 def _to_dtype(name: Any) -> torch.dtype:
-    """The kind of numbers that losses are, by its name."""
+    """The dtype of losses, by its name."""
     if not isinstance(name, str) or name not in _DTYPES:
         raise ValueError(f"'dtype' must be one of {', '.join(_DTYPES)}. Got {name!r:.80} instead")
     return _DTYPES[name]
@@ -133,7 +133,7 @@ def _to_numbers(field: str, lists: Any, dtype: torch.dtype) -> Tensor:
 
 
 def _to_tuple(field: str, values: Any) -> tuple[Any, ...]:
-    """A list of a file as it is kept in a front."""
+    """A list from a file as a tuple."""
     if not isinstance(values, list):
         raise ValueError(f"'{field}' must be a list. Got {type(values).__name__} instead")
     return tuple(values)
@@ -150,14 +150,14 @@ def file_of(entry: Any, stem: str, folder: Path) -> tuple[Path, str]:
 
 
 def _to_mapping(field: str, values: Any) -> Mapping[str, Any]:
-    """An object of a file as it is kept in a front."""
+    """An object from a file, checked to be one."""
     if not isinstance(values, dict):
         raise ValueError(f"'{field}' must be an object. Got {type(values).__name__} instead")
     return values
 
 
 def _check_fields(fields: Mapping[str, Any]) -> None:
-    """Refuse fields that no front has: of other kinds, or of shapes that do not go together."""
+    """Refuse fields of wrong types or of inconsistent shapes."""
     tasks, rows, every = (len(fields[name]) for name in ("tasks", "subproblems", "preferences"))
     numbers, losses, metrics = fields["subproblems"], fields["losses"], fields["metrics"]
     need = {
@@ -189,7 +189,7 @@ def _check_fields(fields: Mapping[str, Any]) -> None:
 
 
 def _are(kind: type, values: Any, count: int) -> bool:
-    """Whether these are ``count`` values of a kind; whole numbers are numbers, truth values are not."""
+    """Whether these are ``count`` values of a type. Integers count as floats; booleans are neither."""
     kinds = (int, float) if kind is float else kind
     if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != count:
         return False
@@ -197,7 +197,7 @@ def _are(kind: type, values: Any, count: int) -> bool:
 
 
 def _is_small(value: Any) -> bool:
-    """Whether a number can be computed with: whole numbers of a file may have thousands of digits."""
+    """Whether an integer fits into 64 bits: integers in a file may have thousands of digits."""
     return not isinstance(value, int) or abs(value) < _LARGEST
 
 
@@ -206,5 +206,5 @@ def _shaped(tensors: Mapping[str, Tensor], shape: tuple[int, ...]) -> bool:
 
 
 def _lead(tensors: Mapping[str, Tensor], sizes: tuple[int, ...], start: int) -> bool:
-    """Whether the dimensions of tensors have these sizes, from a place on."""
+    """Whether the dimensions of all tensors have these sizes, from dimension ``start`` on."""
     return all(tensor.shape[start : start + len(sizes)] == sizes for tensor in tensors.values())

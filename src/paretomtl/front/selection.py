@@ -1,4 +1,4 @@
-"""Selection rules: direction, importance, knee and regret, each with the reason in words."""
+"""Selection rules: direction, importance, knee and regret. Each gives its reason as text."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ByTask: TypeAlias = Sequence[float] | Mapping[str, float]
 """One number per task, in their order or by name."""
 
 KNEE = 0.01
-"""How far below the chord a knee lies at least, as a part of the range of the front.
+"""The least distance of a knee below the chord, as a share of the front's range.
 
-The synthetic front is concave but for its very ends, where it bends the other way by a thousandth: that is no knee.
+The synthetic front is concave except at its ends, which bend the other way by a thousandth: that is no knee.
 """
 
 
 def by_direction(table: CandidateTable, scaled: Tensor, direction: ByTask) -> Choice:
-    """The loss vector nearest to a direction."""
+    """Choose the loss vector nearest to a direction."""
     wanted = _row_of("direction", direction, table.tasks)
     distance = angles(scaled, wanted)
     rows = sorted(
@@ -43,7 +43,7 @@ def by_direction(table: CandidateTable, scaled: Tensor, direction: ByTask) -> Ch
 
 
 def by_importance(table: CandidateTable, scale: Tensor | None, importance: ByTask) -> Choice:
-    """The least weighted sum of losses, times the factors ``[K, m]`` of training: their mean for all solutions."""
+    """Choose the least weighted sum of losses, scaled by the mean of the factors ``[K, m]`` of training."""
     share = _row_of("importance", importance, table.tasks)
     known = [] if scale is None else [row for row in table.candidates() if bool(scale[row].isfinite().all())]
     factors = torch.ones_like(share) if scale is None or not known else scale[known].to(share).mean(0)
@@ -61,13 +61,13 @@ def by_importance(table: CandidateTable, scale: Tensor | None, importance: ByTas
 
 
 def knee(table: CandidateTable) -> Choice:
-    """The solution farthest below the chord, or the hyperplane, through the best solution of each task."""
+    """Choose the solution farthest below the chord, or the hyperplane, through the best solution of each task."""
     rows = table.within_reference()
     if not rows:
         return _nothing(table)
     if len(table.candidates()) == 1 < len(table.losses):
         alone = f"{table.label(rows[0])} dominates all other solutions on {table.split}"
-        return table.choose_none(f"No knee: {alone}. Any other way of choosing takes it.")
+        return table.choose_none(f"No knee: {alone}. Any other rule chooses it.")
     losses = table.losses[rows]
     low, high = losses.amin(0), losses.amax(0)
     unit = (losses - low) / torch.where(high > low, high - low, 1.0)
@@ -95,14 +95,13 @@ def knee(table: CandidateTable) -> Choice:
 
 
 def least_regret(table: CandidateTable) -> Choice:
-    r"""The solution whose largest regret is smallest (Savage 1951).
+    r"""Choose the solution whose largest regret is smallest (Savage 1951).
 
     .. math:: \min_k \max_i \frac{L_{ki} - \min_j L_{ji}}{\max_j L_{ji} - \min_j L_{ji}}
 
-    with j over the solutions that no other one dominates and that are not beyond the reference point of the front: one
-    diverged model would squeeze the regrets of all others. Such models are not chosen either. A task in which the
-    others are all alike counts as 0; of solutions with the same largest regret, the one with the least sum of regrets
-    is taken.
+    with j over the non-dominated solutions that are not beyond the reference point of the front: one diverged model
+    would squeeze the regrets of all others. Such models are not chosen either. A task in which all losses are equal
+    counts as 0. The least sum of regrets breaks ties.
     """
     rows = table.within_reference()
     if not rows:
@@ -133,9 +132,9 @@ def _nothing(table: CandidateTable) -> Choice:
 
 def _row_of(name: str, row: ByTask, tasks: Sequence[str]) -> Tensor:
     if isinstance(row, Mapping):
-        strangers = [task for task in row if task not in tasks]
-        if strangers:
-            raise ValueError(f"'{name}' must name tasks of {list(tasks)}. Got {strangers[0]!r} instead.")
+        unknown = [task for task in row if task not in tasks]
+        if unknown:
+            raise ValueError(f"'{name}' must name tasks of {list(tasks)}. Got {unknown[0]!r} instead.")
         row = [row.get(task, 0.0) for task in tasks]
     values = as_numbers(row)
     fits = values is not None and len(values) == len(tasks) and all(math.isfinite(v) and v >= 0 for v in values)

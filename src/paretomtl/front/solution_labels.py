@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from paretomtl._support.text import shorten
 from paretomtl.front._data import FrontData
 
-_LONGEST = 24  # letters of a name in a table
+_LONGEST = 24  # characters of a name in a table
 
 
 def noun_of(front: FrontData) -> str:
@@ -16,7 +16,7 @@ def noun_of(front: FrontData) -> str:
 
 
 def label(noun: str, k: int, names: Sequence[str], row: int) -> str:
-    """A solution in a sentence.
+    """The label of a solution in a sentence.
 
     Example:
         >>> label("solution", 3, ["a", "b", "c", "alpha=0.1"], 3)
@@ -26,14 +26,14 @@ def label(noun: str, k: int, names: Sequence[str], row: int) -> str:
 
 
 def short(name: str, longest: int = _LONGEST) -> str:
-    """A name of a solution that a table has room for."""
+    """Shorten the name of a solution to fit into a table."""
     return shorten(name, longest)
 
 
 def leading_columns(front: FrontData) -> list[str]:
-    """Name and preference as text of one width: the heading first, and then a line for each solution.
+    """Name and preference as text of equal width: the heading, then a line for each solution.
 
-    Fronts may have both, either, or none of them, which is empty text.
+    A front may have both, either or neither; the text is empty without both.
     """
     lines = [""] * (len(front) + 1)
     if front.names:

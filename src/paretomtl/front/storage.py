@@ -1,7 +1,7 @@
-"""Storage of a front in a folder: numbers and words in ``front.json``, history and models in files of tensors.
+"""Storage of a front in a folder: numbers and text in ``front.json``, history and models in tensor files.
 
-``front.json`` names the other files by their checksums. Reading a front reads its numbers; its models stay where they
-are until one is asked for. Nothing is pickled.
+``front.json`` names the other files by their checksums. Reading a front reads its numbers; models are loaded lazily.
+Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from paretomtl.front.models import LOSSES_ALONE, StackedModels
 from paretomtl.front.record import below, fields_of, file_of, record_of, tensors_of
 
 FORMAT = 2
-"""The version of what is written."""
+"""The format version of new fronts."""
 
 _FORMATS = (1, 2)  # in format 1, one file has the history and the models of a front and of its snapshot
 _FILES = ("models", "numbers")
@@ -34,19 +34,19 @@ _NAME = re.compile(r"models-([0-9a-f]{16})\.safetensors")
 
 
 def write_front(front: FrontData, folder: Path, *, follow: bool = True) -> None:
-    """Write a front. A crash leaves the old one, or this.
+    """Write a front atomically: a crash leaves either the old front or the new one.
 
     Args:
-        front: what to write.
-        folder: where.
-        follow: whether the folder itself may be a link; inside of a run's folder it may not.
+        front: the front to write.
+        folder: the folder to write to.
+        follow: whether the folder itself may be a link; inside a run's folder it may not.
     """
     check_solution_count(len(front.preferences))
     if not follow:
         check_folder_kind(folder)
-    if exists(folder / "config.json") and exists(folder / "manifest.json"):  # Front.load would read this one ever after
+    if exists(folder / "config.json") and exists(folder / "manifest.json"):  # it would hide the run's own
         raise ValueError(
-            f"'path' must not be the folder of a run, which stores its front itself. Got '{folder}': take another."
+            f"'path' must not be the folder of a run, which stores its front itself. Got '{folder}': choose another."
         )
     make_folder(folder)
     sweep(folder, follow=follow)
@@ -69,9 +69,9 @@ def _write_files(front: FrontData, folder: Path) -> dict[str, Any]:
 
 
 def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
-    """The fields of a front, and of its snapshot, from its folder or that of a run; of these tasks, where given.
+    """Read the fields of a front and its snapshot from its folder or a run's; check its tasks if they are given.
 
-    A FileNotFoundError where there is no front, a ValueError for one that is damaged or of other tasks; both name it.
+    Raises FileNotFoundError if there is no front, and ValueError if it is damaged or has other tasks.
     """
     path = folder
     if not exists(folder / "front.json") and exists(folder / "front"):
@@ -80,7 +80,7 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
             folder = folder / "front"
     if not exists(folder / "front.json"):
         hint = (
-            "an unfinished run; resume=True (--resume) goes on, and watch shows it"
+            "an unfinished run; resume=True (--resume) continues it, and watch shows it"
             if exists(folder / "config.json")
             else "no front.json"
         )
@@ -108,7 +108,7 @@ def _read_fields(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _read_format_1(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The fields of a front of format 1, all in memory."""
     tensors: Mapping[str, Tensor] = {}
-    if record.get("models", "") is not None:  # a front of losses alone names none
+    if record.get("models", "") is not None:  # a front that has only losses names none
         tensors, _ = read_tensors(*_file_of_format_1(record, folder))
     with _damage_named(folder):
         return _fields_of_format_1(record, tensors)
@@ -117,7 +117,7 @@ def _read_format_1(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _file_of_format_1(record: Mapping[str, Any], folder: Path) -> tuple[Path, str]:
     name, checksum = record.get("models"), record.get("models_sha256")
     digits = _NAME.fullmatch(name) if isinstance(name, str) else None
-    if checksum is None and digits is not None:  # the earliest fronts have the first digits in the name alone
+    if checksum is None and digits is not None:  # the earliest fronts have only the first digits, in the name
         return folder / digits[0], digits[1]
     return file_of({"file": name, "sha256": checksum}, "models", folder)
 
@@ -140,7 +140,7 @@ def _snapshot_in(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 @contextmanager
 def _damage_named(folder: Path) -> Iterator[None]:
-    """Whatever the fields of a damaged record lead to is an error that names the file."""
+    """Turn any exception that a damaged record causes into an error that names the file."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -150,14 +150,14 @@ def _damage_named(folder: Path) -> Iterator[None]:
 
 
 def sweep_front(folder: Path, *, follow: bool = True) -> None:
-    """Remove what writes left that were cut short, and files of tensors that a whole front does not name."""
+    """Remove leftovers of interrupted writes, and tensor files that the front does not name."""
     sweep(folder, follow=follow)
     named = _named(folder)
     remove_files(folder, lambda name, _: _is_other(name, named), follow=follow)
 
 
 def leftover_files(folder: Path) -> list[Path]:
-    """Files of tensors that a front does not name; an error where it cannot be read."""
+    """Tensor files that a front does not name; raises an error if the front cannot be read."""
     named = _named(folder)
     return [folder / name for name in names_in(folder, follow=False) if _is_other(name, named)]
 
@@ -177,7 +177,7 @@ def _is_other(name: str, named: set[Any]) -> bool:
 
 
 def is_stored(front: FrontData, folder: Path) -> bool:
-    """Whether it is this front, and no other one, that a folder holds."""
+    """Whether a folder holds exactly this front."""
     try:
         record: Any = read_record(folder / "front.json", _FORMATS)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Text tables of a front: losses and metrics of the splits that are shown, in as many tables as fit the width."""
+"""Text tables of a front: losses and metrics of the shown splits, in as many tables as the width requires."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData
 from paretomtl.front.solution_labels import leading_columns, short
 
-_WIDE = 80  # letters of a line
-_COLUMN = 10  # letters of a number, with a space before it
-_NAMED = 25  # the most that a column has for its name, with a space before it
-_STATUS = 12  # letters of most words on a solution
+_WIDE = 80  # characters in a line
+_COLUMN = 10  # characters of a number, with a space before it
+_NAMED = 25  # upper bound on the width of a column, with a space before it
+_STATUS = 12  # characters of most statuses
 _DOMINATED = ", dominated"
 
 T = TypeVar("T")
@@ -24,9 +24,9 @@ class Group:
     """Columns that stay together: the losses, or the metrics, of all solutions on one split.
 
     Attributes:
-        split: whose values.
-        columns: by name.
-        most: letters of the widest column, with a space before it.
+        split: the split of the values.
+        columns: the values by name.
+        most: upper bound on the width of a column, with a space before it.
     """
 
     split: str
@@ -34,7 +34,7 @@ class Group:
     most: int = _COLUMN
 
     def width_of(self, name: str) -> int:
-        """Letters of a column: as many as its name has, within reason."""
+        """The width of a column: that of its name, within limits."""
         return max(_COLUMN, min(len(name) + 1, self.most))
 
 
@@ -53,13 +53,13 @@ def groups_of(front: FrontData, splits: Sequence[str]) -> list[list[Group]]:
 
 
 def pack(kinds: Sequence[Sequence[T]], width: Callable[[T], int], first: int, others: int) -> list[list[T]]:
-    """Groups in tables that have room for them, in order; groups of two kinds share a table if all fit into one.
+    """Distribute groups over tables in order, as many as fit; kinds share a table only if all groups fit into one.
 
     Args:
         kinds: groups of several kinds.
-        width: of a group.
-        first: the room in the first table, which has other columns, too; it has no group if there is no room for any.
-        others: the room in all others.
+        width: the width of a group.
+        first: the room in the first table, which has other columns too; it stays without groups if none fits.
+        others: the room in every other table.
     """
     every = [group for kind in kinds for group in kind]
     if sum(map(width, every)) <= first:
@@ -77,14 +77,14 @@ def pack(kinds: Sequence[Sequence[T]], width: Callable[[T], int], first: int, ot
 
 
 def early_end(front: FrontData) -> str:
-    """Words for a heading on why training ended before its last epoch; none where it did not."""
+    """Text for a heading on why training ended before its last epoch; empty if it did not."""
     if not front.complete:
         return f", stopped early{f' ({front.ended})' if front.ended else ''}"
     return f", ended by {front.ended}" if front.ended.startswith("patience") else ""
 
 
 def front_text(front: FrontData) -> str:
-    """The text of a front: its solutions on the split that ranks, and on test."""
+    """The text of a front: its solutions on the ranking split, and on test."""
     splits = front.shown_splits
     head, *leading = leading_columns(front)
     taken = 6 + len(head)  # number, name and preference
@@ -123,11 +123,11 @@ def front_text(front: FrontData) -> str:
 
 
 def scaling_text(front: FrontData) -> str:
-    """A sentence on the factors of the losses in training; empty where there were none."""
+    """Describe the loss factors of training in a sentence; empty without scaling."""
     if front.scale is None:
         return ""
     if not bool((front.scale == front.scale[:1]).all()):
-        return "Losses were scaled by factors of each model's own, front.scale, before they were weighed."
+        return "Losses were scaled by separate factors for each model, front.scale, before they were weighed."
     if bool((front.scale == 1).all()):
         return "Losses were weighed as they are: the factors of their scale are 1."
     values = ", ".join(f"{1 / factor:.3g}" for factor in front.scale[0].tolist())
@@ -139,7 +139,7 @@ def _width(group: Group) -> int:
 
 
 def _spread(groups: Sequence[Group], room: int) -> list[Group]:
-    """Groups with as much room for names as leaves those in one table there that were in one without it."""
+    """Widen columns for long names as far as groups that share a table at the least width still do."""
     counts = [len(group.columns) for group in groups]
     count = sum(counts) if sum(counts) * _COLUMN <= room else max(counts)
     return [replace(group, most=min(_NAMED, room // max(1, count))) for group in groups]
@@ -150,7 +150,7 @@ INFEASIBLE = "infeasible: the losses on train lie outside of the region of its p
 
 
 def status_words(front: FrontData, split: str) -> list[str]:
-    """The status of each solution, and whether another one dominates it; of losses that are not finite, none does."""
+    """The status of each solution, marked if it is dominated; a solution with a non-finite loss is never marked."""
     beaten = ~nondominated(front.losses[split]) & front.losses[split].isfinite().all(-1)
     return [f"{word}{_DOMINATED}" if bad else word for word, bad in zip(front.status, beaten.tolist(), strict=True)]
 

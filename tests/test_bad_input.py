@@ -128,8 +128,8 @@ def test_settings_are_refused_where_they_are_made(make: Callable[[], Any], messa
         ({"compile": "default"}, "'compile' must be True, False or a dictionary. Got 'default' instead."),
         ({"compile": {"modes": 1}}, "'compile' must be arguments of torch.compile: ["),
         ({"executor": "ray"}, "'executor' must be one, such as RayExecutor(). Got 'ray' instead."),
-        ({"out": ""}, "'out' must be a path that is not empty. Got '' instead."),
-        ({"out": 3}, "'out' must be a path that is not empty. Got 3 instead."),
+        ({"out": ""}, "'out' must be a non-empty path. Got '' instead."),
+        ({"out": 3}, "'out' must be a non-empty path. Got 3 instead."),
         ({"resume": "runs/first"}, "'resume' must be True or False. Got 'runs/first' instead."),
         ({"callbacks": print}, "'callbacks' must be a list of functions of a report. Got <built-in"),
         ({"callbacks": [pm.TensorBoard]}, "'callbacks' must be functions of a report. Got the class TensorBoard"),
@@ -275,13 +275,13 @@ def test_metrics_that_are_no_number_say_what_they_are(returned: Any, message: st
         (lambda: FRONT.spread(["train"]), "'split' must be one of ['train']. Got ['train'] instead."),  # type: ignore[arg-type]
         (
             lambda: FRONT.igd_plus([[1, 2], [1]]),
-            "'points' must be real numbers, as many in each row. Got [[1, 2], [1]]",
+            "'points' must be real numbers in rows of equal length. Got [[1, 2], [1]]",
         ),  # type: ignore[arg-type]
         (lambda: FRONT.igd_plus(torch.full((1, 2), torch.nan)), "'points' must be finite. Got [nan, nan] in row 0"),
-        (lambda: FRONT.plot(3), "'path' must be a path that is not empty. Got 3 instead."),  # type: ignore[arg-type]
-        (lambda: FRONT.save(""), "'path' must be a path that is not empty. Got '' instead."),
+        (lambda: FRONT.plot(3), "'path' must be a non-empty path. Got 3 instead."),  # type: ignore[arg-type]
+        (lambda: FRONT.save(""), "'path' must be a non-empty path. Got '' instead."),
         (lambda: FRONT.save(__file__), "'path' must be a folder. Got the file '"),
-        (lambda: pm.Front.load(None), "'path' must be a path that is not empty. Got None instead."),  # type: ignore[arg-type]
+        (lambda: pm.Front.load(None), "'path' must be a non-empty path. Got None instead."),  # type: ignore[arg-type]
         (lambda: pm.Front.load("x", "multi-digits"), "'problem' must be a Problem. Got str instead."),  # type: ignore[arg-type]
         (lambda: FRONT.select(direction=3), "'direction' must be 2 numbers, not negative and not all zero. Got 3"),  # type: ignore[arg-type]
         (lambda: FRONT.select(importance=["a", "b"]), "'importance' must be 2 numbers, not negative and not all zero."),  # type: ignore[list-item]
@@ -298,9 +298,12 @@ def test_fronts_name_what_is_wrong(call: Callable[[], Any], message: str) -> Non
     ("call", "message"),
     [
         (lambda: pm.preferences.random(3, 2, seed=None), "'seed' must be a whole number. Got None instead."),  # type: ignore[arg-type]
-        (lambda: pm.preferences.biased(3, "left"), "'direction' must be real numbers, as many in each row. Got 'left'"),  # type: ignore[arg-type]
+        (
+            lambda: pm.preferences.biased(3, "left"),
+            "'direction' must be real numbers in rows of equal length. Got 'left'",
+        ),  # type: ignore[arg-type]
         (lambda: pm.preferences.biased(3, [1, 1], concentration="1"), "'concentration' must be at least 0 and under 1"),  # type: ignore[arg-type]
-        (lambda: pm.preferences.validate([[1, 0], [1]]), "'preferences' must be real numbers, as many in each row."),
+        (lambda: pm.preferences.validate([[1, 0], [1]]), "'preferences' must be real numbers in rows of equal length."),
         (lambda: pm.preferences.validate(1j * torch.ones(2, 2)), "'preferences' must be real numbers"),
         (lambda: pm.core.min_norm(np.eye(2)), "'gramian' must be a tensor. Got ndarray instead."),  # type: ignore[arg-type]
         (lambda: pm.core.nondominated([[1.0, 2.0]]), "'losses' must be a tensor. Got list instead."),  # type: ignore[arg-type]

@@ -117,7 +117,7 @@ def test_a_front_of_other_fields_is_damaged(tmp_path: Path, field: str, value: A
 def test_a_name_that_is_there_twice_is_damage(tmp_path: Path, text: str) -> None:
     """Of two values readers take the first or the last, and a checksum is of one of them."""
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(ValueError, match=r"a.json' must be a JSON file. It is damaged: '[ab]' is there twice"):
+    with pytest.raises(ValueError, match=r"a.json' must be a JSON file. It is damaged: '[ab]' appears twice"):
         read_json(tmp_path / "a.json")
 
 

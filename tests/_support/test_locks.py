@@ -106,7 +106,7 @@ def test_a_file_system_without_locks_is_said_to_be(tmp_path: Path, monkeypatch: 
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.warns(UserWarning, match=r"has no locks .*: see to it that one process writes there at a time"):
+    with pytest.warns(UserWarning, match=r"has no locks .*: make sure that only one process writes there at a time"):
         assert Lock(tmp_path / "lock").take() is None
 
 

@@ -97,7 +97,7 @@ def test_bad_input_is_one_helpful_line(here: Path, words: tuple[str, ...], messa
 def test_in_python() -> None:
     with pytest.raises(ValueError, match=r"'seeds' must be a whole number of at least 1. Got 1\.5 instead"):
         pm.diagnose(pm.problems.quadratic(), seeds=1.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'out' must be a path, which has no zero bytes"):
+    with pytest.raises(ValueError, match="'out' must be a path without null bytes"):
         pm.fit(pm.problems.quadratic(), epochs=1, device="cpu", out="a\0b")
 
 

@@ -134,8 +134,14 @@ def test_a_file_of_a_package_may_import_relatively(here: Path) -> None:
     ("name", "message"),
     [
         ("nowhere.py:problem", "'PROBLEM' must name a file that exists. Got '{here}/nowhere.py', which is not there."),
-        ("my files/toy2.py:probelm", "Got 'probelm', which it has not. It has the Problems named, problem, and the"),
-        ("own:magic", "'PROBLEM' must name an attribute of 'own'. Got 'magic', which it has not. It has no Problem"),
+        (
+            "my files/toy2.py:probelm",
+            "Got 'probelm', which does not exist. It has the Problems named, problem, and the",
+        ),
+        (
+            "own:magic",
+            "'PROBLEM' must name an attribute of 'own'. Got 'magic', which does not exist. It has no Problem",
+        ),
         ("own.py", "A problem in a file needs its name in that file, such as own.py:problem."),
         ("own", "A problem in a file needs its name in that file, such as own.py:problem."),
         ("nowhere:x", "A file is named by its path, such as ./nowhere.py:attribute."),
@@ -184,7 +190,10 @@ def test_own_methods_train_by_name(here: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        ("own:Mien", "Got 'Mien', which it has not. It has the Methods Bare, Called, Mine, tuned, and the functions"),
+        (
+            "own:Mien",
+            "Got 'Mien', which does not exist. It has the Methods Bare, Called, Mine, tuned, and the functions",
+        ),
         ("own:number", "'method' must be a Method or make one. 'own:number' is a int."),
         ("own:needs", "'method' must be a Method, or make one from what --set sets. Got"),
         ("os:system", "'method' must be a Method or a function that makes one. 'os:system' is a part of Python"),

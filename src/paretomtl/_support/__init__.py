@@ -1,1 +1,1 @@
-"""Files, locks, argument checks, statistics: what every package may use. Nothing here knows of tasks or models."""
+"""Helpers for every package: files, locks, argument checks, statistics. Nothing here knows about tasks or models."""

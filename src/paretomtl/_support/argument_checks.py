@@ -1,4 +1,4 @@
-"""Checks of arguments that the core functions share: an error names the parameter, the rule and what was found."""
+"""Argument checks that all packages share: an error names the parameter, the rule and the value."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import torch
 from torch import Tensor
 
 BLOCK = 1 << 22
-"""So many numbers are compared at a time where all pairs of rows are: 32 MiB in float64."""
+"""The most numbers in a block when all pairs of rows are compared: 32 MiB in float64."""
 
 
 def check_count(name: str, count: int) -> None:
-    """Refuse what is not a positive whole number."""
+    """Refuse anything but a positive whole number."""
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise ValueError(f"'{name}' must be a whole number of at least 1. Got {count!r} instead.")
 
 
 def check_not_negative(name: str, count: int) -> None:
-    """Refuse what is not a whole number of at least zero."""
+    """Refuse anything but a whole number of at least zero."""
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise ValueError(f"'{name}' must be a whole number that is not negative. Got {count!r} instead.")
 
@@ -42,50 +42,50 @@ def check_names(tasks: Sequence[str]) -> None:
 
 
 def check_flag(name: str, value: bool) -> None:
-    """Refuse what is neither True nor False: the text "false" would count as true."""
+    """Refuse anything but True and False: the text "false" would count as true."""
     if not isinstance(value, bool):
         raise ValueError(f"'{name}' must be True or False. Got {value!r} instead.")
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is one real number; text, tensors, True and False are none."""
+    """Whether a value is one real number; text, tensors and booleans are not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def check_positive(name: str, value: float) -> None:
-    """Refuse what is not a positive, finite number."""
+    """Refuse anything but a positive, finite number."""
     if not is_number(value) or not 0 < value < math.inf:
         raise ValueError(f"'{name}' must be positive. Got {value!r} instead.")
 
 
 def as_whole(value: Any) -> Any:
-    """A whole number of numpy or torch as one of Python, which can be stored; everything else as it is."""
+    """Convert a whole number of NumPy or torch to a Python int, which can be stored; return anything else unchanged."""
     if isinstance(value, Tensor) and value.ndim == 0 and not value.is_complex():
         value = value.item()
     return int(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else value
 
 
 def as_numbers(values: Any) -> list[float] | None:
-    """A list, an array or a tensor of real numbers as a list; None for anything else."""
+    """Convert a list, an array or a tensor of real numbers to a list; None for anything else."""
     values = values.tolist() if hasattr(values, "tolist") else values
     if isinstance(values, str) or not isinstance(values, Iterable):
         return None
-    found = [value.item() if isinstance(value, Tensor) and value.ndim == 0 else value for value in values]
-    return [float(value) for value in found] if all(is_number(value) for value in found) else None
+    plain = [value.item() if isinstance(value, Tensor) and value.ndim == 0 else value for value in values]
+    return [float(value) for value in plain] if all(is_number(value) for value in plain) else None
 
 
 def as_rows(name: str, rows: Any) -> Tensor:
-    """Numbers as a float64 tensor; an error that names them where they are none, or differ in length."""
+    """Convert numbers to a float64 tensor; raise an error if they are not numbers, or rows differ in length."""
     try:
         if isinstance(rows, Tensor) and rows.is_complex():
             raise TypeError
         return torch.as_tensor(rows, dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"'{name}' must be real numbers, as many in each row. Got {rows!r} instead.") from None
+        raise TypeError(f"'{name}' must be real numbers in rows of equal length. Got {rows!r} instead.") from None
 
 
 def check_tensor(name: str, tensor: Tensor) -> None:
-    """Refuse lists and arrays of numpy."""
+    """Refuse lists and NumPy arrays."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"'{name}' must be a tensor. Got {type(tensor).__name__} instead.")
 
@@ -100,25 +100,25 @@ def check_floating(name: str, tensor: Tensor) -> None:
 def check_trailing(name: str, tensor: Tensor, *expected: int | str) -> None:
     """Refuse a tensor whose last dimensions differ from ``expected``; a string there is a free size."""
     check_tensor(name, tensor)
-    found = tensor.shape[-len(expected) :]
-    fits = len(found) == len(expected)
-    if not fits or any(isinstance(size, int) and size != f for size, f in zip(expected, found, strict=True)):
+    actual = tensor.shape[-len(expected) :]
+    fits = len(actual) == len(expected)
+    if not fits or any(isinstance(size, int) and size != n for size, n in zip(expected, actual, strict=True)):
         shown = ", ".join(["...", *map(str, expected)])
         raise ValueError(f"'{name}' must have shape [{shown}]. Got {list(tensor.shape)} instead.")
 
 
 def may_ask(tensor: Tensor) -> bool:
-    """Whether asking for a value costs nothing: on a CPU, outside of a compiler."""
+    """Whether reading a value needs no synchronization: on a CPU, outside a compiler."""
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def known_finite(*tensors: Tensor) -> bool:
-    """Whether all numbers are finite, by their sums; False also where asking is not free, or a sum overflows."""
+    """Whether all numbers are finite, by their sums; also False if reading them is not free, or a sum overflows."""
     return all(may_ask(tensor) and math.isfinite(float(tensor.detach().sum())) for tensor in tensors)
 
 
 def check_gramian(name: str, gramian: Tensor) -> int:
-    """Refuse what is not a batch of square floating-point matrices; return the number of tasks."""
+    """Refuse anything but a batch of square floating-point matrices; return the number of tasks."""
     check_floating(name, gramian)
     if gramian.ndim < 2 or gramian.shape[-1] != gramian.shape[-2] or gramian.shape[-1] == 0:
         raise ValueError(f"'{name}' must have shape [..., m, m]. Got {list(gramian.shape)} instead.")
@@ -126,7 +126,7 @@ def check_gramian(name: str, gramian: Tensor) -> int:
 
 
 def blocks(count: int, each: int) -> list[slice]:
-    """All of ``count`` rows in blocks, so that a block with ``each`` numbers a row takes little memory; one if few.
+    """Split ``count`` rows with ``each`` numbers a row into blocks that take little memory; one block if they are few.
 
     Example:
         >>> blocks(3, 10)
@@ -137,7 +137,7 @@ def blocks(count: int, each: int) -> list[slice]:
 
 
 def describe_value(value: Any) -> str:
-    """A value in a few words, for error messages."""
+    """Describe a value in a few words, for error messages."""
     if isinstance(value, Tensor):
         return f"a tensor of shape {list(value.shape)}"
     if isinstance(value, (tuple, list)):

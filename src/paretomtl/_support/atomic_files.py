@@ -1,8 +1,8 @@
-"""Files that are whole or absent, text and JSON; ``tensor_files.py`` has those of tensors. Nothing is pickled.
+"""Atomic writes of text and JSON files; ``tensor_files.py`` has those of tensors. Nothing is pickled.
 
-A checksum tells damage, not forgery, so what is behind it is checked, too: kinds, shapes and ranges. Loaders raise
-ValueError or FileNotFoundError with the name of the file. Their time and memory follow from its size: declared lengths
-are compared with the size before anything is allocated.
+A checksum detects damage, not forgery. Types, shapes and ranges of the content are therefore checked too. Loaders raise
+ValueError or FileNotFoundError with the name of the file. The size of a file bounds their time and memory: declared
+lengths are compared with the size before anything is allocated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from paretomtl._support.safe_open import (
 
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR)
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
-_LONGEST_NAME = 50  # letters, of up to four bytes; systems take 255 bytes
+_LONGEST_NAME = 50  # characters of up to four bytes; systems allow 255 bytes
 
 
 class NewerFormatError(ValueError):
@@ -37,7 +37,7 @@ class NewerFormatError(ValueError):
 
 
 def check_writable(name: str, folder: Path) -> None:
-    """Make a folder, and find out now, not after the work, whether it can be written."""
+    """Make a folder, and check that it can be written before any work is done."""
     mark = _unfinished(folder / "writable")
     try:
         make_folder(folder)
@@ -48,7 +48,7 @@ def check_writable(name: str, folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, so that they last through a loss of power."""
+    """Make a folder and its parents durably: they survive a loss of power."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:
@@ -56,7 +56,7 @@ def make_folder(folder: Path) -> None:
 
 
 def file_name(text: str) -> str:
-    """A text as one part of a path that any system takes and that cannot lead anywhere else.
+    """Turn a text into one part of a path that every system accepts and that cannot lead elsewhere.
 
     Example:
         >>> file_name("../../etc/passwd"), file_name("CON"), file_name("multi-mnist")
@@ -66,21 +66,21 @@ def file_name(text: str) -> str:
     return f"_{plain}" if not plain or _RESERVED.fullmatch(plain) else plain
 
 
-def check_format(path: Path, found: Any, formats: Collection[int | None]) -> None:
-    """Refuse a file of a format that is not known here; one of a newer format says so."""
+def check_format(path: Path, format: Any, formats: Collection[int | None]) -> None:
+    """Refuse a file of an unknown format; the error for a newer format says so."""
     newest = max(each for each in formats if each is not None)
-    if isinstance(found, int) and found > newest:
+    if isinstance(format, int) and format > newest:
         raise NewerFormatError(
-            f"'{path}' was written by a newer paretomtl (format {found}; this one knows {newest}): update paretomtl."
+            f"'{path}' was written by a newer paretomtl (format {format}; this one knows {newest}): update paretomtl."
         )
-    if found not in formats:
+    if format not in formats:
         known = " or ".join(str(each) for each in formats if each is not None)
-        raise ValueError(f"'{path}' must have the format {known}. Got {found!r} instead.")
+        raise ValueError(f"'{path}' must have the format {known}. Got {format!r} instead.")
 
 
 @contextmanager
 def pointing_to_doctor(folder: Path) -> Iterator[None]:
-    """Add to errors of damaged files which command says more; those of newer formats have a remedy."""
+    """Add a note on ``paretomtl doctor`` to errors of damaged files; those of newer formats already have a remedy."""
     try:
         yield
     except NewerFormatError:
@@ -91,30 +91,30 @@ def pointing_to_doctor(folder: Path) -> Iterator[None]:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a folder where a file is to be written; the system would name an unfinished file instead."""
+    """Refuse a folder in place of a file to write; the system's error would name a temporary file."""
     if path.is_dir():
         raise IsADirectoryError(f"'{path}' must be a file to write. It is a folder.")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all; what UTF-8 does not know is escaped, in JSON as it should be."""
+    """Write a text file atomically; what UTF-8 cannot encode is escaped, which is valid in JSON."""
     with whole_file(path) as file:
         file.write(text.encode(errors="backslashreplace"))
 
 
 def write_record(path: Path, content: Mapping[str, Any], *, format: int) -> None:
-    """Write a JSON object with the number of its format and a checksum, whole or not at all."""
+    """Write a JSON object with its format version and a checksum, atomically."""
     plain = json.loads(json.dumps({"format": format, **content}))
     write_text(path, json.dumps({**plain, "sha256": _checksum_of_json(plain)}, indent=2, ensure_ascii=False))
 
 
 def read_record(path: Path, formats: Collection[int | None], *, limit: int = RECORD) -> dict[str, Any]:
-    """Read what :func:`write_record` wrote; an error for another format, and for a file that was changed.
+    """Read what :func:`write_record` wrote; raise an error for another format or a checksum mismatch.
 
     Args:
         path: the file.
-        formats: those that are known; None for files that say none. Files without a checksum are older ones.
-        limit: the most bytes that it may have.
+        formats: the known formats; None for files without one. Older files have no checksum.
+        limit: the largest size in bytes.
     """
     stored = read_json(path, limit=limit)
     if not isinstance(stored, dict):
@@ -137,9 +137,9 @@ def _unfinished(path: Path) -> Path:
 
 @contextmanager
 def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
-    """A file to be written that takes its place when the block ends well; until then, and else, nothing changes.
+    """Write a file atomically: it replaces ``path`` when the block ends without an error.
 
-    With ``earlier`` the file that was there is kept under that name. Wherever it is cut short, one of both is whole.
+    With ``earlier``, the previous file is kept under that name. Wherever it is interrupted, one of the two is complete.
     """
     check_file(path)
     unfinished = _unfinished(path)
@@ -154,7 +154,7 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
                 moved = path.replace(earlier)
         unfinished.replace(path)
     except BaseException:
-        with suppress(OSError):  # what went wrong first is what is told
+        with suppress(OSError):  # the first error is the one to report
             unfinished.unlink(missing_ok=True)
             if moved is not None and not path.exists():
                 moved.replace(path)
@@ -163,15 +163,15 @@ def whole_file(path: Path, earlier: Path | None = None) -> Iterator[IO[bytes]]:
 
 
 def read_json(path: Path, *, limit: int = RECORD) -> Any:
-    """The content of a JSON file; a ValueError that names the file where it is none."""
+    """Read a JSON file; raise a ValueError that names the file if it is not JSON."""
     return parse_json(read_file(path, limit=limit), f"'{path}'")
 
 
 def parse_json(text: bytes, what: str) -> Any:
-    """The content of JSON in UTF-8.
+    """Parse JSON in UTF-8.
 
-    A ValueError, which begins with what it is, for all else: also for numbers of thousands of digits, for brackets
-    within brackets without end, and for a name that an object has twice, of which readers would take one or the other.
+    Raises a ValueError, which begins with ``what``, for anything else. This includes numbers with thousands of digits,
+    brackets nested too deeply, and duplicate names in an object, of which readers might take either.
     """
     try:
         return json.loads(text.decode(), object_pairs_hook=_once)
@@ -180,33 +180,33 @@ def parse_json(text: bytes, what: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
-            raise ValueError(f"{name!r:.80} is there twice")
-        found[name] = value
-    return found
+        if name in content:
+            raise ValueError(f"{name!r:.80} appears twice")
+        content[name] = value
+    return content
 
 
 def sweep(folder: Path, *, seconds: float = 0.0, follow: bool = True) -> None:
-    """Remove what writes that never ended left behind, where nothing was written to it for some time.
+    """Remove stale temporary files of interrupted writes.
 
     Args:
-        folder: where to look.
-        seconds: how long nothing was written.
-        follow: whether the folder itself may be a link; inside of a run's folder it may not.
+        folder: the folder to clean.
+        seconds: the age in seconds from which a file counts as stale.
+        follow: whether the folder itself may be a link; inside a run's folder it may not.
     """
     now = time.time()
     remove_files(folder, lambda name, found: is_leftover(name) and now - found.st_mtime >= seconds, follow=follow)
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a name is that of a write that never ended."""
+    """Whether a name is that of a temporary file of an interrupted write."""
     return fnmatchcase(name, ".*.unfinished-*")
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames last through a loss of power, where the system can."""
+    """Make renames in a folder durable, where the system can: they survive a loss of power."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except PermissionError:  # as on Windows

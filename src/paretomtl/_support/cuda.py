@@ -1,4 +1,4 @@
-"""CUDA C of this package, compiled when it is first used; where it cannot be, callers use torch operations."""
+"""CUDA C of this package, compiled on first use; if that fails, callers fall back to torch operations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from torch import Tensor
 
 _Key = tuple[int, tuple[Path, ...], str, tuple[tuple[str, int], ...]]
 
-_launches: dict[_Key, Launch | str] = {}  # or the reason why it could not be compiled
+_launches: dict[_Key, Launch | str] = {}  # or the reason why it was not compiled
 _reasons: dict[str, str] = {}
-_told: set[str] = set()  # kernels whose failure was warned of
+_warned: set[str] = set()  # kernels whose failure raised a warning
 _lock = threading.Lock()
 
 
 class Launch:
-    """A compiled kernel on one device. Calling it starts it on the current stream of that device and does not wait."""
+    """A compiled kernel on one device. A call launches it asynchronously on the current stream of that device."""
 
     def __init__(self, compiled: Any, device: int) -> None:
         self._compiled = compiled
@@ -49,25 +49,25 @@ class Launch:
 
 
 def may_launch(tensor: Tensor) -> bool:
-    """Whether a kernel could read the tensor: it lies on a CUDA device and is no stand-in that holds no numbers."""
+    """Whether a kernel can read the tensor: it is on a CUDA device, and no fake tensor without data."""
     return not torch.compiler.is_compiling() and tensor.device.type == "cuda" and type(tensor.detach()) is Tensor
 
 
 def kernel(
     path: Path | tuple[Path, ...], name: str, constants: Mapping[str, int], device: torch.device | None = None
 ) -> Launch | None:
-    """The kernel ``name`` of the file at ``path``, compiled once per device and constants; None where it cannot be.
+    """The kernel ``name`` of the file at ``path``, compiled once per device and constants; None if unavailable.
 
-    It cannot be without an NVIDIA device or its run-time compiler, and when the environment variable
-    ``PARETOMTL_KERNELS`` is 0. :func:`why_not` then tells why. A compiler that fails is warned of, too, once for each
-    name. Nothing is compiled while a CUDA graph is captured, which loading a program would break: a kernel not used
-    before is None there.
+    It is unavailable without an NVIDIA device or its run-time compiler, and if the environment variable
+    ``PARETOMTL_KERNELS`` is 0. :func:`why_not` then has the reason. A failed compilation also raises a warning, once
+    for each name. Nothing is compiled during the capture of a CUDA graph, which loading a program would break: a kernel
+    not used before is None there.
 
     Must not be called while ``torch.compile`` traces.
 
     Args:
-        path: a ``.cu`` file, or several that make one text. They include no headers: there may be none where they are
-            compiled.
+        path: a ``.cu`` file, or several that make one text. They include no headers, which may be missing where they
+            are compiled.
         name: the kernel, declared ``extern "C"``.
         constants: defined as macros before the text.
         device: the current one when left out.
@@ -96,7 +96,7 @@ def kernel(
 
 
 def prefetch(kernels: Sequence[tuple[Path, str, Mapping[str, int]]], device: torch.device | None = None) -> None:
-    """Compile several kernels side by side, which takes no longer than the slowest of them."""
+    """Compile several kernels in parallel, which takes no longer than the slowest of them."""
     if os.environ.get("PARETOMTL_KERNELS") == "0" or not torch.cuda.is_available() or torch.version.hip is not None:
         return
     with _lock:
@@ -108,12 +108,12 @@ def prefetch(kernels: Sequence[tuple[Path, str, Mapping[str, int]]], device: tor
 
 
 def why_not() -> dict[str, str]:
-    """For each kernel by name, why it could not be used when it was last asked for; those that could are left out."""
+    """For each kernel by name, why it was unavailable when last requested; available ones are left out."""
     return dict(_reasons)
 
 
 class _Failure(str):
-    """Why a compiler failed that is there and should not."""
+    """Why an available compiler failed, which is unexpected."""
 
 
 def _refused(name: str, reason: str) -> Launch | None:
@@ -122,14 +122,14 @@ def _refused(name: str, reason: str) -> Launch | None:
 
 
 def _warn_once(name: str, reason: str) -> None:
-    """Say that speed is lost. Where all warnings are ignored, as in a trial, it is said when one is heard again."""
+    """Warn that the fallback is slower. While all warnings are ignored, as in a trial, the warning is postponed."""
     first = warnings.filters[0] if warnings.filters else ("default", None, UserWarning)
-    if name in _told or (first[0] == "ignore" and first[2] is Warning):
+    if name in _warned or (first[0] == "ignore" and first[2] is Warning):
         return
-    _told.add(name)
+    _warned.add(name)
     line = (reason.splitlines() or [""])[0]
     warnings.warn(
-        f"the kernel '{name}' could not be compiled, so that torch operations do its work, more slowly: {line}",
+        f"the kernel '{name}' could not be compiled. The fallback to torch operations is slower: {line}",
         stacklevel=3,
     )
 
@@ -150,18 +150,18 @@ def _compile(key: _Key) -> Launch | str:
         with torch.cuda.device(index):
             _bind(index)
             return Launch(compiler(source, name), index)
-    except Exception as error:  # whatever it is, torch operations give the same results
+    except Exception as error:  # whatever it is, the fallback gives the same results
         return _Failure(f"{type(error).__name__}: {error}")
 
 
 def _bind(index: int) -> None:
-    """Give this thread the context of a device, which it does not have before its first work there."""
+    """Create the context of a device for this thread, which has none before its first work there."""
     torch.zeros((), device=torch.device("cuda", index))
 
 
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
-    """Settings of the whole process that compiling changes; one thread at a time changes them and holds the lock."""
+    """Change process-wide settings for a compilation; only the thread that holds the lock does so."""
     with warnings.catch_warnings(), _without_toolkit():
         warnings.simplefilter("ignore")  # a warning made an error by the user must not cost the kernel
         yield
@@ -169,7 +169,7 @@ def _compiling() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_toolkit() -> Iterator[None]:
-    """Let torch compile where no CUDA toolkit is installed: it asks for the folder of headers that nothing includes."""
+    """Let torch compile without a CUDA toolkit: it insists on a folder of headers, which nothing includes."""
     from torch.utils import cpp_extension
 
     if cpp_extension.CUDA_HOME is not None:

@@ -1,4 +1,4 @@
-"""Factories of optimizers and schedulers: whether they can be called, and with what."""
+"""Factories of optimizers and schedulers: checks of their signatures, and calls."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import torch
 
 from paretomtl._support.signatures import check_takes
 
-_TOTALS = ("T_max", "total_iters", "total_steps")  # how schedulers of torch call it
+_TOTALS = ("T_max", "total_iters", "total_steps")  # names of the total in torch's schedulers
 
 
 def check_factories(optimizer: Any, scheduler: Any) -> None:
-    """Refuse what does not make an optimizer or a scheduler; None is the default of each."""
+    """Refuse anything that cannot make an optimizer or a scheduler; None is the default of each."""
     if optimizer is not None:
         _check_factory("optimizer", optimizer, torch.optim.Optimizer, "lambda p: torch.optim.Adam(p, lr=1e-3)")
         rule = "be a function of (parameters), such as a lambda that sets all else"
@@ -30,15 +30,15 @@ def check_factories(optimizer: Any, scheduler: Any) -> None:
 
 def _check_factory(name: str, factory: Any, kind: type, example: str) -> None:
     if not callable(factory) or isinstance(factory, kind):
-        found = type(factory).__name__
-        raise TypeError(f"'{name}' must be a function that makes one. Got {found} instead: write {example}.")
+        kind_name = type(factory).__name__
+        raise TypeError(f"'{name}' must be a function that makes one. Got {kind_name} instead: write {example}.")
 
 
 def takes_total(scheduler: Callable[..., Any]) -> bool:
     """Whether a factory of schedulers takes ``(optimizer, total)``, rather than ``(optimizer)``.
 
-    A second parameter asks for the total if it is called ``total``, or has no default. Of a scheduler's own class it
-    must have a name that means it: ``ExponentialLR`` asks for a factor there.
+    A second parameter receives the total if its name is ``total``, or if it has no default. In a scheduler class it
+    must be named like a total: the second parameter of ``ExponentialLR`` is a factor.
     """
     try:
         parameters = list(inspect.signature(scheduler).parameters.values())
@@ -54,7 +54,7 @@ def takes_total(scheduler: Callable[..., Any]) -> bool:
 
 
 def make_scheduler(scheduler: Callable[..., Any], optimizer: torch.optim.Optimizer, total: int) -> Any:
-    """The scheduler of a factory, which is told how many times it is going to step if it asks."""
+    """Make a scheduler; the factory gets the planned number of steps if it takes it."""
     if not takes_total(scheduler):
         return scheduler(optimizer)
     if total == 0:

@@ -1,4 +1,4 @@
-"""Import paths: objects of users by name, ``package.module:attribute`` or ``FILE.py:attribute``."""
+"""Import paths of users' objects: ``package.module:attribute`` or ``FILE.py:attribute``."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ FORMS = "package.module:attribute or FILE.py:attribute"
 
 
 def split_name(name: str) -> tuple[str, str] | None:
-    """The module or file of a name, and the attribute; None for text that is no such name."""
+    """Split a name into its module or file and the attribute; None for other text."""
     place, _, attribute = name.rpartition(":")
     fits = is_file(place) if place.endswith(".py") else all(part.isidentifier() for part in place.split("."))
     return (place, attribute) if fits and attribute.isidentifier() else None
 
 
 def is_file(place: str) -> bool:
-    """Whether the first part of a name is that of a file, rather than of a module."""
+    """Whether the first part of a name is a file rather than a module."""
     return place.endswith(".py") and len(place) > len(".py") and place.isprintable()
 
 
 def absolute_name(name: str) -> str:
-    """The name of an object in a file, for use from other folders; other names as they are.
+    """Make the file in a name absolute, for use from other folders; return other names unchanged.
 
     Example:
         >>> absolute_name("toys:problem")
@@ -46,7 +46,7 @@ def absolute_name(name: str) -> str:
 
 
 def short_name(name: str) -> str:
-    """A name for folders and tables: the attribute, with its file or module unless that says as much.
+    """A name for folders and tables: the attribute, or its file or module if the attribute is generic.
 
     Example:
         >>> short_name("examples/own_model.py:problem"), short_name("shop.problems:ranking")
@@ -58,14 +58,14 @@ def short_name(name: str) -> str:
 
 
 def find_object(what: str, name: str, kind: type) -> Any:
-    """The object that a name stands for. Its module is imported: it runs as code.
+    """Import the object that a name stands for. Its module runs as code.
 
-    A module is looked for in the current folder, too. A file may import its neighbours.
+    The current folder is searched for modules too. A file may import its neighbours.
 
     Args:
-        what: what error messages call the name.
+        what: the name of the argument in error messages.
         name: ``package.module:attribute`` or ``FILE.py:attribute``.
-        kind: what is looked for, for messages that list what the module has.
+        kind: the expected type, for messages that list candidates in the module.
     """
     parts = split_name(name)
     if parts is None:
@@ -80,15 +80,15 @@ def find_object(what: str, name: str, kind: type) -> Any:
         raise
     if not hasattr(module, attribute):
         raise ValueError(
-            f"'{what}' must name an attribute of '{place}'. Got {attribute!r}, which it has not."
+            f"'{what}' must name an attribute of '{place}'. Got {attribute!r}, which does not exist."
             f"{_known_in(module, kind)}"
         )
     return getattr(module, attribute)
 
 
-def check_own(what: str, name: str, found: Callable[..., Any], kind: str) -> None:
-    """Refuse to call what Python itself brings, such as ``os:system``: it makes no problem, whatever else it does."""
-    function: Any = found
+def check_own(what: str, name: str, factory: Callable[..., Any], kind: str) -> None:
+    """Refuse to call the standard library, such as ``os:system``: it makes no problem, whatever else it does."""
+    function: Any = factory
     while isinstance(function, functools.partial):
         function = function.func
     if not inspect.isroutine(function) and not inspect.isclass(function):
@@ -103,7 +103,7 @@ def check_own(what: str, name: str, found: Callable[..., Any], kind: str) -> Non
 
 
 def is_of_library(file: str) -> bool:
-    """Whether a file is of Python itself or installed, rather than a user's own."""
+    """Whether a file belongs to Python itself or an installed package, rather than to the user."""
     folders = [Path(sysconfig.get_paths()[key]).resolve() for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     return file.startswith("<") or any(Path(file).resolve().is_relative_to(folder) for folder in folders)
 
@@ -124,7 +124,7 @@ def _import_module(what: str, name: str) -> ModuleType:
 
 
 def _load_file(what: str, path: Path) -> ModuleType:
-    """The module of a file, which is executed once in a process, whatever its name."""
+    """Load a file as a module; it is executed once in a process, under any name."""
     path = path.expanduser()
     if not path.is_file():
         place = "" if path.is_absolute() else f" in '{Path.cwd()}'"
@@ -163,30 +163,30 @@ def _importable(path: Path) -> tuple[Path, str]:
 def _look_first_in(folder: Path) -> None:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()  # of files that were written a moment ago
+    importlib.invalidate_caches()  # for files that were just written
 
 
 def _known_in(module: ModuleType, kind: type) -> str:
-    """A sentence on what may have been meant in a module: objects and classes of this kind, and its functions."""
+    """A sentence that lists candidates in a module: objects and classes of this type, and functions."""
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     own = {name: value for name, value in values.items() if getattr(value, "__module__", None) == module.__name__}
     ready = [name for name, value in values.items() if isinstance(value, kind)]
     ready += [name for name, value in own.items() if inspect.isclass(value) and issubclass(value, kind)]
     functions = [name for name, value in own.items() if inspect.isfunction(value)]
-    said = f" It has the {kind.__name__}s {', '.join(sorted(ready))}" if ready else f" It has no {kind.__name__}"
+    candidates = f" It has the {kind.__name__}s {', '.join(sorted(ready))}" if ready else f" It has no {kind.__name__}"
     more = f", and the functions {', '.join(sorted(functions))}" if functions else ""
-    return f"{said}{more}."
+    return f"{candidates}{more}."
 
 
 def _last_frame_outside(error: BaseException) -> traceback.FrameSummary | None:
-    """Where in the user's code an error came from; None where no such code was reached."""
+    """The frame of the user's code that an error came from; None if no such code was reached."""
     frames = traceback.extract_tb(error.__traceback__)
     others = [frame for frame in frames if not is_in_package(frame.filename) and not is_of_library(frame.filename)]
     return others[-1] if others else None
 
 
 def _is_of_python(module: str, file: str | None) -> bool:
-    """Whether a module is of the standard library, rather than a file of the same name elsewhere."""
+    """Whether a module belongs to the standard library, rather than to a file of the same name elsewhere."""
     if file is None:
         return module.partition(".")[0] in sys.stdlib_module_names and module != "__main__"
     path, paths = Path(file).resolve(), sysconfig.get_paths()

@@ -1,4 +1,4 @@
-"""Names that are imported when they are first used, so that a package or a command starts at once."""
+"""Lazy imports: names are imported on first use, so that a package or a command starts at once."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ T = TypeVar("T")
 def lazy_names(
     package: str, names: Mapping[str, Sequence[str]], submodules: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` (PEP 562) of a package that imports its public names when they are used.
+    """The ``__getattr__`` and ``__dir__`` (PEP 562) of a package that imports its public names lazily.
 
     The package also imports the names under ``TYPE_CHECKING``, for type checkers and editors, and lists them in
     ``__all__``. A test compares the three.
 
     Args:
         package: the package's ``__name__``.
-        names: what each module has, by the module's full name.
-        submodules: modules of the package that are attributes of it, too.
+        names: the names in each module, by the module's full name.
+        submodules: modules that are attributes of the package too.
 
     Example:
         >>> get, listed = lazy_names(__name__, {"fractions": ["Fraction"]})
@@ -40,7 +40,7 @@ def lazy_names(
                 value = getattr(importlib.import_module(modules[name]), name)
             else:
                 value = importlib.import_module(f"{package}.{name}")
-        vars(sys.modules[package])[name] = value  # from now on without this function
+        vars(sys.modules[package])[name] = value  # later lookups skip this function
         return value
 
     def list_names() -> list[str]:
@@ -51,9 +51,9 @@ def lazy_names(
 
 @contextmanager
 def _collection_paused() -> Iterator[None]:
-    """Without garbage collection: modules stay, so that visiting all objects of torch again finds nothing to free.
+    """Pause garbage collection: modules stay alive, so that scanning all objects of torch again frees nothing.
 
-    This is a tenth of the time that ``from paretomtl import fit`` takes.
+    This saves a tenth of the time of ``from paretomtl import fit``.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -65,10 +65,10 @@ def _collection_paused() -> Iterator[None]:
 
 
 class LazyTable(Mapping[str, T]):
-    """Objects by name, each imported when it is looked up; the names alone import nothing.
+    """Objects by name, each imported on lookup; listing the names imports nothing.
 
     Args:
-        places: where each is, as ``module:attribute``.
+        places: the import path of each, as ``module:attribute``.
 
     Example:
         >>> table = LazyTable[type]({"fraction": "fractions:Fraction"})
@@ -83,8 +83,8 @@ class LazyTable(Mapping[str, T]):
 
     def __getitem__(self, name: str) -> T:
         module, _, attribute = self._places[name].partition(":")
-        found: T = getattr(importlib.import_module(module), attribute)
-        return found
+        value: T = getattr(importlib.import_module(module), attribute)
+        return value
 
     def __contains__(self, name: object) -> bool:
         return name in self._places

@@ -1,12 +1,12 @@
-"""Locks between processes: one writer at a time, by a lock on an open file that the system drops with its process.
+"""Locks between processes: one writer at a time, by a lock on an open file that the system releases with its process.
 
 The presence of a file is never the lock, because it could outlive its process. The file is removed while the lock is
 held; a process that takes a lock checks that its file is still the one in the folder. Children of a process close the
 locks that they inherit.
 
-``filelock``, which torch brings, would not keep all that is promised here. On Unix it leaves its file behind; a file
-system without ``flock`` is an error, or a lock by the presence of a file, which outlives its process; its file says
-nothing about who holds it; it opens pipes and devices as well as regular files.
+``filelock``, a dependency of torch, guarantees less. On Unix it leaves its file behind. On a file system without
+``flock`` it fails, or locks by the presence of a file, which outlives its process. Its file does not name the owner. It
+opens pipes and devices as well as regular files.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from pathlib import Path
 from paretomtl._support.safe_open import WORD, open_handle, read_file
 
 _NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL)
-_PAUSE = 0.02  # seconds between two looks at a lock that is waited for
+_PAUSE = 0.02  # seconds between two attempts to take a lock
 _held: set[int] = set()
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that holds a lock, by its file."""
+    """The process that holds a lock, as recorded in its file."""
 
     pid: int | None = None
     host: str | None = None
@@ -48,11 +48,11 @@ class Owner:
 class Lock:
     """A lock between processes, and between threads of one process.
 
-    The file says who holds it, for messages alone: what counts is the lock of the system (``flock``; a byte range by
-    ``msvcrt`` on Windows). The file goes away when the lock is released; one that a killed process left is free.
+    The file names the owner, only for messages. What counts is the lock of the system (``flock``; a byte range by
+    ``msvcrt`` on Windows). A release removes the file; a stale file of a killed process does not lock anything.
 
     Args:
-        path: the file; its folder must be there. A link in its place is an error, and nothing is written through it.
+        path: the file; its folder must exist. A link in its place is an error, and nothing is written through it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,13 +60,13 @@ class Lock:
         self._handle: int | None = None
 
     def take(self, seconds: float = 0.0) -> Owner | None:
-        """Take the lock, or wait for it for some seconds; None if it was taken, else its owner."""
+        """Take the lock, and retry until the timeout in seconds; return None if it was taken, else its owner."""
         end = time.monotonic() + seconds
         while True:
             handle = open_handle(self.path, os.O_RDWR | os.O_CREAT)
             try:
                 taken = _try_lock(handle, self.path)
-                current = taken and _is_at(handle, self.path)  # its last holder may have removed the file meanwhile
+                current = taken and _is_at(handle, self.path)  # the last owner may have removed the file meanwhile
             except BaseException:
                 os.close(handle)
                 raise
@@ -80,14 +80,14 @@ class Lock:
         _held.add(handle)
         since = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
         owner = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode()
-        with suppress(OSError):  # a full disk: the lock holds without a name
-            if os.fstat(handle).st_nlink == 1:  # with a hard link, it is another file, too
+        with suppress(OSError):  # a full disk: the lock holds without an owner's name
+            if os.fstat(handle).st_nlink == 1:  # a hard link would overwrite another file too
                 os.ftruncate(handle, 0)
                 os.write(handle, owner)
         return None
 
     def release(self) -> None:
-        """Let others have it; nothing where it is not held, as in a child process."""
+        """Release the lock; a no-op if it is not held, as in a child process."""
         handle, self._handle = self._handle, None
         if handle is None or handle not in _held:
             return
@@ -100,7 +100,7 @@ class Lock:
 
 @contextmanager
 def locked(path: Path, seconds: float = 60.0) -> Iterator[None]:
-    """Hold a lock for a short piece of work; wait for others that do, and give up with an error that names them."""
+    """Hold a lock for a short piece of work; wait for its owner, and raise an error that names it after a timeout."""
     lock = Lock(path)
     holder = lock.take(seconds)
     if holder is not None:
@@ -114,10 +114,10 @@ def locked(path: Path, seconds: float = 60.0) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds a lock; its file stays as it is."""
+    """Whether a process holds a lock; does not change its file."""
     try:
         handle = open_handle(path, os.O_RDWR)
-    except OSError:  # also for what is no regular file
+    except OSError:  # also if it is not a regular file
         return False
     try:
         return not _try_lock(handle, path)
@@ -126,7 +126,7 @@ def is_held(path: Path) -> bool:
 
 
 def read_owner(path: Path) -> Owner:
-    """The process that wrote a lock's file last."""
+    """Read the process that last wrote a lock's file."""
     try:
         owner = json.loads(read_file(path, limit=WORD).decode())
         return Owner(int(owner["pid"]), str(owner["host"]), str(owner["since"]))
@@ -144,7 +144,7 @@ def _is_at(handle: int, path: Path) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR = 1 << 30  # behind what the file says, which others may read
+    _FAR = 1 << 30  # beyond the content, which others may read
 
     def _try_lock(handle: int, path: Path) -> bool:
         os.lseek(handle, _FAR, os.SEEK_SET)
@@ -168,14 +168,14 @@ else:
             if error.errno not in _NO_LOCKS:
                 raise
             warnings.warn(
-                f"the file system of '{path}' has no locks ({error}): see to it that one process writes there at a "
-                "time.",
+                f"the file system of '{path}' has no locks ({error}): make sure that only one process writes there at "
+                "a time.",
                 stacklevel=4,
             )
         return True
 
     def _drop_inherited() -> None:
-        """A child process has no part in the locks of its parent, and must not keep them when that one dies."""
+        """Close the locks of the parent in a child process, which must not keep them after the parent dies."""
         for handle in _held:
             os.close(handle)
         _held.clear()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 @torch.no_grad()
 def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor]) -> list[str]:
     """Copy values into the parameters and buffers of these names; return the names that do not fit."""
-    for name in tensors:  # buffers that were made in a forward pass
+    for name in tensors:  # buffers that a forward pass created
         owner, _, leaf = name.rpartition(".")
         try:
             buffers = module.get_submodule(owner)._buffers

@@ -1,4 +1,4 @@
-"""Optional dependencies: imported where they are used, and named with their remedy where they are missing."""
+"""Optional dependencies: imported on use; if one is missing, the error says how to install it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PACKAGES = {
     "tensorboard": "tensorboard",
     "onnx": "onnx onnxscript",
     "ray": "ray",
-    "all": "safetensors",  # which every install brings; a copy of the sources does not
+    "all": "safetensors",  # part of every install, but not of a copy of the sources
 }
 """The packages of each extra of pyproject.toml, as pip calls them."""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional module, or say which install brings it."""
+    """Import an optional module; if it is missing, the error says how to install it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -49,7 +49,7 @@ def install_hint(extra: str) -> str:
 
 
 def version_of(package: str) -> str:
-    """The installed version of a package, or that of this one, installed or not; "absent" where there is none."""
+    """The version of a package, "absent" if it is not installed; that of this one without an install too."""
     if package == "paretomtl":
         return __version__
     try:

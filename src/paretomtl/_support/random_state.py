@@ -1,4 +1,4 @@
-"""Random states: kept apart from the caller's, and stored so that a later run draws what this one would have."""
+"""Random states: isolated from the caller's, and stored so that a resumed run draws the same numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: its multiples stay far from each other
-_ORDERS = 1 << 60  # random states of data orders, far from those of models
+_ORDERS = 1 << 60  # seeds of data orders, far from those of models
 
 
 _turn = threading.RLock()
@@ -22,7 +22,7 @@ _turn = threading.RLock()
 
 
 def _renew_turn() -> None:
-    """A child process has none of the threads that its parent may be waiting for."""
+    """Renew the lock in a child process: it has none of the threads that might hold it."""
     global _turn
     _turn = threading.RLock()
 
@@ -33,15 +33,15 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def isolated_randomness() -> Iterator[None]:
-    """Draws and seeds within leave the global random states of torch, NumPy and Python as they were.
+    """Restore the global random states of torch, NumPy and Python at the end of the block.
 
-    Threads take turns. One that has to wait says so, since waiting may take as long as a training run.
+    Threads take turns. A thread that has to wait raises a warning, since it may wait as long as a training run.
     """
     turn = _turn
     if not turn.acquire(blocking=False):
         warnings.warn(
             "another thread of this process trains or makes models, so this one waits: both would draw from the same "
-            "random state. Processes train at the same time.",
+            "random state. Use processes to train in parallel.",
             stacklevel=3,
         )
         turn.acquire()
@@ -61,31 +61,31 @@ def seed_everything(seed: int) -> None:
     """Seed torch, NumPy's global generator and Python's."""
     if torch.accelerator.is_available():
         torch.manual_seed(seed)
-    else:  # that would format the call stack for each kind of accelerator, which takes longer than a step
+    else:  # manual_seed would format the call stack for each accelerator, which takes longer than a step
         torch.default_generator.manual_seed(seed)
     np.random.seed([seed % 2**32, seed // 2**32])
     random.seed(seed)
 
 
 def host_random_state() -> tuple[bytes, ...]:
-    """Where the generators of torch, NumPy and Python on the host stand, to be compared."""
+    """The states of the host generators of torch, NumPy and Python, for comparison."""
     _, keys, position, *_ = np.random.get_state(legacy=True)
     numbers = np.asarray(keys).tobytes() + str(position).encode()
     return torch.get_rng_state().numpy().tobytes(), numbers, repr(random.getstate()).encode()
 
 
 def model_seed(seed: int, k: int) -> int:
-    """The random state from which model k of a seed is made."""
+    """The seed from which model k of a run's seed is made."""
     return seed * 2**20 + k
 
 
 def rank_seed(seed: int, rank: int) -> int:
-    """The random state from which a process that shares a run draws dropout; that of the run in the first."""
+    """The seed from which one of several processes of a run draws dropout; the run's own for the first."""
     return (seed + rank * _GOLDEN) % 2**63
 
 
 def order_seed(seed: int, epoch: int) -> int:
-    """The random state from which the order of the samples in an epoch is drawn."""
+    """The seed from which the order of the samples in an epoch is drawn."""
     return _ORDERS + seed * 2**20 + epoch
 
 
@@ -108,7 +108,7 @@ def random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """Go back to what :func:`random_state` returned."""
+    """Restore what :func:`random_state` returned."""
     torch.set_rng_state(state["torch"])
     for device, stored in enumerate(state["cuda"][: torch.cuda.device_count()]):
         torch.cuda.set_rng_state(stored, device)

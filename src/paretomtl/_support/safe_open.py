@@ -1,8 +1,8 @@
-"""Safe opening of files that others may have put there: regular files of a sane size, and no links.
+"""Safe opening of untrusted files: regular files of a sane size, and no links.
 
 Every file below a run's folder is opened here, without following a link and without waiting for a pipe. Files are
-removed in a folder that was opened before, by its handle. An error is both a ValueError, for readers that take it for
-damage, and an OSError, for writers that go on elsewhere.
+removed through the handle of an open folder. An error is both a ValueError, for readers that treat it as damage, and an
+OSError, for writers that continue elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 RECORD = 64 << 20
-"""The most bytes of a JSON file: a front of a hundred thousand solutions has less."""
+"""The most bytes of a JSON file: a front of a hundred thousand solutions has fewer."""
 
 SMALL_RECORD = 4 << 20
 """The most bytes of a JSON file that does not grow with the solutions: a manifest, the options of a command."""
@@ -29,11 +29,11 @@ TENSORS = 1 << 40
 """The most bytes of a file of tensors."""
 
 LINE = 16 << 20
-"""The most bytes of a line of a log; longer ones are stepped over."""
+"""The most bytes of a line of a log; longer ones are skipped."""
 
-_HOLES = 64  # a file that is so much longer than what is stored of it was made to take time and memory
+_HOLES = 64  # a sparse file that exceeds its stored bytes by this factor is an attack on time and memory
 
-# Not every system has all of them. Without O_NOFOLLOW a link is looked for before and after the file is opened.
+# Not every system has all of them. Without O_NOFOLLOW, links are checked before and after a file is opened.
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _SAFE = _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -49,9 +49,9 @@ _KINDS = {
 
 
 class UnsafeFileError(ValueError, OSError):
-    """Something else than a regular file of a sane size.
+    """Anything but a regular file of a sane size.
 
-    A ValueError for readers, to which it is damage, and an OSError for writers, to which it is a place that refuses.
+    A ValueError for readers, which treat it as damage, and an OSError for writers, which cannot write there.
     """
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ def exists(path: Path) -> bool:
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind of file that a name stands for: "a link", "a pipe", ...; None for a regular file, and for nothing."""
+    """The kind of file under a name: "a link", "a pipe", ...; None for a regular file, and if there is none."""
     try:
         return _kind(os.lstat(path).st_mode)
     except OSError:
@@ -76,8 +76,8 @@ def open_file(path: Path, *, limit: int, follow: bool = False) -> io.BufferedRea
 
     Args:
         path: the file. A link, a pipe, a device or a folder in its place is an :class:`UnsafeFileError`.
-        limit: the most bytes that it may have.
-        follow: whether links are followed, for files that are no part of a run's folder.
+        limit: the largest size in bytes.
+        follow: whether links are followed, for files outside a run's folder.
     """
 
     def check(found: os.stat_result) -> None:
@@ -85,27 +85,27 @@ def open_file(path: Path, *, limit: int, follow: bool = False) -> io.BufferedRea
             raise UnsafeFileError(f"'{path}' must have at most {limit:,} bytes. Got {found.st_size:,} instead.")
         stored = 512 * getattr(found, "st_blocks", 0)  # 0 where the system does not say
         if 0 < stored * _HOLES < found.st_size and found.st_size > RECORD:
-            found_out = f"Got a file of {found.st_size:,} bytes with holes, {stored:,} of which are stored"
-            raise UnsafeFileError(f"'{path}' must be stored as long as it is. {found_out}.")
+            sizes = f"Got {found.st_size:,} bytes, of which {stored:,} are stored"
+            raise UnsafeFileError(f"'{path}' must not be a sparse file. {sizes}.")
 
     return io.open(path, "rb", opener=_opener(path, check, follow=follow))  # noqa: UP020 (what tests stand in for)
 
 
 def read_file(path: Path, *, limit: int, follow: bool = False) -> bytes:
-    """The content of a regular file; see :func:`open_file`."""
+    """Read a regular file; see :func:`open_file`."""
     with open_file(path, limit=limit, follow=follow) as file:
-        return file.read(os.fstat(file.fileno()).st_size)  # no more, though it may grow meanwhile
+        return file.read(os.fstat(file.fileno()).st_size)  # no more, even if it grows meanwhile
 
 
 def create_file(path: Path) -> IO[bytes]:
-    """Open a new file to write it. What a name leads to that is there already is never written to."""
+    """Open a new file to write it. An existing file or link target of that name is never written to."""
     if exists(path):
-        path.unlink()  # of a process that had the same number, or put there for us to write through
+        path.unlink()  # left by a process with the same id, or planted for us to write through
     return io.open(path, "wb", opener=lambda name, flags: os.open(name, flags | _SAFE | os.O_EXCL, 0o666))  # noqa: UP020
 
 
 def append_file(path: Path) -> IO[str]:
-    """Open a regular file to add text to it, or make it; one that has another name elsewhere, too, is refused."""
+    """Open or create a regular file to append text; a file with several hard links is refused."""
 
     def check(found: os.stat_result) -> None:
         if found.st_nlink > 1:
@@ -116,7 +116,7 @@ def append_file(path: Path) -> IO[str]:
 
 
 def open_handle(path: Path, flags: int) -> int:
-    """A handle of a regular file, for locks."""
+    """Open a regular file and return its handle, for locks."""
     return _opener(path, lambda found: None)(str(path), flags)
 
 
@@ -137,7 +137,7 @@ def check_folder_kind(path: Path) -> None:
 
 
 def names_in(folder: Path, *, follow: bool = True) -> list[str]:
-    """The names in a folder; none where it is not there."""
+    """The names in a folder; empty if it does not exist."""
     try:
         with _opened(folder, follow=follow) as handle:
             return _listed(folder, handle)
@@ -145,11 +145,11 @@ def names_in(folder: Path, *, follow: bool = True) -> list[str]:
         return []
 
 
-def remove_files(folder: Path, wanted: Callable[[str, os.stat_result], bool], *, follow: bool = True) -> list[str]:
-    """Remove the files of a folder that are wanted to be, by name and state; return their names.
+def remove_files(folder: Path, selected: Callable[[str, os.stat_result], bool], *, follow: bool = True) -> list[str]:
+    """Remove the files of a folder that a predicate selects by name and state; return their names.
 
-    The folder is opened once, so that it cannot be exchanged for a link meanwhile. A link is removed, not what it leads
-    to; a folder stays.
+    The folder is opened once, so that it cannot be replaced by a link meanwhile. A link is removed, not its target;
+    folders stay.
     """
     removed = []
     with suppress(FileNotFoundError), _opened(folder, follow=follow) as handle:
@@ -158,7 +158,7 @@ def remove_files(folder: Path, wanted: Callable[[str, os.stat_result], bool], *,
             path = name if _BY_HANDLE else str(folder / name)
             with suppress(FileNotFoundError):  # another process was quicker
                 found = os.lstat(path, **place)
-                if not stat.S_ISDIR(found.st_mode) and wanted(name, found):
+                if not stat.S_ISDIR(found.st_mode) and selected(name, found):
                     os.unlink(path, **place)
                     removed.append(name)
     return removed
@@ -170,7 +170,7 @@ def _listed(folder: Path, handle: int) -> list[str]:
 
 @contextmanager
 def _opened(folder: Path, *, follow: bool) -> Iterator[int]:
-    """A handle of a folder; -1 where the system has none."""
+    """Open a handle of a folder; -1 if the system has none."""
     if not follow:
         check_folder_kind(folder)
     if not _BY_HANDLE:

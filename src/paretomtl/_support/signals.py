@@ -1,4 +1,4 @@
-"""Signals that ask to stop: Ctrl-C, and SIGTERM as schedulers send it."""
+"""Signals that ask a process to stop: Ctrl-C, and SIGTERM as schedulers send it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _count = 0
 
 
 def _replaceable(number: signal.Signals) -> bool:
-    """Whether Python can put a handler in place and put the old one back: not in a thread, and not one of C code."""
+    """Whether Python can replace and restore the handler: not in a thread, and not if it is one of C code."""
     return threading.current_thread() is threading.main_thread() and signal.getsignal(number) is not None
 
 
 class Stopping:
-    """While it is entered, a first signal is noted, for the run to end after its step; a second one ends it at once.
+    """A block in which the first signal asks the run to end after its step, and the second one ends it at once.
 
     A signal whose handler belongs to C code, as in programs that embed Python, keeps that handler.
 
@@ -48,7 +48,7 @@ class Stopping:
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does, outside of training, too: files are closed, and what is whole stays."""
+    """Let SIGTERM do what Ctrl-C does, also outside training: files are closed, and complete ones stay."""
     if not _replaceable(signal.SIGTERM):
         yield
         return
@@ -66,22 +66,21 @@ def sigterm_interrupts() -> Iterator[None]:
 
 
 def stopped_by() -> signal.Signals | None:
-    """The last signal that asked this process to stop; None for none, and for Ctrl-C outside of training."""
+    """The last signal that asked this process to stop; None for none, and for Ctrl-C outside training."""
     return _last
 
 
 class SignalWatch:
-    """Signals that came since this was made, for work of several runs.
+    """Signals since this object was made, for work of several runs.
 
-    One that comes while a run evaluates its final models is noted, and the run ends as complete. The next run must not
-    begin then.
+    A run that gets a signal while it evaluates its final models ends as complete. The next run must not begin then.
     """
 
     def __init__(self) -> None:
         self._before = _count
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt where there was one."""
+        """Raise KeyboardInterrupt if there was a signal."""
         if _count > self._before:
             raise KeyboardInterrupt
 

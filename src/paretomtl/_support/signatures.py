@@ -8,13 +8,13 @@ from typing import Any
 
 
 def check_takes(name: str, function: Callable[..., Any], rule: str, *arguments: str, **named: Any) -> None:
-    """Refuse a function that cannot be called with these arguments; let pass what does not show its parameters.
+    """Refuse a function that cannot be called with these arguments; accept one whose signature is unknown.
 
     Args:
-        name: what error messages call it.
-        function: what is going to be called.
-        rule: what it must be, after "must".
-        arguments: what it is going to be called with, in words.
+        name: the name of the function in error messages.
+        function: the function to be called.
+        rule: what it must do, after "must".
+        arguments: stand-ins for the positional arguments.
         named: arguments by name.
     """
     try:
@@ -29,7 +29,7 @@ def check_takes(name: str, function: Callable[..., Any], rule: str, *arguments: 
 
 
 def _shown(parameters: Mapping[str, inspect.Parameter]) -> str:
-    """The names of parameters as in a call: defaults and annotations of users may be long."""
+    """The names of parameters as in a call, without defaults and annotations, which may be long."""
     return (
         f"({', '.join(str(each.replace(annotation=each.empty, default=each.empty)) for each in parameters.values())})"
     )

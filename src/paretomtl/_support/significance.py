@@ -19,7 +19,7 @@ _STUDENT = (
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean of the values that are not NaN; NaN without any."""
+    """The mean of the values that are not NaN; NaN if there are none."""
     known = [value for value in values if not math.isnan(value)]
     return statistics.fmean(known) if known else math.nan
 
@@ -43,19 +43,19 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether it is more than seeds explain: they alone would do that only once in twenty."""
+        """Whether it is larger than seeds explain: chance alone would exceed that only once in twenty."""
         return abs(self.value) > self.half_width
 
     @property
     def sign(self) -> int:
-        """1 for more, -1 for less, 0 where seeds may explain it."""
+        """1 for more, -1 for less, 0 if seeds may explain the difference."""
         return (1 if self.value > 0 else -1) if self.significant else 0
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
-    """The mean of the first less that of the second, with what seeds leave of it by Welch's t-test.
+    """The mean of the first less that of the second, with its confidence interval by Welch's t-test.
 
-    It is not significant with fewer than two numbers in a set, nor where one of them is NaN.
+    It is not significant with fewer than two numbers in a set, nor if one of them is NaN.
 
     Example:
         >>> difference([2.0, 2.1, 1.9], [1.0, 1.1, 0.9]).sign, difference([2.0], [1.0]).sign
@@ -67,8 +67,7 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
 def half_width(*sets: Sequence[float]) -> float:
     """Half the width of the 95 % confidence interval of a mean, or of the difference of two.
 
-    Seeds alone move it farther only once in twenty, by Student's t or Welch's. It is infinite
-    with fewer than two numbers in a set.
+    It is by Student's t, or Welch's, and infinite with fewer than two numbers in a set.
 
     Example:
         >>> round(half_width([1.0, 2.0, 3.0]), 3), half_width([1.0])
@@ -100,7 +99,7 @@ def _quantile(freedom: float) -> float:
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's rank correlation, with mean ranks for ties; NaN where all are tied."""
+    """Spearman's rank correlation, with mean ranks for ties; NaN if all are tied."""
     ranks = [_ranks(first), _ranks(second)]
     try:
         return statistics.correlation(*ranks)

@@ -1,4 +1,4 @@
-"""Splits: the one that ranks solutions, and those that are shown. The rule is stated here, and in docs/choosing.md."""
+"""Splits: the one that ranks solutions, and those that are shown. docs/choosing.md states the same rule."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ SPLITS = ("train", "val", "test")
 
 
 def ranking_split(splits: Collection[str]) -> str:
-    """The split that choices and rankings go by: validation if there is one, else training.
+    """The split that chooses and ranks solutions: validation if there is one, else training.
 
-    It is test only for a front that was given with nothing else.
+    It is test only for a front that was given without any other split.
 
     Example:
         >>> ranking_split(["train", "val", "test"]), ranking_split(["train", "test"]), ranking_split(["test"])
@@ -21,7 +21,7 @@ def ranking_split(splits: Collection[str]) -> str:
 
 
 def training_split(splits: Collection[str]) -> str:
-    """The split of regions, which are constraints of training; that which ranks where none of training is given.
+    """The split of regions: training, because they are constraints of training; without it, the ranking split.
 
     Example:
         >>> training_split(["train", "val"]), training_split(["val", "test"])
@@ -31,7 +31,7 @@ def training_split(splits: Collection[str]) -> str:
 
 
 def shown_splits(splits: Collection[str]) -> tuple[str, ...]:
-    """The splits that tables and figures show: the one that ranks, and test if there is one.
+    """The splits in tables and figures: the ranking split, and test if there is one.
 
     Example:
         >>> shown_splits(["train", "val", "test"]), shown_splits(["train"])

@@ -10,10 +10,10 @@ from torch import Tensor
 
 
 def pack(value: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
-    """A nested structure as JSON, with its tensors moved into ``tensors`` under names of their place.
+    """Convert a nested structure to JSON; its tensors go to ``tensors``, named by their path.
 
-    Knows what state dictionaries of optimizers and schedulers hold: numbers, strings, tensors, lists, tuples,
-    dictionaries with keys of any such kind, and counters.
+    Supports what state dictionaries of optimizers and schedulers hold: numbers, strings, tensors, lists, tuples,
+    dictionaries with keys of these types, and counters.
     """
     if isinstance(value, Tensor):
         tensors[name] = value.detach()
@@ -30,7 +30,7 @@ def pack(value: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
 
 
 def unpack(packed: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
-    """The structure that :func:`pack` took apart; what nothing was packed as raises whatever it leads to."""
+    """Rebuild the structure that :func:`pack` converted; malformed input may raise any exception."""
     ((kind, content),) = packed.items()
     if kind == "tensor":
         return tensors[content]

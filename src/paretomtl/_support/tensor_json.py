@@ -1,8 +1,8 @@
-"""Tensors and numbers as JSON knows them, and back: the only converter. JSON has neither NaN nor infinity.
+"""Tensors and numbers to JSON and back: the only converter. JSON has neither NaN nor infinity.
 
-:func:`to_lists` is exact, and :func:`from_lists` reads it. The others are for readers, and have None for NaN:
-:func:`to_numbers` has all digits or decimals, and :func:`from_numbers` reads it; :func:`to_significant` has significant
-digits. Commands that print JSON use this module without torch.
+:func:`to_lists` is exact, and :func:`from_lists` reads it. The others are for readers, and write None for NaN:
+:func:`to_numbers` keeps all digits or rounds to decimals, and :func:`from_numbers` reads it; :func:`to_significant`
+rounds to significant digits. Commands that print JSON use this module without torch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_lists(tensor: Tensor) -> Any:
-    """A tensor as nested lists of numbers, exactly; what is not finite as a string, which JSON knows."""
+    """Convert a tensor to nested lists of numbers, exactly; non-finite ones become strings, which JSON allows."""
     if tensor.ndim:
         return [to_lists(part) for part in tensor]
     value = tensor.item()
@@ -26,7 +26,7 @@ def to_lists(tensor: Tensor) -> Any:
 
 
 def from_lists(lists: Any, dtype: torch.dtype) -> Tensor:
-    """The tensor that :func:`to_lists` took apart."""
+    """Rebuild the tensor that :func:`to_lists` converted."""
     import torch
 
     if isinstance(lists, list):
@@ -35,7 +35,7 @@ def from_lists(lists: Any, dtype: torch.dtype) -> Tensor:
 
 
 def to_numbers(values: Any, decimals: int | None = None) -> Any:
-    """A tensor, a number, or lists and mappings of them: None for what is not finite, decimals if they are given.
+    """Convert tensors, numbers, lists and mappings for JSON: None for non-finite values, rounded if asked.
 
     Tensors become nested lists. Whole numbers, text and None stay as they are.
 
@@ -58,7 +58,7 @@ def to_numbers(values: Any, decimals: int | None = None) -> Any:
 
 
 def from_numbers(lists: Any) -> Tensor:
-    """The tensor of :func:`to_numbers`, in float64: NaN for None.
+    """Rebuild the tensor of :func:`to_numbers` in float64, with NaN for None.
 
     Example:
         >>> from_numbers([[0.5, None]])
@@ -73,7 +73,7 @@ def from_numbers(lists: Any) -> Tensor:
 
 
 def to_significant(values: Any, digits: int) -> Any:
-    """Numbers, a tensor, or nested lists of them, to significant digits; None for what is not finite.
+    """Round numbers, a tensor, or nested lists of them to significant digits; None for non-finite values.
 
     Whole numbers become integers, which are shorter.
 
@@ -94,5 +94,5 @@ def to_significant(values: Any, digits: int) -> Any:
 
 
 def _is_tensor(values: Any) -> bool:
-    torch = sys.modules.get("torch")  # a tensor is nothing that comes from elsewhere
+    torch = sys.modules.get("torch")  # without it, there are no tensors
     return torch is not None and isinstance(values, torch.Tensor)

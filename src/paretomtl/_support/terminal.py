@@ -1,4 +1,4 @@
-"""The way to a terminal: text from files is shown, never obeyed."""
+"""Output to a terminal: control sequences in text from files are escaped."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def escaped(text: str, *, lines: bool = True) -> str:
-    r"""A text with all that does not print written as in Python: what moves a cursor, hides text or turns it around.
+    r"""Escape non-printable characters as Python does: those that move the cursor, hide text or reverse it.
 
     Args:
         text: any text.
-        lines: whether ends of lines stay as they are.
+        lines: whether newlines stay.
 
     Example:
         >>> print(escaped("left \x1b[31m right \u202e"))
@@ -37,9 +37,9 @@ def escaped(text: str, *, lines: bool = True) -> str:
 
 
 def json_text(content: Any) -> str:
-    r"""JSON for a terminal: valid whatever is in it, and without a letter that does not print.
+    r"""JSON for a terminal: always valid, and without non-printable characters.
 
-    Numbers that are not finite are null, as JSON has no word for them.
+    Non-finite numbers are null, because JSON has no value for them.
 
     Example:
         >>> json_text({"loss": float("nan"), "name": "\u202e"}).split()
@@ -52,10 +52,9 @@ def json_text(content: Any) -> str:
 
 
 def text_console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """A console of rich that prints text as it is, but for what is no text.
+    """A rich console that prints text literally, with control characters escaped.
 
-    Names and paths of users may hold what rich takes for markup or emoji; names from files may hold what a terminal
-    takes for a command.
+    Names and paths of users may look like markup or emoji to rich. Names from files may contain control sequences.
     """
     console: Console = _console_type()(stderr=stderr, quiet=quiet, markup=False, emoji=False)
     return console
@@ -68,11 +67,11 @@ def _console_type() -> Any:
 
     class TextConsole(base):  # type: ignore[misc]
         def render_str(self, text: str, **options: Any) -> Any:
-            """Before anything is laid out, so that columns are wide enough."""
+            """Escape before the layout, so that columns are wide enough."""
             return super().render_str(escaped(text), **options)
 
         def render(self, renderable: Any, options: Any = None) -> Iterable[Any]:
-            """Whatever way a text came; what rich itself says to the terminal is marked as such."""
+            """Escape all other text; control sequences of rich itself are marked as such."""
             for each in super().render(renderable, options):
                 yield each if each.control else segment(escaped(each.text), each.style)
 
@@ -81,9 +80,9 @@ def _console_type() -> Any:
 
 @contextmanager
 def shown_warnings() -> Iterator[None]:
-    """Warnings on a terminal, which may hold names from files, without what does not print.
+    """Escape warnings for a terminal, because they may contain names from files.
 
-    Where in this library one was raised is left out: that tells users of a command nothing.
+    Locations inside this library are left out: they tell users of a command nothing.
     """
     before = warnings.formatwarning
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def cut_to_difference(one: str, other: str, around: int = 50) -> tuple[str, str]:
-    """Both texts, cut to where they differ."""
+    """Cut both texts to where they differ."""
     first = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     start = max(0, first - around)
 
@@ -19,7 +19,7 @@ def cut_to_difference(one: str, other: str, around: int = 50) -> tuple[str, str]
 
 
 def shorten(name: str, most: int) -> str:
-    """A name that a table or a figure has room for.
+    """Shorten a name to fit into a table or a figure.
 
     Example:
         >>> shorten("cost in euros", 8)
@@ -29,7 +29,7 @@ def shorten(name: str, most: int) -> str:
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """A question after a typo, to be appended to an error; nothing where no known name is near.
+    """Suggest a known name after a typo, for the end of an error; empty if none is similar.
 
     Example:
         >>> suggest_name("multi-digit", ["multi-digits", "census"])

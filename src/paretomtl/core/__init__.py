@@ -1,9 +1,9 @@
-"""The mathematics: pure, batched functions on tensors shaped ``[..., m]``. Imports torch alone.
+"""The mathematics: pure, batched functions on tensors shaped ``[..., m]``. Imports only torch.
 
 A method of this library sees a model only through its losses ``L [..., m]`` and the Gramian ``C [..., m, m]`` of its
 task gradients. Preference vectors (``paretomtl.preferences``) cut the loss space into regions
 (:func:`region_rows`, :func:`constraint_values`); :func:`direction` turns losses, Gramian and region into task weights
-through the :func:`min_norm` point of a convex hull; :func:`nondominated` says which results are worth keeping.
+through the :func:`min_norm` point of a convex hull; :func:`nondominated` tells which results are worth keeping.
 """
 
 from paretomtl.core._directions import (

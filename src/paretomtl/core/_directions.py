@@ -1,4 +1,4 @@
-"""The three search directions of Pareto MTL as task weights, from losses and Gramian alone."""
+"""The three search directions of Pareto MTL as task weights, from losses and Gramian only."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from paretomtl.core._regions import active_initial, active_main, constraint_valu
 
 
 class Phase(IntEnum):
-    """Where a subproblem stands; it only ever moves forward."""
+    """The phase of a subproblem; it only moves forward."""
 
     INITIAL = 0
-    """Violated constraints alone are lowered until the loss vector is in its region (paper, equation 9)."""
+    """Only violated constraints are lowered, until the loss vector is in its region (paper, equation 9)."""
     MAIN = 1
     """Tasks and active constraints are lowered together (paper, equation 10)."""
     RELEASED = 2
-    """Constraints are dropped, which is MGDA (supplement, section 1, step 1)."""
+    """Constraints are dropped; this is MGDA (supplement, section 1, step 1)."""
 
 
 class Direction(NamedTuple):
@@ -29,7 +29,7 @@ class Direction(NamedTuple):
 
     Attributes:
         weights: ``α [..., m]``; some may be negative.
-        phase: the phase each subproblem is in after this step's check, codes of :class:`Phase`, ``[...]``.
+        phase: the phase of each subproblem after this step's check, codes of :class:`Phase`, ``[...]``.
         values: the constraint values ``G [..., J]``.
         dual: the solution of the dual, over the m tasks and then the J constraints.
     """
@@ -54,10 +54,10 @@ def direction(
     r"""Solve the dual of each subproblem in its own phase (paper, equations 9, 10, 13 and 14).
 
     With A the allowed rows of :math:`[I_m ; W]` and s the min-norm weights over :math:`A C A^\top`, the task weights
-    are :math:`\alpha = A^\top s`, that is :math:`\alpha_i = \lambda_i + \sum_j \beta_j (u_{ji} - u_{ki})`. Allowed
-    are: in the initial phase, the constraints with :math:`G_j \ge 0`; in the main phase, all tasks and the constraints
-    of :math:`I_\epsilon`; in the released phase, all tasks. A subproblem in the initial phase without an active
-    constraint is already in the main phase at this very step.
+    are :math:`\alpha = A^\top s`, that is :math:`\alpha_i = \lambda_i + \sum_j \beta_j (u_{ji} - u_{ki})`. The initial
+    phase allows the constraints with :math:`G_j \ge 0`; the main phase, all tasks and the constraints of
+    :math:`I_\epsilon`; the released phase, all tasks. A subproblem in the initial phase without an active constraint
+    takes this step in the main phase already.
 
     Args:
         losses: ``L [..., m]``.
@@ -65,11 +65,10 @@ def direction(
         rows: ``W [..., J, m]`` from :func:`~paretomtl.core.region_rows`.
         phase: codes of :class:`Phase`, ``[...]``.
         epsilon: the relative threshold of the main phase, see :func:`~paretomtl.core.active_main`.
-        unit_rows: scale the constraint rows to unit length before the dual; with many close vectors the plain ones are
+        unit_rows: scale the constraint rows to unit length before the dual; with many close vectors the plain rows are
             short.
-        present: tasks with a gradient in this step, ``[..., m]`` bool; the others have no point of their own in the
-            dual.
-        precision: of the Gramian, see :func:`~paretomtl.core.min_norm`.
+        present: tasks with a gradient in this step, ``[..., m]`` bool; the others have no point in the dual.
+        precision: the precision of the Gramian, see :func:`~paretomtl.core.min_norm`.
 
     A subproblem with a loss that is not finite keeps its phase and gets zero weights; its dual has failed.
     """
@@ -93,7 +92,7 @@ def direction(
 
 
 def initial_direction(losses: Tensor, gramian: Tensor, rows: Tensor) -> Direction:
-    """The initial phase: lower the violated constraints, or take a main step where none is (paper, equation 9).
+    """The initial phase: lower the violated constraints, or take a main step if there are none (paper, equation 9).
 
     Example:
         >>> rows = torch.tensor([[-1.0, 1.0]])  # the region of (1, 0) against (0, 1)

@@ -27,10 +27,10 @@ def dominates(a: Tensor, b: Tensor) -> Tensor:
 
 
 def nondominated(losses: Tensor) -> Tensor:
-    """Which of the K vectors in ``losses [..., K, m]`` no other one dominates, ``[..., K]`` bool.
+    """Whether each of the K vectors in ``losses [..., K, m]`` is non-dominated, ``[..., K]`` bool.
 
-    All copies of a non-dominated vector are kept. A vector with a NaN never is. Memory grows with K, not with its
-    square: many vectors are compared with all in blocks.
+    All copies of a non-dominated vector are non-dominated. A vector with a NaN never is. Memory grows with K, not with
+    its square: vectors are compared in blocks.
 
     Example:
         >>> import torch
@@ -44,7 +44,7 @@ def nondominated(losses: Tensor) -> Tensor:
 
 
 def _beaten(losses: Tensor, broken: Tensor, block: slice) -> Tensor:
-    """Which vectors of a block some vector dominates; task by task, as sums over few numbers take most of the time."""
+    """Which vectors of a block are dominated; task by task, because reductions over few numbers are slow."""
     no_worse = torch.ones_like(broken[..., :, None] & broken[..., None, block])
     better = torch.zeros_like(no_worse)
     for column in losses.unbind(-1):

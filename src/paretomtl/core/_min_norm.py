@@ -22,9 +22,9 @@ from paretomtl.core._min_norm_two_tasks import ENTER_TOLERANCE, PIVOT_TOLERANCE,
 from paretomtl.core.min_norm_cuda import solve_by_kernel
 
 _RATIO_TOLERANCE = 1e-12  # a coefficient under this cannot block a step
-_PIVOTS, _MOST_PIVOTS = 6, 24  # for each task, and one more; the larger number where the loop can be left
-_INEXACT = 1e-6  # a gap above this is no rounding
-_PAIRS = 1 << 22  # the most pairs of points, for all problems together
+_PIVOTS, _MOST_PIVOTS = 6, 24  # times m + 1; the larger limit if the loop can be left early
+_INEXACT = 1e-6  # a gap above this is not rounding
+_PAIRS = 1 << 22  # the most pairs of points of all problems together
 _TINY = 1e-300  # keeps a division by zero finite where its result is not used
 
 
@@ -38,9 +38,9 @@ class Solve(IntEnum):
     FAILED = 2
     """No point was allowed, or an input was not finite; the weights are all zero."""
     INEXACT = 3
-    """The pivots ran out before the gap was closed. The point is in the hull, and the gap says how far from the least.
+    """The pivots ran out before the gap was closed. The point is in the hull; the gap says how far it is off.
 
-    Seen under a compiler alone, for many points of nearly parallel gradients: 1 in 100 with 9 tasks and 128 points.
+    Seen only under a compiler, for many points of nearly parallel gradients: 1 in 100 with 9 tasks and 128 points.
     """
 
 
@@ -79,27 +79,27 @@ def min_norm(
     (p_i, \varrho) / \sqrt{\|p_i\|^2 + \varrho^2}`; the non-negative least squares problem :math:`\min_{\hat s \ge 0}
     \|\sum_i \hat s_i e_i - (0, \dots, 0, 1)\|` has the same support and treats a hull that contains the origin like
     any other. The height :math:`\varrho` is the length of the shortest point, so that gradients may differ in length by
-    any factor whose square fits. It is solved by the active-set method of Lawson and Hanson with a pseudo-inverse that
-    is updated by rank one. Every operation is batched and in float64; nothing branches on a tensor (on a CPU, outside a
-    compiler, the loop leaves once all problems are done). At most 24 (m + 1) pivots are made, 6 (m + 1) where the loop
-    cannot be left early. On a CUDA device, outside a compiler, all of it is one kernel for up to 16 tasks, compiled at
-    its first use; the environment variable ``PARETOMTL_KERNELS=0`` turns it off.
+    any factor whose square fits. It is solved by the active-set method of Lawson and Hanson with rank-one updates of a
+    pseudo-inverse. Every operation is batched and in float64; nothing branches on a tensor (on a CPU, outside a
+    compiler, the loop ends once all problems are done). It takes at most 24 (m + 1) pivots, or 6 (m + 1) if the loop
+    cannot be left early. On a CUDA device, outside a compiler, all of it is one kernel for up to 16 tasks, compiled on
+    first use; the environment variable ``PARETOMTL_KERNELS=0`` turns it off.
 
     Args:
         gramian: ``C [..., m, m]``, symmetric positive semi-definite, possibly singular.
-        rows: ``A [..., N, m]``; the identity when left out (MGDA).
-        allowed: ``[..., N]`` bool, the points that take part; all when left out.
-        precision: the relative error of the Gramian's entries, which decides what counts as zero; that of its dtype
-            when left out.
+        rows: ``A [..., N, m]``; the identity by default (MGDA).
+        allowed: ``[..., N]`` bool, the points that take part; all by default.
+        precision: the relative error of the Gramian's entries, which decides what counts as zero; that of its dtype by
+            default.
 
     Example:
         >>> import torch
-        >>> found = min_norm(torch.tensor([[4.0, 0.0], [0.0, 1.0]]))  # orthogonal gradients of length 2 and 1
-        >>> found.weights
+        >>> result = min_norm(torch.tensor([[4.0, 0.0], [0.0, 1.0]]))  # orthogonal gradients of length 2 and 1
+        >>> result.weights
         tensor([0.2000, 0.8000])
-        >>> found.squared_norm
+        >>> result.squared_norm
         tensor(0.8000)
-        >>> Solve(int(found.status)).name
+        >>> Solve(int(result.status)).name
         'SOLVED'
     """
     tasks = check_gramian("gramian", gramian)
@@ -120,9 +120,9 @@ def min_norm(
     # A Gramian in precision eps knows a squared norm only up to eps times the terms that cancelled in it.
     zero_tolerance = 8 * tasks * eps
     if may_launch(gramian):
-        found = solve_by_kernel(gramian, rows, allowed, batch, zero_tolerance)
-        if found is not None:
-            return MinNorm(*found)
+        solution = solve_by_kernel(gramian, rows, allowed, batch, zero_tolerance)
+        if solution is not None:
+            return MinNorm(*solution)
 
     if rows is None:
         rows = torch.eye(tasks, dtype=gramian.dtype, device=gramian.device)
@@ -143,7 +143,7 @@ def min_norm(
     a = rows.detach().double().expand(*batch, count, tasks).reshape(size, count, tasks)
     mask = allowed.expand(*batch, count).reshape(size, count)
 
-    usable = None  # all are
+    usable = None  # None: all are
     if not (known_finite(c, a) and bool(mask.any(-1).all())):
         usable = c.isfinite().flatten(1).all(-1) & (a.isfinite().all(-1) | ~mask).all(-1) & mask.any(-1)
         mask = mask & usable[:, None]
@@ -187,15 +187,15 @@ class _Hull(NamedTuple):
     points: Tensor  # p [B, N, m]
     lengths: Tensor  # |p| [B, N], at least tiny
     units: Tensor  # p / |p| [B, N, m]
-    terms: Tensor  # the lengths of the terms that make p, together, [B, N]
+    terms: Tensor  # the sum of the lengths of the terms in p, [B, N]
     mask: Tensor  # whether p takes part, [B, N]
-    zero_tolerance: float  # a squared norm of this much of its squared terms is zero
+    zero_tolerance: float  # a squared norm below this share of its squared terms is zero
 
     def violations(self, x: Tensor) -> Tensor:
         """``(|x|² − ⟨p, x⟩) / |p|`` for ``x [..., B, m]``: ``[..., B, N]``; −inf where p takes no part."""
         squares = x.square().sum(-1, keepdim=True)
-        found = squares / self.lengths - (self.units @ x[..., None]).squeeze(-1)
-        return torch.where(self.mask, found, -torch.inf)
+        violations = squares / self.lengths - (self.units @ x[..., None]).squeeze(-1)
+        return torch.where(self.mask, violations, -torch.inf)
 
     def gap(self, worst: Tensor, x: Tensor, terms: Tensor) -> Tensor:
         """The worst of the violations relative to ``|x|``, or to the length at which x counts as zero: ``[..., B]``."""
@@ -212,7 +212,7 @@ def _hull(c: Tensor, a: Tensor, mask: Tensor, zero_tolerance: float) -> _Hull:
 
 
 def _factor(c: Tensor) -> Tensor:
-    """L with ``C = L Lᵀ``: pivoted Cholesky of the matrix scaled to unit diagonal; lost rank gives zero columns."""
+    """L with ``C = L Lᵀ``: pivoted Cholesky of the matrix scaled to unit diagonal; missing rank gives zero columns."""
     tasks = c.shape[-1]
     scale = c.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt()
     inverse = torch.where(scale > 0, 1.0 / scale, 0.0)
@@ -235,12 +235,12 @@ def _factor(c: Tensor) -> Tensor:
 
 
 def _segments(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
-    """The same as :func:`_lawson_hanson` in the plane, in few operations: the best of all segments between two points.
+    """The result of :func:`_lawson_hanson` in the plane, in few operations: the best segment between two points.
 
-    If some point is still below the line through the foot, there are two reasons. Either the triangle of the three has
-    its least point on none of its sides: the origin lies inside of it, and its barycentric weights are the answer. Or
-    lengths could not tell two segments apart, for they differ by the square of the violation. Then the segment that
-    crosses the line from the origin to the foot first is the right one.
+    If some point is still below the line through the foot, there are two reasons. Either the origin lies inside the
+    triangle of the three points, and its barycentric weights are the answer. Or lengths could not distinguish two
+    segments, because they differ by the square of the violation. Then the first segment that crosses the line from the
+    origin to the foot is the right one.
     """
     points, mask = hull.points, hull.mask
     size, count, _ = points.shape
@@ -248,7 +248,7 @@ def _segments(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
     along = first - second
     squares = along.square().sum(-1)
     share = ((first * along).sum(-1) / torch.where(squares > 0, squares, 1.0)).clamp(0.0, 1.0)
-    # Only from the shorter end: from the longer one, its own weight would be what rounding leaves of 1 − share.
+    # Only from the shorter end: from the longer one, its weight 1 − share would be rounding noise.
     usable = mask[:, :, None] & mask[:, None] & (hull.lengths[:, :, None] <= hull.lengths[:, None])
     heights = torch.where(usable, (first - share[..., None] * along).square().sum(-1), torch.inf)
     ends, shares, foot, terms = _lowest(hull, share, heights)
@@ -267,7 +267,7 @@ def _segments(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
     barycentric = (areas / total).clamp_min(0.0)
     barycentric = barycentric / barycentric.sum(-1, keepdim=True).clamp_min(_TINY)
     centre = (barycentric[..., None] * three).sum(1)
-    # Refined once: in a flat triangle the areas are rounding for the most part.
+    # Refined once: in a flat triangle, the areas are mostly rounding noise.
     barycentric = (barycentric - _cross(centre[:, None], after - before) / total).clamp_min(0.0)
     centre = (barycentric[..., None] * three).sum(1)
     terms = (barycentric * hull.terms.gather(1, corners)).sum(-1)
@@ -281,12 +281,12 @@ def _segments(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
     other_ends, other_shares, other, terms = _lowest(hull, share, torch.where(opposite, crossing, torch.inf))
     beside = torch.where(opposite.flatten(1).any(1), hull.gap(hull.violations(other).amax(1), other, terms), torch.inf)
 
-    weights, found = points.new_zeros(size, count).scatter_add(1, ends, shares), foot
+    weights, point = points.new_zeros(size, count).scatter_add(1, ends, shares), foot
     for better, where, what, x in ((inside, corners, barycentric, centre), (beside, other_ends, other_shares, other)):
         replaced = (better < gap)[:, None]
         weights = torch.where(replaced, torch.zeros_like(weights).scatter_add(1, where, what), weights)
-        found, gap = torch.where(replaced, x, found), torch.minimum(gap, better)
-    return weights, found, gap
+        point, gap = torch.where(replaced, x, point), torch.minimum(gap, better)
+    return weights, point, gap
 
 
 def _cross(one: Tensor, other: Tensor) -> Tensor:
@@ -309,7 +309,7 @@ def _lawson_hanson(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
     points, mask = hull.points, hull.mask
     size, count, tasks = points.shape
     lengths = hull.lengths[..., None]
-    # As high as the shortest point is long: from higher up, points that are much shorter would look the same.
+    # The height is the length of the shortest point: from higher up, much shorter points would look the same.
     height = torch.where(mask[..., None], lengths, torch.inf).amin(1, keepdim=True)
     height = torch.minimum(torch.where(height > _TINY, height, torch.inf), lengths.amax(1, keepdim=True))
     height = torch.where(height > _TINY, height, 1.0)
@@ -352,9 +352,9 @@ def _lawson_hanson(hull: _Hull) -> tuple[Tensor, Tensor, Tensor]:
         left = torch.baddbmm(left, support.mT, correction, alpha=-1).mT
         left_squared = left.bmm(left.mT).clamp_min(_TINY)
 
-        # The entering point pushes others out of the support: the first one to reach zero is dropped before it enters.
+        # The entering point pushes others out of the support: drop the first one to reach zero before it enters.
         step, blocking = torch.where(share > _RATIO_TOLERANCE, coefficients / share, infinity).min(1, keepdim=True)
-        # In a tie, which is told only up to rounding, it is dropped: else it would stay with a negative coefficient.
+        # Drop it in a tie, up to rounding: otherwise it would stay with a negative coefficient.
         drop = step * left_squared < torch.add(gain, coefficients.amax(1, keepdim=True), alpha=ENTER_TOLERANCE)
         dropped = inverse.gather(1, blocking.expand(-1, 1, tasks + 1))
         overlap = inverse.bmm(dropped.mT)
@@ -376,8 +376,8 @@ def _best_iterate(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The iterate of least gap: late pivots are rounding noise and may spoil a good answer.
 
-    Coefficients are refined once: of points nearly parallel, such as constraints that one long gradient dominates, the
-    inverse knows them apart only roughly.
+    Coefficients are refined once, because the inverse separates nearly parallel points only roughly. One long gradient
+    makes constraints nearly parallel, for example.
     """
     points = hull.points
     size, _, tasks = points.shape

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-_FEW = 8  # allowed points; all their pairs are looked at
+_FEW = 8  # allowed points; all their pairs are tried
 PIVOT_TOLERANCE = 2.3e-16  # a pivot under m times this is rounding, not rank
 ENTER_TOLERANCE = 4e-15  # a point enters the support when it violates optimality by more than this
 
@@ -28,9 +28,9 @@ class TwoTaskMinNorm(NamedTuple):
 
 
 def two_task_min_norm(c: list[Pair], a: list[Pair], allowed: list[bool], precision: float) -> TwoTaskMinNorm | None:
-    """The min-norm point of some rows of ``A L``, ``C = L Lᵀ``; None for what is left to the general solver.
+    """The min-norm point of some rows of ``A L``, ``C = L Lᵀ``; None if the general solver has to do it.
 
-    That is: no allowed point or many, numbers that are not finite, and an origin inside of a triangle of points.
+    These cases are: no allowed point or many, non-finite numbers, and the origin inside a triangle of points.
 
     Args:
         c: the Gramian, 2 by 2.
@@ -38,7 +38,7 @@ def two_task_min_norm(c: list[Pair], a: list[Pair], allowed: list[bool], precisi
         allowed: which of them take part, ``[N]``.
         precision: the relative error of the Gramian's entries.
     """
-    taken = [j for j, wanted in enumerate(allowed) if wanted]
+    taken = [j for j, is_allowed in enumerate(allowed) if is_allowed]
     if not 0 < len(taken) <= _FEW or not math.isfinite(sum(map(sum, c)) + sum(map(sum, a))):
         return None
     s0, s1 = math.sqrt(max(c[0][0], 0.0)), math.sqrt(max(c[1][1], 0.0))
@@ -53,7 +53,7 @@ def two_task_min_norm(c: list[Pair], a: list[Pair], allowed: list[bool], precisi
     least, share, ends, foot = math.inf, 0.0, (0, 0), (0.0, 0.0)
     for i, (px, py) in enumerate(points):
         for j, (qx, qy) in enumerate(points):
-            if lengths[i] > lengths[j]:  # from the longer end, its own weight would be rounding of 1 − share
+            if lengths[i] > lengths[j]:  # from the longer end, its weight 1 − share would be rounding
                 continue
             dx, dy = px - qx, py - qy
             squares = dx * dx + dy * dy

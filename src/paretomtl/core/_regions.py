@@ -39,8 +39,8 @@ def _rows_of(preferences: Tensor, some: slice) -> Tensor:
 def constraint_values(rows: Tensor, losses: Tensor) -> Tensor:
     r"""How far each constraint is from holding, ``G [..., J]``: at most zero inside the region (paper, equation 7).
 
-    :math:`G_j = W_j^\top L / \|L\|`, in float64. Dividing by the length makes it free of the scale of the losses, as
-    the paper's code does. Losses that are all zero are taken to lie on the region's own ray.
+    :math:`G_j = W_j^\top L / \|L\|`, in float64. The division by the length removes the scale of the losses, as in the
+    paper's code. Losses that are all zero count as lying on the region's own ray.
 
     Args:
         rows: ``W [..., J, m]``, from :func:`region_rows`.
@@ -84,7 +84,7 @@ def active_main(values: Tensor, rows: Tensor, epsilon: float) -> Tensor:
 def in_region(preferences: Tensor, losses: Tensor) -> Tensor:
     """Whether ``losses[..., k, :]`` lies in the region of ``preferences[k]``, ``[..., K]`` bool (paper, equation 6).
 
-    Memory grows with K, not with its square: many regions are looked at in blocks.
+    Memory grows with K, not with its square: regions are checked in blocks.
 
     Example:
         >>> u = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -92,7 +92,7 @@ def in_region(preferences: Tensor, losses: Tensor) -> Tensor:
         tensor([ True, False])
     """
     if preferences.ndim != 2 or not len(preferences) or losses.shape[-2:] != preferences.shape:
-        return (constraint_values(region_rows(preferences), losses) <= FEASIBLE_TOLERANCE).all(-1)  # says what is wrong
+        return (constraint_values(region_rows(preferences), losses) <= FEASIBLE_TOLERANCE).all(-1)  # raises the error
     check_floating("preferences", preferences)
     parts = [
         (constraint_values(_rows_of(preferences, block), losses[..., block, :]) <= FEASIBLE_TOLERANCE).all(-1)

@@ -1,4 +1,4 @@
-"""The dual as one CUDA kernel; what surrounds it makes no further launch for contiguous float32 and float64."""
+"""The dual as one CUDA kernel; the code around it launches nothing else for contiguous float32 and float64."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from paretomtl._support.cuda import kernel
 SOLVER = Path(__file__).with_name("min_norm_solver.cu")  # the part that kernels share
 _SOURCES = (SOLVER, Path(__file__).with_name("min_norm.cu"))
 _MOST_TASKS = 16
-_MOST_SHARED = 40 << 10  # bytes that every device grants without being asked
+_MOST_SHARED = 40 << 10  # bytes that every device grants without opting in
 
 
 def solve_by_kernel(
     gramian: Tensor, rows: Tensor | None, allowed: Tensor | None, batch: torch.Size, zero_tolerance: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor] | None:
-    """The fields of ``MinNorm`` for checked arguments, or None where the kernel cannot be used.
+    """The fields of ``MinNorm`` for checked arguments, or None if the kernel cannot be used.
 
     Args:
         gramian: ``[..., m, m]``.
         rows: ``[..., N, m]``; None for the identity.
         allowed: ``[..., N]``; None for all.
-        batch: what the leading dimensions broadcast to.
-        zero_tolerance: a squared norm of this much of its squared terms is zero.
+        batch: the broadcast shape of the leading dimensions.
+        zero_tolerance: a squared norm below this share of its squared terms is zero.
     """
     tasks = gramian.shape[-1]
     count = tasks if rows is None else rows.shape[-2]
@@ -62,19 +62,19 @@ def solve_by_kernel(
 
 
 def shared_memory(tasks: int, count: int, more: int = 0) -> int | None:
-    """Bytes of shared memory to solve for ``count`` points, and ``more`` numbers besides; None: more than there are."""
+    """Bytes of shared memory to solve for ``count`` points, plus ``more`` numbers; None if that exceeds the limit."""
     numbers = tasks * tasks + tasks + 3 * count + tasks * count + max((tasks + 1) * count, tasks * tasks) + more
     return None if tasks > _MOST_TASKS or 8 * numbers > _MOST_SHARED else 8 * numbers
 
 
 def readable(tensor: Tensor) -> Tensor:
-    """Float32 or float64, which kernels read."""
+    """Convert a tensor to float32 or float64, which kernels read."""
     tensor = tensor.detach()
     return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.double()
 
 
 def _flat(tensor: Tensor, batch: torch.Size, own: int) -> tuple[Tensor, int]:
-    """The tensor in one piece, and how many entries lie between problems: none where all share the same ones."""
+    """The contiguous tensor, and its stride between problems: 0 if all share the same entries."""
     entries = math.prod(tensor.shape[-own:])
     if tensor.numel() == entries:
         return tensor.contiguous(), 0

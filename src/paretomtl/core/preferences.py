@@ -11,12 +11,12 @@ from torch import Tensor
 
 from paretomtl._support.argument_checks import as_rows, as_whole, check_count, check_tasks, is_number
 
-_INNER = 0.5  # of the entries of the middle: the least ones of vectors that are kept off the boundary
+_INNER = 0.5  # lower bound for vectors off the boundary, as a share of the middle's entries
 _DUPLICATE = 1e-4  # vectors closer than this share a region up to rounding
 
 
 def usual_count(tasks: int) -> int:
-    """How many vectors to begin with, by the number of tasks; docs/how-many.md says what more of them buy.
+    """The default number of vectors by the number of tasks; docs/how-many.md measures what more of them gain.
 
     Example:
         >>> [usual_count(tasks) for tasks in (2, 3, 4, 10)]
@@ -33,11 +33,11 @@ def even(count: int, tasks: int) -> Tensor:
     axis of the first loss to that of the second. For more tasks, by the number of vectors:
 
     - One vector is the middle, :math:`(1, \dots, 1) / \sqrt m`, for any number of tasks.
-    - Fewer than tasks: the middle first, and the others spread around it.
+    - Fewer vectors than tasks: the middle first, and the others spread around it.
     - As many as tasks: one vector per task, half way between its axis and the middle.
     - More than tasks: the axes, the middle, and the others spread between them. Every second one of the others, up to
-      m (m - 1), has no entry below half of that of the middle: least energy alone would drive nearly all vectors to
-      the boundary, where they ask for losses of zero.
+      m (m - 1), has no entry below half of the middle's: least energy alone would drive nearly all vectors to the
+      boundary, where they ask for losses of zero.
 
     "Spread" means least Riesz energy on the positive part of the sphere. The same arguments always give the same
     vectors. :func:`~paretomtl.preferences.lattice_or_energy` is the layout without a middle.
@@ -60,13 +60,13 @@ def even(count: int, tasks: int) -> Tensor:
         return torch.stack([angle.flip(0).sin(), angle.sin()], -1)
     axes = torch.eye(tasks, dtype=torch.float64)
     if count == tasks:
-        return _unit(axes + middle)  # of unit length both: the sum halves the angle
+        return _unit(axes + middle)  # both have unit length, so the sum halves the angle
     fixed = middle if count < tasks else torch.cat([axes, middle])
     others = count - len(fixed)
     if others == 0:
         return fixed
     number = torch.arange(others)[:, None]
-    # In few dimensions many vectors fill the inside by themselves, and would be crowded there.
+    # In few dimensions, many vectors fill the inside by themselves; more would crowd it.
     inside = (number % 2 == 1) & (number < 2 * tasks * (tasks - 1))
     return _unit(_least_energy(fixed, others, torch.where(inside, _INNER * middle, 0.0)))
 
@@ -74,9 +74,9 @@ def even(count: int, tasks: int) -> Tensor:
 def lattice_or_energy(count: int, tasks: int) -> Tensor:
     """Vectors as far apart as possible, most of them on the boundary: the layout of stored studies.
 
-    For three tasks and more, the lattice of Das and Dennis when it has exactly ``count`` points; otherwise points of
-    least Riesz energy on the positive part of the sphere, with its corners kept when ``count >= tasks``. Neither need
-    hold the middle. One vector, and two tasks, are as in :func:`even`.
+    For three tasks and more, the lattice of Das and Dennis if it has exactly ``count`` points; otherwise points of
+    least Riesz energy on the positive part of the sphere, with its corners if ``count >= tasks``. The middle may be
+    missing. One vector, and two tasks, are as in :func:`even`.
 
     Example:
         >>> lattice_or_energy(3, tasks=3)
@@ -88,9 +88,9 @@ def lattice_or_energy(count: int, tasks: int) -> Tensor:
 
 
 def lattice_or_energy_rows(count: int, tasks: int) -> Tensor:
-    """The rows of :func:`lattice_or_energy` before they have unit length: :func:`validate` makes the same bits of them.
+    """The rows of :func:`lattice_or_energy` before scaling to unit length; :func:`validate` gives the same bits.
 
-    For three tasks and more.
+    Only for three tasks and more.
     """
     check_count("count", count)
     check_tasks("tasks", tasks)
@@ -110,7 +110,7 @@ def extreme(tasks: int, *, balanced: bool = False) -> Tensor:
 
     Args:
         tasks: the number of tasks m.
-        balanced: put the diagonal in front, as the paper does for the faces.
+        balanced: put the diagonal first, as the paper does for faces.
 
     Example:
         >>> extreme(2)
@@ -141,10 +141,10 @@ def random(count: int, tasks: int, *, seed: int = 0) -> Tensor:
 
 
 def biased(count: int, direction: Tensor | Sequence[float], *, concentration: float = 0.5) -> Tensor:
-    """Evenly spread vectors drawn towards a direction (paper, supplement, figure 12c).
+    """Evenly spread vectors, pulled towards a direction (paper, supplement, figure 12c).
 
-    Each vector of :func:`even` moves along the great circle towards ``direction``, by the share ``concentration`` of
-    its angle: 0 leaves the even set, values near 1 gather all vectors close to the direction.
+    Each vector of :func:`even` moves along the great circle towards ``direction`` by the share ``concentration`` of its
+    angle: 0 keeps the even set, and values near 1 gather all vectors close to the direction.
 
     Example:
         >>> biased(3, [1.0, 1.0], concentration=0.5)[0]  # half way between the axis and the diagonal: 22.5 degrees
@@ -165,16 +165,16 @@ def drawn_towards(start: Tensor, target: Tensor, concentration: float) -> Tensor
 
 
 def around(direction: Tensor | Sequence[float], count: int, *, angle: float) -> Tensor:
-    """Vectors near a direction, to look closer at a trade-off (paper, section 4.2.3: preferences for another run).
+    """Vectors near a direction, for a closer look at a trade-off (paper, section 4.2.3: preferences for another run).
 
-    For two tasks they are equally far apart, from ``angle`` degrees on one side to as much on the other, as far as
-    there is room beside the axes. For more tasks the vectors of :func:`even` move towards the direction until the
+    For two tasks they are evenly spaced, from ``angle`` degrees on one side to the same on the other, cut off at the
+    axes. For more tasks the vectors of :func:`even` move towards the direction until the
     farthest is ``angle`` degrees away.
 
     Args:
         direction: the middle; ``[m]``, non-negative.
         count: how many vectors.
-        angle: in degrees, how far the farthest vectors are from the direction at most.
+        angle: the largest angle to the direction in degrees.
 
     Example:
         >>> around([1.0, 1.0], 3, angle=5.0)
@@ -200,12 +200,12 @@ def around(direction: Tensor | Sequence[float], count: int, *, angle: float) -> 
 def validate(
     vectors: Tensor | Sequence[Sequence[float]], *, tasks: int | None = None, name: str = "preferences"
 ) -> Tensor:
-    """A user's own vectors, checked and scaled to unit length.
+    """Check vectors of a user and scale them to unit length.
 
     Args:
         vectors: ``[K, m]``, non-negative, no row all zero, no two rows with the same direction.
-        tasks: the number of tasks that the rows must have, where it is known.
-        name: what error messages call them.
+        tasks: the required number of columns, if it is known.
+        name: the name of the argument in error messages.
 
     Example:
         >>> validate([[3.0, 4.0], [1.0, 0.0]])
@@ -256,9 +256,9 @@ def _unit(rows: Tensor) -> Tensor:
 
 
 def _least_energy(fixed: Tensor, count: int, least: Tensor | None = None, iterations: int = 400) -> Tensor:
-    """Fixed vectors and ``count`` of least energy ``Σ 1 / distance^m`` among them, before these have unit length.
+    """Fixed vectors and ``count`` more of least energy ``Σ 1 / distance^m``, before the latter have unit length.
 
-    Projected gradient steps, whose length shrinks to zero; ``least`` bounds the entries from below, 0 if left out.
+    Takes projected gradient steps, whose length shrinks to zero; ``least`` is the lower bound of entries, 0 by default.
     """
     tasks = fixed.shape[-1]
     floor = fixed.new_zeros(()) if least is None else least

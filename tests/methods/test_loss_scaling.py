@@ -156,7 +156,7 @@ def test_a_task_that_has_its_first_labels_later_is_scaled_by_its_first_loss(kind
 
 def test_a_loop_without_a_plan_must_say_how_long_tasks_are_balanced() -> None:
     method = ParetoMTL(scale="gradnorm")
-    with pytest.raises(ValueError, match="'scale_steps' must be given where the number of steps is not known"):
+    with pytest.raises(ValueError, match="'scale_steps' must be given if the number of steps is unknown"):
         method.weigh(dataclasses.replace(steps(1)[0], total=0), method.init(VECTORS))
 
 
@@ -260,7 +260,7 @@ def test_automatic_waits_for_tasks_without_labels(method: Method) -> None:
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "pareto-mtl"])
 def test_balancing_first_is_refused_where_nothing_is_spread_then(name: str) -> None:
     for kind in BALANCING:
-        with pytest.raises(ValueError, match=rf"'scale' of '{name}' must be one of .*'pareto-mtl' alone does"):
+        with pytest.raises(ValueError, match=rf"'scale' of '{name}' must be one of .*only 'pareto-mtl' does"):
             METHODS[name](scale=kind)  # type: ignore[call-arg]
 
 

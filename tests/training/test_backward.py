@@ -278,7 +278,7 @@ ROWS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=torch.float64)
         (lambda s: pm.ParetoMTL().bind(torch.eye(3), 1).state_dict(), r"shape \[3, 2\]. Got \[3, 3\]"),
         (lambda s: pm.ParetoMTL().bind(ROWS, 2).state_dict(), "index: 1. Got 2"),
         (lambda s: {name: t for name, t in s.items() if name != "number"}, "'saved' must have 'number'"),
-        (lambda s: s | {"more": torch.zeros(1)}, "Got 'more' besides"),
+        (lambda s: s | {"more": torch.zeros(1)}, "Got 'more' too"),
         (lambda s: s | {"number": torch.zeros(2)}, r"'number' of shape \[\] of torch.int64. Got \[2\]"),
         (lambda s: s | {"number": torch.zeros(())}, "torch.int64. Got .* of torch.float32"),
     ],
@@ -296,7 +296,7 @@ def test_a_state_that_does_not_say_its_method_is_taken_with_a_warning() -> None:
     """Earlier versions saved none."""
     weigher = pm.MGDA().bind(ROWS, 1)
     old = {name: tensor for name, tensor in weigher.state_dict().items() if name != "method"}
-    with pytest.warns(UserWarning, match=r"does not say whose it is.*MGDA\(\)"):
+    with pytest.warns(UserWarning, match=r"does not name its method.*MGDA\(\)"):
         weigher.load_state_dict(old)
 
 

@@ -20,20 +20,20 @@ from paretomtl.methods.loss_scaling import Scale
 class GradNorm(ScaledMethod):
     r"""GradNorm (Chen et al. 2018, equations 1 and 2): weights that pull the tasks' gradient norms together.
 
-    Task i has the weighted norm :math:`G_i = w_i \|\nabla L_i\|`, the mean of which is :math:`\bar G`, and the inverse
+    Task i has the weighted norm :math:`G_i = w_i \|\nabla L_i\|`, whose mean is :math:`\bar G`, and the inverse
     training rate :math:`r_i = (L_i / L_i(0)) / \operatorname{mean}_j (L_j / L_j(0))`. The weights descend on
     :math:`\sum_i |G_i - \bar G r_i^{\text{asymmetry}}|` with the target held constant, then are scaled to sum to m.
     The norms are the square roots of the Gramian's diagonal, so that no second-order pass is needed.
 
-    The slope :math:`\pm\|\nabla L_i\|` is divided by the mean norm: the original leaves that to Adam, and without it
-    the learning rate would depend on the scale of the losses. The weights are used in the step that moves them, where
-    the original uses them in the next.
+    The slope :math:`\pm\|\nabla L_i\|` is divided by the mean norm. The original leaves that to Adam; without it, the
+    learning rate would depend on the scale of the losses. New weights are used in the step that computes them; the
+    original uses them in the next.
 
     Args:
         asymmetry: the strength of the pull towards equal training rates, the paper's α.
         learning_rate: the length of a step of the weights.
-        scale: factors of the losses, as for :class:`MGDA`. Training rates know no units, but weights move too slowly to
-            make up for units that differ by much.
+        scale: factors of the losses, as for :class:`MGDA`. Training rates have no units, but weights move too slowly to
+            make up for very different units.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -63,7 +63,7 @@ class GradNorm(ScaledMethod):
     def _init(self, preferences: Tensor) -> State:
         return {
             "weights": torch.ones(preferences.shape, dtype=torch.float64),
-            "first": torch.zeros(preferences.shape, dtype=torch.float64),  # zero: not seen yet
+            "first": torch.zeros(preferences.shape, dtype=torch.float64),  # zero: unknown
         }
 
     def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:

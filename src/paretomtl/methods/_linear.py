@@ -21,13 +21,13 @@ from paretomtl.methods.loss_scaling import Scale
 class Linear(ScaledMethod):
     r"""Linear scalarization with fixed weights, the paper's grid search (section 3.2, equation 2).
 
-    The K rows are importances, non-negative and scaled to sum to m. A bare number stands for a grid on the simplex,
-    evenly spaced for two tasks; for more, the even preference vectors, scaled to sum to one.
+    The K rows are importances, non-negative and scaled to sum to m. A number in place of rows gives a grid on the
+    simplex: evenly spaced for two tasks; for more, the even preference vectors, scaled to sum to one.
 
     Args:
         scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for
-            :class:`~paretomtl.ParetoMTL`. Importances weigh the scaled losses: equal ones weigh cents and a
-            cross-entropy alike. It is the scaled losses whose weights sum to m.
+            :class:`~paretomtl.ParetoMTL`. Importances apply to the scaled losses: equal ones give cents and a
+            cross-entropy the same weight. The weights of the scaled losses sum to m.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -106,7 +106,7 @@ class SingleTask(Linear):
 
 
 def importances(rows: Tensor) -> Tensor:
-    """Rows of importances ``[K, m]``, checked and scaled to sum to m."""
+    """Check rows of importances ``[K, m]`` and scale them to sum to m."""
     rows = torch.as_tensor(rows).detach().double()
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"'preferences' must have shape [K, m]. Got {list(rows.shape)} instead.")

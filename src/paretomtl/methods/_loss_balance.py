@@ -1,4 +1,4 @@
-"""Tasks of different units, balanced before they are spread (paper, supplement, sections 3 and 4)."""
+"""Balancing of tasks with different units before they are spread (paper, supplement, sections 3 and 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECAY = 0.95  # of the running mean
 
 
 def init_balance(kind: str, preferences: Tensor) -> State:
-    """The state that :func:`balance` needs, under names of its own."""
+    """The state that :func:`balance` needs, under prefixed names."""
     unknown = torch.zeros(preferences.shape, dtype=torch.float64)
     if kind == "running":
         return {f"{_PREFIX}mean": unknown}
@@ -28,13 +28,13 @@ def init_balance(kind: str, preferences: Tensor) -> State:
 
 
 def balance(kind: str, step: SafeStep, state: State) -> tuple[Tensor, State]:
-    """The factors of the losses after a step that balances, zero where not known yet; and what changed of the state.
+    """The factors of the losses after a balancing step, zero where unknown; and the changed part of the state.
 
-    Tasks are trained together by these factors from the first step on. Equal weights of losses as they come would leave
-    gradients in Adam's moments that are as large as the units are, and these would stop tasks that are scaled later.
+    Tasks are trained together with these factors from the first step on. Equal weights of unscaled losses would leave
+    gradients in the units of the losses in Adam's moments, and these would stall tasks that are scaled later.
 
-    "running" divides each loss by its running mean. The others are methods that see losses in units of their first
-    values, as their weights move too slowly to make up for units; the factors are their weights of these.
+    "running" divides each loss by its running mean. The others are methods that see losses relative to their first
+    values, because their weights move too slowly to make up for units. Their weights give the factors.
     """
     own = {name.removeprefix(_PREFIX): tensor for name, tensor in state.items() if name.startswith(_PREFIX)}
     if kind == "running":

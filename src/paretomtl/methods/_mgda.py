@@ -20,9 +20,8 @@ from paretomtl.methods.loss_scaling import Scale
 class MGDA(ScaledMethod):
     r"""MGDA (Désidéri 2012), as MOO-MTL uses it (Sener and Koltun 2018; paper, equation 16).
 
-    The weights are those of the min-norm point of the task gradients.
-    The weights lie on the simplex, and the step lowers all tasks or is zero (Lemma 1). The K rows are nothing but K
-    starts.
+    The weights are those of the min-norm point of the task gradients. They lie on the simplex, and the step lowers all
+    tasks or is zero (Lemma 1). The K rows are only K starts.
 
     Args:
         rescale: scale the weights to sum to m, so that learning rates compare with those of fixed weights.
@@ -55,9 +54,9 @@ class MGDA(ScaledMethod):
         return {"critical": torch.zeros(len(preferences), dtype=torch.bool)}
 
     def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
-        found = released_direction(step.gramian, present=step.present, precision=step.precision)
-        weights = found.combination * step.losses.shape[-1] if self.rescale else found.combination
-        return weights, {"critical": found.status == Solve.ZERO.value}
+        dual = released_direction(step.gramian, present=step.present, precision=step.precision)
+        weights = dual.combination * step.losses.shape[-1] if self.rescale else dual.combination
+        return weights, {"critical": dual.status == Solve.ZERO.value}
 
     def status(self, state: State, losses: Tensor | None = None) -> list[str]:
         return ["critical" if critical else "trained" for critical in state["critical"].tolist()]

@@ -27,20 +27,20 @@ from paretomtl.methods.loss_scaling import (
     update_first_losses,
 )
 
-_ROUNDING = 1e-12  # weights that sum to less than this are what is left of a sum of opposite rows
+_ROUNDING = 1e-12  # weights that sum to less than this are rounding noise of opposite rows
 
 
 class Status(IntEnum):
-    """How a subproblem of Pareto MTL stands, by the losses of its last step."""
+    """The status of a subproblem of Pareto MTL, by the losses of its last step."""
 
     INFEASIBLE = 0
     """The loss vector is outside its region."""
     FEASIBLE = 1
-    """It is in its region, and some direction still lowers all that counts."""
+    """It is in its region, and some direction still lowers all tasks and active constraints."""
     CRITICAL = 2
     """It is in its region, and no such direction exists (paper, Lemma 2)."""
     NEGATIVE = 3
-    """A loss is negative. Regions are cut from the positive part of the loss space, and mean nothing there."""
+    """A loss is negative. Regions are cut from the positive part of the loss space, and have no meaning elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -53,32 +53,31 @@ class ParetoMTL(TakesScale):
     negative. Phases belong to each subproblem and only move forward.
 
     Args:
-        initial_steps: the most optimizer steps that the initial phase may take; an infeasible subproblem then goes on
-            to the main phase with its violated constraints active. None: a fifth of the planned steps, as in the
-            paper's synthetic example; without a plan, until feasible. 0 skips the initial phase (supplement, section
-            1).
+        initial_steps: the most optimizer steps in the initial phase; a subproblem that is still infeasible then enters
+            the main phase with its violated constraints active. None: a fifth of the planned steps, as in the paper's
+            synthetic example; without a plan, until feasible. 0 skips the initial phase (supplement, section 1).
         epsilon: a constraint is active in the main phase when it is nearer to its boundary than this share of its
             distance on the region's own ray. At least 0, under 1.
         rescale: scale the weights of the main and released phase, and of steps that train tasks together, to
-            :math:`\sum_i |\alpha_i| = m`, as the paper's code does for networks; weights that are all rounding become
-            zero instead. Off, the step is the min-norm direction itself.
+            :math:`\sum_i |\alpha_i| = m`, as the paper's code does for networks; weights that are only rounding noise
+            become zero instead. If off, the step is the min-norm direction itself.
         unit_rows: scale the constraint rows to unit length before the dual.
-        scale: what makes tasks of different units compare before anything is decided: positive factors c, by which the
-            losses are multiplied. The subproblem is then that of :math:`c \circ L`, and the weights returned are
-            :math:`c \circ \alpha'`. One factor per task; a pair of points, ideal and worst, for :math:`c = 1 /
-            (\text{worst} - \text{ideal})` and losses counted from the ideal point on; "first" for one over each task's
-            first loss; "auto" for that where first losses differ by a factor over 10, and for 1 otherwise. Or tasks are
-            trained together at first, with the factors as weights, and the last factors stay: "running" for one over
-            each loss's running mean; "gradnorm" or "uncertainty" for the weights that this method gives to losses over
-            their first values: balance first, then spread (supplement, section 3). In a run, "auto" has the same
-            factors for all models of a seed, one over the mean of the first losses of three untrained ones.
-        scale_steps: how many steps tasks are trained together for "running", "gradnorm" and "uncertainty", before the
-            initial phase begins. None: a twentieth of the planned steps.
-        release_steps: how many steps at the end of the plan drop all constraints and follow MGDA (supplement, section
-            1).
+        scale: positive factors c that make tasks of different units comparable: the subproblem is that of
+            :math:`c \circ L`, and the weights returned are :math:`c \circ \alpha'`. One factor per task; a pair of
+            points, ideal and worst, for :math:`c = 1 / (\text{worst} - \text{ideal})` and losses relative to the ideal
+            point; "first" for one over each task's first loss; "auto" for that if first losses differ by a factor over
+            10, and for 1 otherwise. Alternatively, tasks are first trained together with the factors as weights, and
+            the last factors stay: "running" for one over each loss's running mean; "gradnorm" or "uncertainty" for the
+            weights that this method gives to losses over their first values: balance first, then spread (supplement,
+            section 3). In a run, "auto" has the same factors for all models of a seed: one over the mean of the first
+            losses of three untrained ones.
+        scale_steps: the number of steps in which "running", "gradnorm" and "uncertainty" train tasks together, before
+            the initial phase. None: a twentieth of the planned steps.
+        release_steps: the number of steps at the end of the plan without constraints, which follow MGDA (supplement,
+            section 1).
 
-    The state keeps for each subproblem its constraint rows, phase, status, the step since which it has that status, the
-    last finite loss of each task (it stands in for a task without labels), and the scale.
+    The state has for each subproblem its constraint rows, phase, status, the step since which it has that status, the
+    last finite loss of each task (used for a task without labels), and the scale.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -127,16 +126,16 @@ class ParetoMTL(TakesScale):
     def init(self, preferences: Tensor) -> State:
         units = vectors.validate(preferences)
         count, tasks = units.shape
-        scale = torch.zeros(count, tasks, dtype=torch.float64)  # zero: not known yet
+        scale = torch.zeros(count, tasks, dtype=torch.float64)  # zero: unknown
         if not isinstance(self.scale, str):
             scale = scale + given_factors(self.scale, tasks)
-        kept: State = {}
+        extra: State = {}
         if isinstance(self.scale, str) and self.scale in BALANCING:
-            kept = init_balance(self.scale, units)
+            extra = init_balance(self.scale, units)
         elif self.scale == "auto":
-            kept = {FIRST: torch.zeros(count, tasks, dtype=torch.float64)}
+            extra = {FIRST: torch.zeros(count, tasks, dtype=torch.float64)}
         elif self.ideal is not None:
-            kept = {"ideal": torch.tensor(self.ideal, dtype=torch.float64).expand(count, -1).clone()}
+            extra = {"ideal": torch.tensor(self.ideal, dtype=torch.float64).expand(count, -1).clone()}
         return {
             "rows": region_rows(units),
             "phase": torch.full((count,), Phase.INITIAL.value),
@@ -144,7 +143,7 @@ class ParetoMTL(TakesScale):
             "since": torch.zeros(count, dtype=torch.long),
             "losses": torch.zeros(count, tasks, dtype=torch.float64),
             "scale": scale,
-            **kept,
+            **extra,
         }
 
     def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
@@ -153,7 +152,7 @@ class ParetoMTL(TakesScale):
         together: Tensor | None = None  # whether tasks are still trained together
         if isinstance(self.scale, str) and self.scale in BALANCING:
             factors, kept = balance(self.scale, step, state)
-            number = torch.zeros_like(state["since"][:1]) + step.number  # a number or a tensor: nothing is copied
+            number = torch.zeros_like(state["since"][:1]) + step.number  # an int or a tensor: nothing is copied
             together = (number < self._scale_steps(step.total)).expand(len(losses))[:, None]
             scale = torch.where(together, factors, scale)
             state = {**state, **{name: torch.where(together, new, state[name]) for name, new in kept.items()}}
@@ -165,7 +164,7 @@ class ParetoMTL(TakesScale):
             c = torch.where(scale > 0, scale, 1.0)
             seen, gramian = c * losses, c[..., :, None] * gramian * c[..., None, :]
 
-        found = direction(
+        step_direction = direction(
             seen,
             gramian,
             state["rows"],
@@ -175,7 +174,7 @@ class ParetoMTL(TakesScale):
             present=step.present,
             precision=step.precision,
         )
-        alpha, phase = found.weights, found.phase
+        alpha, phase = step_direction.weights, step_direction.phase
         in_initial = (phase == Phase.INITIAL.value)[..., None]
         if together is not None:
             alpha = torch.where(together, step.present.double() / step.present.shape[-1], alpha)
@@ -187,8 +186,8 @@ class ParetoMTL(TakesScale):
             scaled = weights * (weights.shape[-1] / weights.abs().sum(-1, keepdim=True).clamp_min(1e-300))
             weights = torch.where(in_initial, weights, torch.where(meant, scaled, 0.0))
 
-        feasible = (found.values <= FEASIBLE_TOLERANCE).all(-1)
-        critical = feasible & (found.dual.status == Solve.ZERO.value)
+        feasible = (step_direction.values <= FEASIBLE_TOLERANCE).all(-1)
+        critical = feasible & (step_direction.dual.status == Solve.ZERO.value)
         status = feasible.long() * Status.FEASIBLE.value + critical.long()
         status = torch.where((losses < 0).any(-1), Status.NEGATIVE.value, status)
         since = torch.where(status == state["status"], state["since"], step.number)
@@ -196,17 +195,17 @@ class ParetoMTL(TakesScale):
         return weights, {**state, **after}
 
     def _phase(self, step: SafeStep, phase: Tensor) -> Tensor:
-        """The phase before this step's check of feasibility: the cap of the initial phase, and the release."""
+        """The phase before this step's check of feasibility: apply the cap of the initial phase, and the release."""
         cap, release = self._limits(step.total)
         if cap is not None:
             phase = torch.where((phase == Phase.INITIAL.value) & (step.number >= cap), Phase.MAIN.value, phase)
         if release is not None:
             released = step.number >= release
-            phase = phase + (Phase.RELEASED.value - phase) * released  # a number or a tensor: no branch on it
+            phase = phase + (Phase.RELEASED.value - phase) * released  # an int or a tensor: no branch on it
         return phase
 
     def _limits(self, total: int) -> tuple[int | None, int | None]:
-        """The steps at which the initial phase ends at the latest, and the released one begins; None for never."""
+        """The last possible end of the initial phase, and the start of the released one, as steps; None for never."""
         cap = self.initial_steps
         if cap is None and total > 0:
             cap = total // 5
@@ -215,15 +214,15 @@ class ParetoMTL(TakesScale):
         if not self.release_steps:
             return cap, None
         if total <= self.release_steps:
-            found = f"{self.release_steps} of {total}"
-            raise ValueError(f"'release_steps' must be fewer than the steps planned ('total'). Got {found}.")
+            counts = f"{self.release_steps} of {total}"
+            raise ValueError(f"'release_steps' must be fewer than the steps planned ('total'). Got {counts}.")
         return cap, total - self.release_steps
 
     def _scale_steps(self, total: int) -> int:
-        """How many steps tasks are trained together before they are spread."""
+        """The number of steps in which tasks are trained together before they are spread."""
         if self.scale_steps is None and total == 0:
             raise ValueError(
-                "'scale_steps' must be given where the number of steps is not known. Got None instead: write "
+                "'scale_steps' must be given if the number of steps is unknown. Got None instead: write "
                 f"ParetoMTL(scale={self.scale!r}, scale_steps=100)."
             )
         return max(1, total // 20) if self.scale_steps is None else self.scale_steps
@@ -233,7 +232,7 @@ class ParetoMTL(TakesScale):
         if type(self) is not ParetoMTL or self.scale in BALANCING or FIRST in state:
             return None
         cap, release = self._limits(step.total)
-        found = weigh_by_kernel(
+        result = weigh_by_kernel(
             replace(step, losses=above_ideal(step.losses, state.get("ideal"))),
             state,
             cap=cap,
@@ -243,7 +242,7 @@ class ParetoMTL(TakesScale):
             unit_rows=self.unit_rows,
             scaled=self.scale is not None,
         )
-        return None if found is None else (found[0].to(step.losses.dtype), found[1])
+        return None if result is None else (result[0].to(step.losses.dtype), result[1])
 
     def scale_of(self, state: State) -> Tensor | None:
         return None if self.scale is None else torch.where(state["scale"] > 0, state["scale"], 1.0)

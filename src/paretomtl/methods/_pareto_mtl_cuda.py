@@ -1,4 +1,4 @@
-"""A step of Pareto MTL as one CUDA kernel; what surrounds it makes no further launch for contiguous tensors."""
+"""A step of Pareto MTL as one CUDA kernel; the code around it launches nothing else for contiguous tensors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def weigh_by_kernel(
     unit_rows: bool,
     scaled: bool,
 ) -> tuple[Tensor, State] | None:
-    """The weights and the next state, or None where the kernel cannot be used. What does not change is the same tensor.
+    """The weights and the next state, or None if the kernel cannot be used. Unchanged tensors are not copied.
 
     Args:
-        step: checked, with a Gramian.
-        state: of :class:`~paretomtl.methods.ParetoMTL`.
+        step: a checked step with a Gramian.
+        state: the state of :class:`~paretomtl.methods.ParetoMTL`.
         cap: the step at which the initial phase ends at the latest; None for never.
         release: the step at which constraints are dropped; None for never.
-        epsilon: see :class:`~paretomtl.methods.ParetoMTL`, as for all that follow.
+        epsilon: see :class:`~paretomtl.methods.ParetoMTL`, also for the arguments below.
         rescale: whether the weights of the later phases sum to m.
         unit_rows: whether the constraint rows have unit length in the dual.
         scaled: whether the losses have factors.
@@ -74,7 +74,7 @@ def weigh_by_kernel(
 
 
 def _usual(step: Step, state: State) -> bool:
-    """Whether all tensors are what the kernel takes them for; it would read others wrongly."""
+    """Whether all tensors have the dtypes, shapes and device that the kernel assumes."""
     losses, gramian, present, number = step.losses, step.gramian, step.present, step.number
     count, tasks = losses.shape[-2:]
     shapes = {"rows": (count, -1, tasks), "losses": (count, tasks), "scale": (count, tasks)}
@@ -84,7 +84,7 @@ def _usual(step: Step, state: State) -> bool:
         dtype = torch.float64 if name in _FRACTIONAL else torch.int64
         if tensor is None or tensor.dtype != dtype or tensor.device != losses.device or tensor.ndim != len(expected):
             return False
-        if any(size not in (-1, found) for size, found in zip(expected, tensor.shape, strict=True)):
+        if any(size not in (-1, actual) for size, actual in zip(expected, tensor.shape, strict=True)):
             return False
     if gramian is None or gramian.device != losses.device or (losses.ndim, gramian.ndim) != (2, 3):
         return False
@@ -98,5 +98,5 @@ def _usual(step: Step, state: State) -> bool:
 
 
 def _mask(present: Tensor) -> tuple[Tensor, int]:
-    """The mask in one piece, and how many entries lie between subproblems: none where all share the same ones."""
+    """The contiguous mask, and its stride between subproblems: 0 if all share the same entries."""
     return present.contiguous(), present.shape[1] if present.ndim == 2 and present.shape[0] > 1 else 0

@@ -26,15 +26,15 @@ from paretomtl.methods.loss_scaling import (
 
 _FACTORS, _IDEAL = "scale.factors", "scale.ideal"
 FIRST = "scale.first"
-"""The name in a state of the first losses of ``scale="auto"``, while the method itself must find them out."""
+"""The name of the first losses in a state with ``scale="auto"``, if the method itself must measure them."""
 
 
 class TakesScale(Method):
-    """A method with an option ``scale``."""
+    """A method that has the option ``scale``."""
 
     scale: Scale | None
     scale_kinds: ClassVar[tuple[str, ...]] = ("auto", "first")
-    """The words that ``scale`` may be; factors and a pair of points make sense for every method."""
+    """The strings that ``scale`` may be; every method also takes factors and a pair of points."""
 
     @property
     def minds_units(self) -> bool:
@@ -50,20 +50,19 @@ class TakesScale(Method):
         return dataclasses.replace(self, scale=auto_factors(rows))  # type: ignore[type-var]
 
     def _check_scale(self) -> None:
-        """Put the option into its plain form, or say what is wrong with it."""
+        """Normalise the option; raise an error if it is invalid."""
         object.__setattr__(self, "scale", as_scale(self.scale, self.scale_kinds, self.name))
 
 
 class ScaledMethod(TakesScale):
-    r"""A method that weighs :math:`c \circ L` in place of L; the weights of L are then c times those.
+    r"""A method that weighs :math:`c \circ L` instead of L; the weights of L are then c times those.
 
-    Subclasses implement ``_init`` and ``_weigh`` as if there were no scale. Their states keep their names; what
-    scaling remembers has names of its own, and is there only with a scale.
+    Subclasses implement ``_init`` and ``_weigh`` as if there were no scale. A scale only adds names to their states.
     """
 
     @abstractmethod
     def _init(self, preferences: Tensor) -> State:
-        """The state before the first step but for the scale."""
+        """The state before the first step, without that of scaling."""
 
     def init(self, preferences: Tensor) -> State:
         state = self._init(preferences)
@@ -99,7 +98,7 @@ class ScaledMethod(TakesScale):
         return None if factors is None else torch.where(factors > 0, factors, 1.0)
 
     def __repr__(self) -> str:
-        """As of a dataclass, without a scale that is not set: stored rows of before read the same."""
+        """Like a dataclass, but without ``scale`` if it is None: this matches earlier stored rows."""
         fields = [field.name for field in dataclasses.fields(self)]  # type: ignore[arg-type]
         shown = [name for name in fields if name != "scale" or self.scale is not None]
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"

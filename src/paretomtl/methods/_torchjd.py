@@ -29,9 +29,9 @@ _ROWS: dict[str, tuple[str, Reading, str | None]] = {
     "STCH": ("weights", "importance", None),
     "UPGrad": ("pref_vector", "importance", None),
 }
-"""What constructors call the row of a subproblem, what it means, and the coefficient without which it is importances.
+"""The argument for the row of a subproblem, its reading, and the coefficient; if that is 0, rows are importances.
 
-PBI and COSMOS are weighted sums with a penalty on leaving the ray: with a coefficient of 0, plain weighted sums.
+PBI and COSMOS are weighted sums with a penalty for leaving the ray: with a coefficient of 0, plain weighted sums.
 """
 _STARTS = {
     "CAGrad",
@@ -49,7 +49,7 @@ _STARTS = {
     "Sum",
     "UW",
 }
-"""What takes no row: its K models differ in their starts alone."""
+"""Those that take no row: their K models differ only in their starts."""
 _NEEDS_MORE = {
     "ExcessMTL": "the gradients themselves",
     "NashMTL": "the gradients themselves",
@@ -66,19 +66,19 @@ class TorchJD(ScaledMethod):
     r"""A weighting or scalarizer of TorchJD (extra ``torchjd``) as a method of this library.
 
     A weighting maps the Gramian to weights. A scalarizer maps the losses to one number, whose slope in each loss is
-    that task's weight; what it would learn (log-variances, say) takes a gradient step here. Both are unbatched in
-    TorchJD, so this loops over the K subproblems on the host. Weights are returned as TorchJD scales them.
+    that task's weight; its learned parameters, such as log-variances, take a gradient step here. Both are unbatched in
+    TorchJD, so this loops over the K subproblems on the host. Weights have the scale of TorchJD.
 
-    Where the constructor takes a row (``pref_vector`` or ``weights``) and ``options`` leave it out, each subproblem has
-    its own row of ``preferences``: a front of UPGrad or of smooth Tchebycheff is one call of ``fit``. The row is one of
-    importances, but for PBI and COSMOS a direction of the loss vector, to which ``theta`` and ``lambda_`` pull. With
-    coefficients that are small for the losses at hand, their weighted sum prevails, and the losses run against their
-    directions; ``fit`` warns of that. With coefficients of 0 the rows are importances.
+    If the constructor takes a row (``pref_vector`` or ``weights``) and ``options`` omit it, each subproblem has its own
+    row of ``preferences``: a front of UPGrad or of smooth Tchebycheff is one call of ``fit``. Rows are importances,
+    except for PBI and COSMOS: there, a row is a direction of the loss vector, to which ``theta`` and ``lambda_`` pull.
+    If these coefficients are small compared with the losses, the weighted sum prevails, and the losses run against
+    their directions; ``fit`` warns about that. With coefficients of 0 the rows are importances.
 
     Args:
-        source: the name of a weighting without that word, "UPGrad" for ``UPGradWeighting``, or of a scalarizer.
+        source: the name of a weighting without its suffix, "UPGrad" for ``UPGradWeighting``, or of a scalarizer.
         options: arguments of its constructor; those without a default must be given.
-        learning_rate: the step length of what a scalarizer learns.
+        learning_rate: the step length for the parameters of a scalarizer.
         scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for
             :class:`~paretomtl.ParetoMTL`. TorchJD sees the scaled losses and their Gramian.
 
@@ -99,22 +99,20 @@ class TorchJD(ScaledMethod):
         self._check_scale()
         check_positive("learning_rate", self.learning_rate)
         if not isinstance(self.options, Mapping):
-            found = type(self.options).__name__
-            raise TypeError(f"'options' must be a dictionary of arguments of {self.source}. Got {found} instead.")
+            kind = type(self.options).__name__
+            raise TypeError(f"'options' must be a dictionary of arguments of {self.source}. Got {kind} instead.")
         if self.source in _NEEDS_MORE:
             raise ValueError(
                 f"'source' must work from losses and Gramian alone; {self.source} needs "
                 f"{_NEEDS_MORE[self.source]}. Got {self.source!r} instead."
             )
         arguments = inspect.signature(self._type()).parameters.items()
-        known = {
-            name: found for name, found in arguments if found.kind not in (found.VAR_POSITIONAL, found.VAR_KEYWORD)
-        }
-        strangers = [name for name in self.options if name not in known]
-        if strangers:
+        known = {name: each for name, each in arguments if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
+        unknown = [name for name in self.options if name not in known]
+        if unknown:
             raise ValueError(
                 f"'options' must be arguments of {self.source}: {', '.join(known) or 'it takes none'}. "
-                f"Got {strangers[0]!r} instead."
+                f"Got {unknown[0]!r} instead."
             )
         self._check_known(known)
         given = {*self.options, self._row_argument(), "shape"}
@@ -135,10 +133,10 @@ class TorchJD(ScaledMethod):
             raise ModuleNotFoundError(f"'{self.name}' needs more than TorchJD itself. {error}") from None
 
     def _check_known(self, arguments: Mapping[str, inspect.Parameter]) -> None:
-        """Refuse what a newer TorchJD may bring: vectors whose meaning is not known."""
+        """Refuse vectors of unknown meaning, which a newer TorchJD may introduce."""
         if self.source in _ROWS or self.source in _STARTS:
             return
-        tensors = [name for name, found in arguments.items() if "Tensor" in str(found.annotation)]
+        tensors = [name for name, each in arguments.items() if "Tensor" in str(each.annotation)]
         unset = [name for name in tensors if name not in self.options]
         if unset:
             raise ValueError(
@@ -178,16 +176,16 @@ class TorchJD(ScaledMethod):
         source = step.gramian if self.needs_gramian else step.losses
         weights, memories = [], []
         for k, seen in enumerate(source.cpu()):
-            mine = {name: tensor[k].cpu() for name, tensor in state.items()}
-            fresh = bool(mine.pop("fresh"))
-            module = self._build(mine.pop("rows"), fresh, mine)
+            memory = {name: tensor[k].cpu() for name, tensor in state.items()}
+            fresh = bool(memory.pop("fresh"))
+            module = self._build(memory.pop("rows"), fresh, memory)
             weights.append(module(seen) if self.needs_gramian else self._slopes(module, seen))
             memories.append(_memory(module))
         after = {name: torch.stack([m[name] for m in memories]).double().to(device) for name in memories[0]}
         return torch.stack(weights).double().to(device), {**state, "fresh": torch.zeros_like(state["fresh"]), **after}
 
     def _slopes(self, scalarizer: nn.Module, losses: Tensor) -> Tensor:
-        """The slope of the scalarizer in each loss, after a step of what it learns."""
+        """The slope of the scalarizer in each loss, after a step of its learned parameters."""
         learned = list(scalarizer.parameters())
         with torch.enable_grad():
             if learned:
@@ -197,7 +195,7 @@ class TorchJD(ScaledMethod):
             return torch.autograd.grad(scalarizer(at), at)[0]
 
     def _build(self, row: Tensor, fresh: bool, memory: Mapping[str, Tensor]) -> nn.Module:
-        """The module of one subproblem as it was after its last step."""
+        """Restore the module of one subproblem after its last step."""
         if fresh or not memory:
             return self._make(row)
         module = self._awake(row)
@@ -206,7 +204,7 @@ class TorchJD(ScaledMethod):
         return module
 
     def _awake(self, row: Tensor) -> nn.Module:
-        """A module that has been called once, since some make their memory only then."""
+        """Make a module and call it once, since some create their buffers only then."""
         module = self._make(row)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             module(
@@ -230,7 +228,7 @@ class TorchJD(ScaledMethod):
         return torchjd_type(self.source)
 
     def _row_argument(self) -> str | None:
-        """What the constructor calls the row of a subproblem; None where it takes none, or is given one for all."""
+        """The constructor's argument for the row of a subproblem; None if it takes none, or ``options`` set it."""
         name = _ROWS[self.source][0] if self.source in _ROWS else None
         return None if name in self.options else name
 
@@ -238,13 +236,13 @@ class TorchJD(ScaledMethod):
 def torchjd_type(source: str) -> type[nn.Module]:
     """The class of a weighting or scalarizer of TorchJD."""
     for package, name in (("scalarization", source), ("aggregation", f"{source}Weighting")):
-        found = getattr(require(f"torchjd.{package}", "torchjd"), name, None)
-        if isinstance(found, type) and issubclass(found, nn.Module) and not inspect.isabstract(found):
-            return found
+        kind = getattr(require(f"torchjd.{package}", "torchjd"), name, None)
+        if isinstance(kind, type) and issubclass(kind, nn.Module) and not inspect.isabstract(kind):
+            return kind
     near = suggest_name(source, [*_ROWS, *sorted(_STARTS), *_NEEDS_MORE])
     raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {source!r} instead.{near}")
 
 
 def _memory(module: nn.Module) -> dict[str, Tensor]:
-    """What a module learned or remembers, detached."""
+    """The parameters and buffers of a module, detached."""
     return {name: tensor.detach() for name, tensor in [*module.named_parameters(), *module.named_buffers()]}

@@ -22,11 +22,11 @@ def torchjd_option_names(source: str) -> list[str]:
 
 
 def set_torchjd_options(method: str | TorchJD, values: Mapping[str, Any]) -> TorchJD:
-    """A method of TorchJD, by the name of its source or as configured before, with other options.
+    """Make a method of TorchJD with other options, from the name of its source or a configured method.
 
     Args:
-        method: "UPGrad", say, or a method.
-        values: options by name; sequences of numbers stand for vectors, and options of a projector make one.
+        method: a source such as "UPGrad", or a method.
+        values: options by name; sequences of numbers become vectors, and options of a projector make one.
     """
     source = method if isinstance(method, str) else method.source
     before: Mapping[str, Any] = {} if isinstance(method, str) else method.options
@@ -35,7 +35,7 @@ def set_torchjd_options(method: str | TorchJD, values: Mapping[str, Any]) -> Tor
     wrapper: dict[str, Any] = {} if isinstance(method, str) else {name: getattr(method, name) for name in own}
     wrapper |= {name: values[name] for name in own if name in values}
     if not isinstance(given, Mapping):
-        return TorchJD(source, given, **wrapper)  # which says what it must be
+        return TorchJD(source, given, **wrapper)  # raises the error
     options = {**before, **given}
     arguments = _arguments(source)
     for name, argument in arguments.items():
@@ -56,11 +56,11 @@ def set_torchjd_options(method: str | TorchJD, values: Mapping[str, Any]) -> Tor
 
 
 def _arguments(source: str) -> dict[str, inspect.Parameter]:
-    """The arguments of the constructor that numbers, text and tuples can stand for."""
-    found = inspect.signature(torchjd_type(source)).parameters
+    """The arguments of the constructor that can be set by numbers, text and tuples."""
+    parameters = inspect.signature(torchjd_type(source)).parameters
     kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     left_out = (_GIVEN_BY_FIT, _PROJECTOR)
-    return {name: each for name, each in found.items() if name not in left_out and each.kind not in kinds}
+    return {name: each for name, each in parameters.items() if name not in left_out and each.kind not in kinds}
 
 
 def _takes_projector(source: str) -> bool:
@@ -69,7 +69,7 @@ def _takes_projector(source: str) -> bool:
 
 
 def _projector_arguments() -> dict[str, Any]:
-    """Options of TorchJD's usual projector, with their defaults."""
+    """The options of TorchJD's default projector, with their defaults."""
     parameters = inspect.signature(require("torchjd.linalg", "torchjd").QuadprogProjector).parameters
     return {name: each.default for name, each in parameters.items()}
 

@@ -1,4 +1,4 @@
-"""Uncertainty weighting (Kendall et al. 2018): weights from learnt variances of the tasks."""
+"""Uncertainty weighting (Kendall et al. 2018): weights from learned variances of the tasks."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ class Uncertainty(ScaledMethod):
     With :math:`s_i = \log \sigma_i^2`, the total loss is :math:`\sum_i b_i e^{-s_i} L_i + \tfrac12 s_i`, where b is ½
     for a regression (a Gaussian likelihood) and 1 for a classification (a scaled softmax). Its slope :math:`\tfrac12 -
     b_i e^{-s_i} L_i` is known in closed form, so the log-variances take their gradient step here, without autograd and
-    without a place in the user's optimizer. The weights
-    are :math:`b_i e^{-s_i}`, used in the step that moves them.
+    without the user's optimizer. The weights are :math:`b_i e^{-s_i}`, used in the step that updates them.
 
     Args:
         kinds: "classification" or "regression", for all tasks or one per task.
         learning_rate: the length of a step of the log-variances.
         normalize: scale the weights to sum to m, so that learning rates compare with those of fixed weights.
-        scale: factors of the losses, as for :class:`MGDA`; log-variances begin at zero, so at losses of about 1.
+        scale: factors of the losses, as for :class:`MGDA`; log-variances begin at zero, which suits losses of about 1.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -76,7 +75,7 @@ class Uncertainty(ScaledMethod):
     def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
         s, factor = state["log_variance"], state["factor"]
         slope = 0.5 - factor * torch.exp(-s) * step.losses
-        # A loss of zero would drive its log-variance to minus infinity, a huge one would throw it far out in one step.
+        # A zero loss would drive its log-variance to minus infinity; a huge one would throw it far out in one step.
         moved = (s - self.learning_rate * slope.clamp(-10.0, 10.0)).clamp(-10.0, 10.0)
         s = torch.where(step.present, moved, s)
         weights = factor * torch.exp(-s)

@@ -1,4 +1,4 @@
-"""The interface of methods: losses and Gramian in, task weights out. Common to all: safety in float64, and a state."""
+"""The interface of methods: losses and Gramian in, task weights out. All share a state, and safe steps in float64."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from paretomtl.methods.inputs import SafeStep, State, Step
 from paretomtl.methods.weigher import Weigher
 
 Reading: TypeAlias = Literal["direction", "importance", "start"]
-"""The meaning of the K rows: directions of the loss vector, importances of the tasks, or nothing but K starts."""
+"""The meaning of the K rows: directions of the loss vector, importances of the tasks, or only K starts."""
 
 
 class Method(ABC):
     """A rule that turns losses and Gramian into task weights (paper, section 4.3). Immutable: state in, state out.
 
-    A method implements :meth:`init` and ``_weigh``; everything else is common. Computations are in float64. A
-    subproblem whose losses or Gramian are not finite gets zero weights and keeps its state, and never touches another
-    one.
+    A method implements :meth:`init` and ``_weigh``; the rest is shared. Computations are in float64. A subproblem whose
+    losses or Gramian are not finite gets zero weights, keeps its state, and never affects another one.
     """
 
     separate: ClassVar[bool] = False
-    """Whether the models are separate networks, each for one task alone: a baseline, whose losses are no front."""
+    """Whether the models are separate networks, each for only one task. They are a baseline, not a front."""
 
     @property
     @abstractmethod
@@ -52,8 +51,8 @@ class Method(ABC):
     def coupled(self) -> bool:
         """Whether the weights of a row depend on the other rows of its front, as a hypervolume gradient does.
 
-        ``_weigh`` then gets all K rows of one front, whatever the strategy; rows that are not ``valid`` are broken
-        models. Others may get any part of the rows. A coupled method cannot train a part of a front on its own.
+        ``_weigh`` then gets all K rows of one front with any strategy; rows that are not ``valid`` are broken models.
+        Other methods may get any part of the rows. A coupled method cannot train a part of a front on its own.
         """
         return False
 
@@ -64,7 +63,7 @@ class Method(ABC):
 
     @abstractmethod
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
-        """The rows ``[K, m]`` that a bare number of preferences stands for."""
+        """The rows ``[K, m]`` for a given number of preferences."""
 
     def usual_count(self, tasks: int) -> int:
         """The default number of rows: as many as cover a front (docs/how-many.md), or 5 starts."""
@@ -79,11 +78,11 @@ class Method(ABC):
         """Weights ``[K, m]`` and the next state."""
 
     def _weigh_in_units(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
-        """The same for losses as they come; a method that scales them overrides it."""
+        """The same for unscaled losses; a method that scales them overrides this."""
         return self._weigh(step, state)
 
     def _weigh_by_kernel(self, step: Step, state: State) -> tuple[Tensor, State] | None:
-        """The result of :meth:`weigh` by a CUDA kernel; None where there is no kernel for this."""
+        """The result of :meth:`weigh` by a CUDA kernel; None if there is no kernel for this case."""
         return None
 
     def weigh(self, step: Step, state: State) -> tuple[Tensor, State]:
@@ -109,7 +108,7 @@ class Method(ABC):
         present = torch.ones_like(step.losses, dtype=torch.bool) if step.present is None else step.present
         present = present.expand(step.losses.shape)
         given = [step.losses] if step.gramian is None else [step.losses, step.gramian]
-        if may_ask(present) and bool(present.all()) and known_finite(*given):  # nothing needs to be made safe
+        if may_ask(present) and bool(present.all()) and known_finite(*given):  # the step is already safe
             gramian = step.losses.new_zeros(()) if step.gramian is None else step.gramian.detach()
             gramian = gramian.double().expand(*step.losses.shape, tasks)
             valid = present.any(-1)
@@ -131,55 +130,55 @@ class Method(ABC):
         return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
 
     def status(self, state: State, losses: Tensor | None = None) -> list[str]:
-        """One word per subproblem on how it stands, by its last step, or by ``losses [K, m]`` measured since."""
+        """The status of each subproblem in one word, by its last step, or by ``losses [K, m]`` measured since."""
         return ["trained"] * _count(state)
 
     def violation(self, state: State, losses: Tensor) -> Tensor | None:
-        """How far measured losses ``[K, m]`` are outside of their regions, ``[K]``, at most 0 inside; None without."""
+        """How far measured losses ``[K, m]`` are outside their regions, ``[K]``, at most 0 inside; None: no regions."""
         return None
 
     def since(self, state: State) -> list[int] | None:
-        """The step since which each subproblem has had the status of its last step; None for methods without one."""
+        """The step since which each subproblem has had its last status; None for methods without one."""
         return None
 
     def scale_of(self, state: State) -> Tensor | None:
-        """The factors ``[K, m]`` that this method multiplies the losses by before it decides; None for none."""
+        """The factors ``[K, m]`` by which this method multiplies the losses before it weighs them; None for none."""
         return None
 
     @property
     def minds_units(self) -> bool:
-        """Whether losses of different units would decide for this method what it should decide itself."""
+        """Whether losses of different units would distort the weights of this method."""
         return True
 
     def with_first_losses(self, rows: Sequence[Sequence[float]]) -> Method:
-        """This method with ``scale="auto"`` settled, given the first losses ``[n, m]`` of some models."""
+        """This method with ``scale="auto"`` resolved, given the first losses ``[n, m]`` of some models."""
         return self
 
     def measured(self, state: State) -> dict[str, Tensor]:
-        """Measurements that this method took, by name, as tensors that lead with K; none for most methods."""
+        """The measurements of this method by name, as tensors that lead with K; empty for most methods."""
         return {}
 
     @property
     def ideal(self) -> tuple[float, ...] | None:
-        """The point that losses are counted from before this method decides; None for zero."""
+        """The point that is subtracted from the losses before this method weighs them; None for zero."""
         return None
 
     def snapshots(self, total: int) -> tuple[int, ...]:
-        """The steps of a plan of ``total`` before which the models are worth keeping, in addition to the final ones."""
+        """The steps, of ``total`` planned ones, before which a snapshot of the models is kept."""
         return ()
 
     @property
     def ends_with_plan(self) -> bool:
-        """Whether the last steps of the plan differ from others, so that a run cannot be trained longer than it."""
+        """Whether the last steps of the plan differ from others, so that a run cannot be extended."""
         return False
 
     def bind(self, preferences: Tensor | Sequence[Sequence[float]], index: int, *, total: int = 0) -> Weigher:
-        """This method for one subproblem of ``preferences [K, m]``, for a training loop of one's own.
+        """Bind this method to one subproblem of ``preferences [K, m]``, for your own training loop.
 
         Args:
             preferences: all K rows; regions need the others too.
-            index: which of them.
-            total: how many optimizer steps are planned; 0 when that is not known.
+            index: the row of the subproblem.
+            total: the number of planned optimizer steps; 0 if unknown.
         """
         return Weigher(self, as_rows("preferences", preferences), index, total)
 
@@ -193,7 +192,7 @@ def _against(valid: Tensor, like: Tensor) -> Tensor:
 
 
 def uniform(count: int, tasks: int) -> Tensor:
-    """Rows for methods to which they are K starts and nothing else: equal shares."""
+    """Rows of equal shares, for methods to which they are only K starts."""
     check_count("count", count)
     check_tasks("tasks", tasks)
     return torch.full((count, tasks), 1.0 / tasks, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""The description of a method as text, by which stored states, runs and rows are told apart."""
+"""The description of a method as text, which identifies stored states, runs and rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def describe(method: object) -> str:
-    """A configured method with the options that are on, so that an option that is new, and off, changes nothing.
+    """Describe a configured method by the options that are on; a new option that is off changes nothing.
 
     Example:
         >>> from paretomtl.methods import ParetoMTL
@@ -28,14 +28,14 @@ def describe(method: object) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """A text that does not change from one process to the next: Python shows many objects with their addresses."""
+    """Remove memory addresses, which many objects show, so that the text is the same in every process."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def describe_definition(method: object) -> str:
-    """A configured method; for one of the user's own, with a checksum of its classes.
+    """Describe a configured method; a user's own one with a checksum of its classes.
 
-    Comments, docstrings and layout do not count. Functions outside of the class are not seen.
+    Comments, docstrings and layout do not count. Functions outside the class are not included.
 
     Example:
         >>> from paretomtl.methods import MGDA
@@ -56,7 +56,7 @@ def _is_built_in(kind: type) -> bool:
 
 
 def _source(kind: type) -> str | None:
-    """The code of a class without comments and docstrings; None where no file has it."""
+    """The code of a class without comments and docstrings; None if no file has it."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     except (OSError, TypeError, SyntaxError):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from torch import Tensor
 
 State: TypeAlias = dict[str, Tensor]
-"""The state of a method between steps. Every tensor leads with K, so that a state can be sliced, stored and sent."""
+"""The state of a method between steps. The first dimension of every tensor is K: states can be sliced and stored."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,9 @@ class Step:
     Attributes:
         losses: ``L [K, m]``.
         gramian: ``C [K, m, m]`` of the task gradients; None for methods that do not need it.
-        present: ``[K, m]`` bool, the tasks that had labels in this batch; None when all had.
-        number: how many steps came before this one; an int, or a tensor without dimensions in a captured graph.
-        total: how many steps were planned when training began; 0 when that is not known. A run that is trained longer
-            passes it.
+        present: ``[K, m]`` bool, the tasks that had labels in this batch; None if all had.
+        number: the number of steps before this one; an int, or a scalar tensor in a captured graph.
+        total: the number of steps planned when training began; 0 if unknown. A run that is extended exceeds it.
     """
 
     losses: Tensor

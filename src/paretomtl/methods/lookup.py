@@ -1,4 +1,4 @@
-"""Lookup of a method by its name, built in or the user's own, and its options."""
+"""Lookup of a method by name, built-in or the user's own, and of its options."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from paretomtl.methods.registry import METHODS, TORCHJD, is_known
 
 
 def resolve_method(method: str | Method) -> Method:
-    """A configured method as it is, or the one with that name.
+    """Return a configured method unchanged, or make the one with this name.
 
-    "torchjd:UPGrad" asks TorchJD for one of its own. "package.module:attribute" and "FILE.py:attribute" name one of
-    yours: a method, its class, or a function that makes it. That module is imported, so it runs as code.
+    "torchjd:UPGrad" is a method of TorchJD. "package.module:attribute" and "FILE.py:attribute" name your own: a method,
+    its class, or a function that makes it. That module is imported, so it runs as code.
 
     Example:
         >>> resolve_method("mgda")
@@ -30,7 +30,7 @@ def resolve_method(method: str | Method) -> Method:
 
 
 def set_options(method: str | Method, values: Mapping[str, Any]) -> Method:
-    """A method, by name or as it is, with other options; :func:`option_names` has their names.
+    """Change options of a method, given by name or configured; :func:`option_names` lists them.
 
     Example:
         >>> set_options("mgda", {"rescale": True})
@@ -53,7 +53,7 @@ def set_options(method: str | Method, values: Mapping[str, Any]) -> Method:
 
 
 def option_names(method: str | Method) -> list[str]:
-    """The names of the options of a method that can be set."""
+    """The names of the options of a method."""
     if isinstance(method, str) and method.startswith(TORCHJD):
         return torchjd_option_names(method.removeprefix(TORCHJD))
     source = _source(method)
@@ -66,18 +66,18 @@ def option_names(method: str | Method) -> list[str]:
 
 
 def name_in_tables(name: str | Method, method: Method) -> str:
-    """The name of a method in tables and folders: its own, unless a method of the user's took that of a built-in one.
+    """The name of a method in tables and folders: its own, unless a user's method has the name of a built-in one.
 
     Args:
-        name: what it was asked for by.
-        method: what that stands for.
+        name: the requested name.
+        method: the method of that name.
     """
     own = isinstance(name, str) and not is_known(name)
     return short_name(str(name)) if own and is_known(method.name) else method.name
 
 
 def _source(method: str | Method) -> Method | Callable[..., Any]:
-    """A method, or what makes one."""
+    """A method, or a function that makes one."""
     if isinstance(method, Method):
         return method
     if not isinstance(method, str):

@@ -1,7 +1,7 @@
-"""Loss scaling: factors that make losses of different units compare, and whether losses need any.
+"""Loss scaling: factors that make losses of different units comparable, and whether losses need any.
 
-Factors are given, follow from an ideal and a worst point, or from the first losses. One threshold on the ratio of
-losses decides for warnings, for ``scale="auto"`` and for a diagnosis.
+Factors are given, or follow from an ideal and a worst point, or from the first losses. Warnings, ``scale="auto"`` and
+the diagnosis share one threshold on the ratio of losses.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Scale: TypeAlias = Literal["auto", "first", "running", "gradnorm", "uncertainty"
 
 
 def as_scale(scale: Any, kinds: Sequence[str], owner: str) -> Any:
-    """A scale with tuples in place of lists and tensors; an error for what is none.
+    """Convert lists and tensors in a scale to tuples; raise an error for an invalid one.
 
     Args:
-        scale: what the user gave.
-        kinds: the words that it may be.
+        scale: the value from the user.
+        kinds: the strings that it may be.
         owner: the name of the method.
     """
     if scale is None or (isinstance(scale, str) and scale in kinds):
@@ -37,7 +37,7 @@ def as_scale(scale: Any, kinds: Sequence[str], owner: str) -> Any:
     if isinstance(given, str) or not isinstance(given, (tuple, list)):
         why = ""
         if isinstance(given, str) and given in BALANCING:
-            why = f" {given!r} trains tasks together first and spreads them then, which 'pareto-mtl' alone does."
+            why = f" {given!r} trains tasks together first and spreads them later, which only 'pareto-mtl' does."
         raise ValueError(
             f"'scale' of '{owner}' must be one of {list(kinds)}, one factor per task, an ideal and a worst point, or "
             f"None. Got {scale!r} instead.{why}"
@@ -70,13 +70,13 @@ def given_factors(scale: Any, tasks: int) -> Tensor:
 
 
 def first_factors(known: Tensor, losses: Tensor, present: Tensor) -> Tensor:
-    """Factors that are known, and one over each loss that is seen for the first time; zero: not known yet."""
+    """Keep known factors, and add one over each loss that is seen for the first time; zero means unknown."""
     settled = (known > 0) | ~present | (losses == 0)
     return torch.where(settled, known, 1.0 / losses.abs().clamp_min(1e-300))
 
 
 def above_ideal(losses: Tensor, ideal: Tensor | None) -> Tensor:
-    """Losses counted from the ideal point, in float64, where there is one; what is better than it counts as zero."""
+    """Losses relative to the ideal point, if there is one, in float64; losses below it count as zero."""
     if ideal is None:
         return losses
     above = (losses.double() - ideal).clamp_min(0.0)
@@ -84,7 +84,7 @@ def above_ideal(losses: Tensor, ideal: Tensor | None) -> Tensor:
 
 
 def largest_ratio(rows: Sequence[Sequence[float]]) -> tuple[int, int, float]:
-    """The pair of tasks of which one is larger in all rows, by the largest factor that holds in all.
+    """The pair of tasks with the largest ratio that holds in all rows, and that ratio.
 
     Example:
         >>> largest_ratio([[0.5, 2000.0], [0.5, 3000.0]])
@@ -100,7 +100,7 @@ def largest_ratio(rows: Sequence[Sequence[float]]) -> tuple[int, int, float]:
 
 
 def auto_factors(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """The factors of ``scale="auto"`` for first losses of some models: one over their mean where units differ, else 1.
+    """The factors of ``scale="auto"`` for first losses of some models: one over their mean if units differ, else 1.
 
     Example:
         >>> auto_factors([[0.5, 2000.0]]), auto_factors([[0.5, 2.0]])
@@ -113,9 +113,9 @@ def auto_factors(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
 
 
 def auto_factors_by_row(first: Tensor) -> Tensor:
-    """The same for each model on its own, from first losses ``[K, m]`` of which zero is not known yet.
+    """The same for each model on its own, from first losses ``[K, m]``, where zero means unknown.
 
-    Losses that become known later only widen the range, so that factors change at most once from 1 to others.
+    Losses that become known later can only widen the range, so factors change at most once from 1 to other values.
     """
     known = first > 0
     largest = torch.where(known, first, 0.0).amax(-1, keepdim=True)
@@ -124,10 +124,10 @@ def auto_factors_by_row(first: Tensor) -> Tensor:
 
 
 def update_first_losses(first: Tensor, losses: Tensor, present: Tensor) -> Tensor:
-    """First losses that are known, and those that are seen for the first time; zero: not known yet."""
+    """Keep known first losses, and add those that are seen for the first time; zero means unknown."""
     return torch.where((first > 0) | ~present, first, losses.abs())
 
 
 def format_ratio(ratio: float) -> str:
-    """A factor with two digits, and commas in thousands."""
+    """Format a factor with two digits and thousands separators."""
     return f"{ratio:.2g}" if ratio < 100 else f"{float(f'{ratio:.2g}'):,.0f}" if ratio < 1e6 else f"{ratio:.0e}"

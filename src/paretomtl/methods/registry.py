@@ -1,7 +1,7 @@
 """The built-in methods by name: their classes, and how tables and figures show them.
 
 The names are the same in Python, on the command line and in stored results. This is the only list of methods: a new one
-is a file and an entry here. The module imports neither torch nor numpy; a class is imported when it is asked for.
+is a file and an entry here. The module imports neither torch nor NumPy; classes are imported lazily.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from paretomtl.methods.base import Method
 
 TORCHJD = "torchjd:"
-"""Names that begin so are those of TorchJD's methods."""
+"""The prefix of the names of TorchJD's methods."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class RegisteredMethod:
     """A built-in method.
 
     Attributes:
-        place: its class, as ``module:attribute``, with the paper's settings as defaults.
-        label: what legends call it.
-        colour: of its points and lines in figures and on pages; all differ without colour vision, too, together with
-            the markers.
+        place: the import path of its class, ``module:attribute``; defaults are the paper's settings.
+        label: its name in legends.
+        colour: the colour of its points and lines in figures and on pages; together with the markers, all differ
+            without colour vision too.
         dark: the same colour on a dark page.
-        marker: of its points, as matplotlib calls it.
+        marker: the marker of its points, by its name in matplotlib.
         title: the first sentence of its docstring.
-        paper_label: what the paper calls it in a sentence, where that is not the label.
+        paper_label: its name in the paper's sentences, if that is not the label.
     """
 
     place: str
@@ -114,7 +114,7 @@ METHODS: Mapping[str, type[Method]] = LazyTable({name: entry.place for name, ent
 
 
 def is_known(name: str) -> bool:
-    """Whether a name is one of this library, so that no code of others runs for it."""
+    """Whether a name belongs to this library, so that it runs no code of others."""
     return name in REGISTRY or name.startswith(TORCHJD)
 
 
@@ -124,22 +124,22 @@ def is_separate(name: str) -> bool:
 
 
 def label_of(method: str) -> str:
-    """What legends call a method; its name for one of a user's own."""
+    """The label of a method in legends; the name itself for a user's own."""
     return REGISTRY[method].label if method in REGISTRY else method
 
 
 def paper_label_of(method: str) -> str:
-    """What the paper calls a method in a sentence, as linear scalarization is a grid search there."""
+    """The name of a method in the paper's sentences: linear scalarization, for example, is a grid search there."""
     return (REGISTRY[method].paper_label if method in REGISTRY else "") or label_of(method)
 
 
 def colour_of(method: str, *, dark: bool = False) -> str:
-    """The colour of a method in figures and on light or dark pages; grey for one of a user's own."""
+    """The colour of a method in figures and on light or dark pages; grey for a user's own."""
     if method not in REGISTRY:
         return _OTHER_DARK if dark else _OTHER_COLOUR
     return REGISTRY[method].dark if dark else REGISTRY[method].colour
 
 
 def marker_of(method: str) -> str:
-    """The marker of a method in figures, as matplotlib calls it; a cross for one of a user's own."""
+    """The marker of a method in figures, by its name in matplotlib; a cross for a user's own."""
     return REGISTRY[method].marker if method in REGISTRY else _OTHER_MARKER

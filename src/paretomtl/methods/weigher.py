@@ -1,4 +1,4 @@
-"""The weigher: a method for one subproblem, for a training loop of one's own, with a state that can be stored."""
+"""The weigher: a method for one subproblem, for your own training loop, with a state that can be stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BoundMethod(Protocol):
 
 
 class Weigher:
-    """A method bound to one subproblem, which remembers the state and counts the steps.
+    """A method bound to one subproblem. It holds the state and counts the steps.
 
     Made by :meth:`paretomtl.methods.Method.bind`.
     """
@@ -59,16 +59,16 @@ class Weigher:
         self.number = torch.zeros((), dtype=torch.long)
         self.state = slice_state(method.init(self.preferences), slice(index, index + 1))
         self.pending: Any = None
-        """The sums of :func:`paretomtl.backward` since the last whole step; None drops them. Not stored."""
+        """The sums of :func:`paretomtl.backward` since the last complete step; None drops them. Not stored."""
 
     @property
     def status(self) -> str:
-        """One word on how the subproblem stood at its last step, such as "feasible"."""
+        """The status of the subproblem at its last step in one word, such as "feasible"."""
         return self.method.status(self.state)[0]
 
     @property
     def since(self) -> int | None:
-        """The step since which it has stood so."""
+        """The step since which it has had this status; None for methods without one."""
         steps = self.method.since(self.state)
         return None if steps is None else steps[0]
 
@@ -90,12 +90,12 @@ class Weigher:
         return weights[0], state
 
     def advance(self, state: State, usable: Tensor) -> None:
-        """Go on to the state that :meth:`peek` returned, where ``usable`` (bool, without dimensions) says so."""
+        """Advance to the state that :meth:`peek` returned, if ``usable`` (a scalar bool tensor) is true."""
         self.state = {name: torch.where(usable, state[name], tensor) for name, tensor in self.state.items()}
         self.number = self.number + usable.long()
 
     def state_dict(self) -> State:
-        """All that a later run needs to go on from here, as tensors; the method is in it as text, in bytes."""
+        """Return all that is needed to resume from here, as tensors; the method is its description in bytes."""
         bound = {
             "method": _to_bytes(describe(self.method)),
             "preferences": self.preferences,
@@ -105,9 +105,9 @@ class Weigher:
         return {name: tensor.clone() for name, tensor in (bound | self.state).items()}
 
     def load_state_dict(self, saved: State) -> None:
-        """Go on from what :meth:`state_dict` returned for the same method, options, preferences and index.
+        """Resume from what :meth:`state_dict` returned for the same method, options, preferences and index.
 
-        Anything else is refused, with the first difference. What :func:`paretomtl.backward` has added up is dropped.
+        Anything else is refused; the error names the first difference. Drops the sums of :func:`paretomtl.backward`.
         """
         _check_saved(saved, self.state_dict())
         self.state = {name: saved[name].clone() for name in self.state}
@@ -116,16 +116,16 @@ class Weigher:
 
 
 def _to_bytes(text: str) -> Tensor:
-    """A text as a tensor of bytes, so that a state is tensors alone."""
+    """Encode a text as a tensor of bytes, so that a state has only tensors."""
     return torch.tensor(list(text.encode()), dtype=torch.uint8)
 
 
 def _check_saved(saved: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    """Refuse a state of another configuration, with the first difference.
+    """Refuse a state of another configuration; the error names the first difference.
 
     Args:
-        saved: what is to be loaded.
-        expected: what the weigher at hand would save.
+        saved: the state to load.
+        expected: the state that this weigher would save.
     """
     if not isinstance(saved, Mapping) or not all(isinstance(each, Tensor) for each in saved.values()):
         raise TypeError(f"'saved' must be what state_dict() returned: tensors by name. Got {type(saved).__name__}.")
@@ -140,7 +140,7 @@ def _check_saved(saved: Mapping[str, Tensor], expected: Mapping[str, Tensor]) ->
             raise ValueError(f"'saved' must have {name!r}, as this weigher's state has. Got {sorted(saved)} instead.")
     for name in saved:
         if name not in expected:
-            raise ValueError(f"'saved' must have {sorted(expected)} alone. Got {name!r} besides.")
+            raise ValueError(f"'saved' must have only {sorted(expected)}. Got {name!r} too.")
     for name, tensor in expected.items():
         if name in _BOUND:
             continue
@@ -149,7 +149,7 @@ def _check_saved(saved: Mapping[str, Tensor], expected: Mapping[str, Tensor]) ->
             raise ValueError(f"'saved' must have {name!r} of shape {own}. Got {other} instead.")
     if "method" not in saved:
         warnings.warn(
-            "this state does not say whose it is, as an earlier version saved it. Its tensors fit, so that it is taken "
+            "this state does not name its method, because an earlier version saved it. Its tensors fit, so it is taken "
             f"for one of {_text(expected['method'])}.",
             stacklevel=3,
         )

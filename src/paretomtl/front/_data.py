@@ -53,12 +53,12 @@ class FrontData:
 
     @property
     def ranking_split(self) -> str:
-        """The split that chooses and ranks solutions: validation, else training; test only if there is no other."""
+        """The split that chooses and ranks solutions, validation or else training, and test only if it is alone."""
         return ranking_split(self.losses)
 
     @property
     def shown_splits(self) -> tuple[str, ...]:
-        """The splits in tables and figures: the ranking split, and test if there is one."""
+        """The splits in tables and figures, which are the ranking split, and test if there is one."""
         return shown_splits(self.losses)
 
 

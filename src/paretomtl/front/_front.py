@@ -82,7 +82,7 @@ class Front(FrontConstructors):
         """Build the trained model of subproblem k, in eval mode, on the CPU."""
         row = self._row_of_model(k)
         with isolated_randomness(), torch.inference_mode(False):
-            seed_everything(model_seed(self.seed or 0, k))
+            seed_everything(model_seed(self.seed or 0, self.subproblems[row]))
             return self.models.build(row, self.model_factory)
 
     def nondominated(self, split: str | None = None) -> Tensor:

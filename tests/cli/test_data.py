@@ -116,9 +116,9 @@ def test_three_images_are_prepared_and_trained_on_by_name(
 def test_the_problems_are_listed() -> None:
     problems = json.loads(call("list", "--json"))["problem"]
     for name in ("multi-mnist", "multi-fashion", "multi-fashion-mnist"):
-        assert "regenerated: tell both." in problems[name]
+        assert "regenerated: classify both." in problems[name]
     for name in ("multi-mnist-3", "multi-fashion-3"):
-        assert "not in the paper: tell all three." in problems[name]
+        assert "not in the paper: classify all three." in problems[name]
 
 
 def test_what_is_not_prepared_says_how_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def test_tensors_and_loaders_stay_as_they_are() -> None:
         ((X, np.array(["a", "b"] * 4)), r"'train\[1\]' must hold numbers. Got an array of dtype <U1: number the cl"),
         ((X, np.array([1, None] * 4)), r"'train\[1\]' must hold numbers. Got an array of dtype object: convert it"),
         ({"x": np.array(["2020-01-01"], "M8[D]")}, r"'train\['x'\]' must hold numbers. .* datetime64\[D\]: count from"),
-        (np.zeros(3, [("age", "i4")]), r"with fields \['age'\]: hand over one array for each field"),
+        (np.zeros(3, [("age", "i4")]), r"with fields \['age'\]: pass one array for each field"),
         (([[1.0], [1.0, 2.0]], [0, 1]), r"'train\[0\]' must have rows of one length. Got lengths \[1, 2\]"),
         ([[1.0, 2.0], [3.0, 4.0]], r"Got a list of lists: write a tuple \(inputs, targets\)"),
         ([(X, Y), (X, Y)], r"Got a list of 2 tuples: write DataLoader\(data, batch_size=32\) if each is a sample"),

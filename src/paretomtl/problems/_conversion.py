@@ -18,16 +18,16 @@ _REMEDIES = {
     "m": "say the unit, such as array.astype('timedelta64[s]').astype('float32')",
     "U": "number the classes, such as np.unique(array, return_inverse=True)[1]",
     "S": "number the classes, such as np.unique(array, return_inverse=True)[1]",
-    "V": "hand over one array for each field",
+    "V": "pass one array for each field",
     "O": "convert it by array.astype('float32'), or pad rows of different lengths",
 }
 
 
 def as_tensors(name: str, data: Any) -> Any:
-    """Arrays, tables and lists of numbers of a split as tensors; Datasets and DataLoaders stay as they are.
+    """Convert the arrays, tables and lists of a split to tensors; Datasets and DataLoaders stay as they are.
 
-    Integers become int64, so that they can be class numbers; uint8 stays, as images are large, and so does bool. What
-    is missing becomes NaN. Floating-point numbers are cast to the precision of the models later, as tensors are.
+    Integers become int64, so that they can be class numbers. uint8 stays, because images are large, and so does bool.
+    Missing values become NaN. Floating-point numbers are cast to the precision of the models later, as tensors are.
 
     Args:
         name: what error messages call the split.
@@ -58,12 +58,12 @@ def as_tensors(name: str, data: Any) -> Any:
 
 
 def _is_loader(data: Any) -> bool:
-    """Whether it hands out batches at each pass, as loaders of other libraries do."""
+    """Whether each pass over it yields batches, as with the loaders of other libraries."""
     return isinstance(data, Iterable) and not isinstance(data, (str, bytes, Set, Sequence, Iterator))
 
 
 def is_array(part: Any) -> bool:
-    """Whether it is a tensor, or becomes an array of NumPy: tables of pandas and polars do."""
+    """Whether it is a tensor or converts to a NumPy array, as tables of pandas and polars do."""
     return hasattr(part, "__array__") and not isinstance(part, type)
 
 
@@ -82,7 +82,7 @@ def _holds_numbers(part: Any) -> bool:
 def _as_tensor(label: str, part: Any) -> Tensor:
     if isinstance(part, Tensor):
         return part
-    pandas = sys.modules.get("pandas")  # a table of pandas can only come from a program that imported it
+    pandas = sys.modules.get("pandas")  # a pandas table exists only if pandas is imported
     if pandas is not None and isinstance(part, pandas.DataFrame):
         columns = [_column(label, part.iloc[:, i]) for i in range(part.shape[1])]
         if not columns:
@@ -150,10 +150,10 @@ def _column_remedy(column: Any, kind: str) -> str:
     values = column.dropna()
     is_category = hasattr(column, "cat")
     if not is_category and len(values) and all(isinstance(value, (int, float, np.number)) for value in values):
-        return f"all of it are numbers, so take pd.to_numeric(table[{name}])"
+        return f"all its values are numbers, so take pd.to_numeric(table[{name}])"
     codes = f"table[{name}].cat.codes" if is_category else f'table[{name}].astype("category").cat.codes'
     labels = f"{codes} for labels"
-    if len(values) < len(column):  # codes are -1 there, which losses take for a label
+    if len(values) < len(column):  # missing values have the code -1, which losses would take for a label
         labels = f"{codes}.where(table[{name}].notna()) for labels, so that missing ones are NaN"
     return f"take {labels}, or pd.get_dummies(table, columns=[{name}]) for inputs"
 

@@ -14,7 +14,7 @@ from paretomtl.problems.task_losses import TaskLosses
 
 
 def describe_problem(problem: Mapping[str, Any]) -> str:
-    """The representation of a problem, from its attributes by name: one line for each part that was given."""
+    """The ``repr`` of a problem, from its attributes by name: one line for each part that was given."""
     losses = problem["losses"]
     by_task = isinstance(losses, TaskLosses)
     functions = {task: _name(each) for task, each in losses.functions.items()} if by_task else _name(losses)
@@ -39,7 +39,7 @@ def describe_problem(problem: Mapping[str, Any]) -> str:
 
 
 def describe_data(data: Any) -> str:
-    """A split in a few words: shapes and dtypes of tensors, kinds and lengths of all else."""
+    """A split in a few words: shapes and dtypes of tensors, types and lengths of everything else."""
     if isinstance(data, Tensor):
         return f"{list(data.shape)} {str(data.dtype).removeprefix('torch.')}"
     if isinstance(data, PerTask):

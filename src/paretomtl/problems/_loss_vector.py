@@ -14,7 +14,7 @@ from paretomtl._support.argument_checks import describe_value
 def as_vector(losses: Any, tasks: tuple[str, ...]) -> Tensor:
     """The losses ``[m]``, from a tensor, a dictionary by task name, or a list or tuple of scalars.
 
-    Scalars are stacked here, last of all, so that NaN stays with its own task.
+    Scalars are stacked as the last step, so that NaN stays with its own task.
     """
     count = len(tasks)
     if isinstance(losses, Mapping):

@@ -1,4 +1,4 @@
-"""Losses and metrics of the built-in problems: classes, yes or no, faces, poses."""
+"""Losses and metrics of the built-in problems: multi-class, binary, faces, poses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cross_entropies(outputs: tuple[Tensor, ...], targets: Tensor) -> Tensor:
 
 
 def accuracy(task: int) -> Metric:
-    """The share of right answers of one head, from targets ``[n, m]``.
+    """The accuracy of one head, from targets ``[n, m]``.
 
     Example:
         >>> accuracy(1).function((torch.eye(2), torch.eye(2)), torch.tensor([[0, 0], [1, 0]]))
@@ -34,7 +34,7 @@ def accuracy(task: int) -> Metric:
 def binary_cross_entropies(outputs: Sequence[Tensor], targets: Tensor) -> Tensor:
     """The binary cross-entropy of each head, ``[m]``, from logits ``[n]`` each and targets ``[n, m]`` of 0 and 1.
 
-    A head that says nothing, with logit 0, has ln 2. A task with a target of NaN in the batch is NaN.
+    A head with no information has logit 0 and loss ln 2. A target of NaN in the batch makes the loss of its task NaN.
 
     Example:
         >>> binary_cross_entropies((torch.zeros(4), torch.tensor([9.0, 9.0, -9.0, -9.0])), torch.eye(4)[:, :2])
@@ -45,7 +45,7 @@ def binary_cross_entropies(outputs: Sequence[Tensor], targets: Tensor) -> Tensor
 
 
 def binary_accuracy(task: int) -> Metric:
-    """The share of right answers of one head, yes being a logit above 0, from targets ``[n, m]``.
+    """The accuracy of one binary head, from targets ``[n, m]``: a logit above 0 predicts 1.
 
     Example:
         >>> binary_accuracy(0).function((torch.tensor([2.0, -1.0]),), torch.tensor([[1.0], [1.0]]))
@@ -55,16 +55,16 @@ def binary_accuracy(task: int) -> Metric:
 
 
 def area_under_curve(task: int) -> Metric:
-    r"""The area under the ROC curve of one head, from targets ``[n, m]``: how well it puts yes above no.
+    r"""The area under the ROC curve of one head, from targets ``[n, m]``: how well it ranks positives above negatives.
 
-    It is the share of right orders among all pairs of a yes and a no, where equal logits are half right (Hanley and
-    McNeil 1982). With p samples of yes, q of no, and R the sum of the ranks of yes, where equal logits share the mean
-    of their ranks,
+    It is the fraction of pairs of a positive and a negative that are ordered correctly, where a tie counts half (Hanley
+    and McNeil 1982). With p positives, q negatives, and R the sum of the ranks of the positives, where equal logits
+    share the mean of their ranks,
 
     .. math:: \frac{R - p (p + 1) / 2}{p \, q}.
 
-    Unlike the accuracy it is 1/2 for a constant answer, however rare yes is. It is NaN where all samples are of one
-    kind, or a logit is NaN.
+    Unlike the accuracy, it is 1/2 for a constant output, however rare positives are. It is NaN if all samples have the
+    same label, or if a logit is NaN.
 
     Example:
         >>> area_under_curve(0).function((torch.tensor([1.0, 2.0, 2.0, 3.0]),), torch.tensor([[0], [0], [1], [1]]))
@@ -75,7 +75,7 @@ def area_under_curve(task: int) -> Metric:
 
 def _area(logits: Tensor, yes: Tensor) -> Tensor:
     _, place, count = torch.unique(logits, return_inverse=True, return_counts=True)
-    twice_rank = (2 * count.cumsum(0) - count + 1)[place]  # whole numbers: nothing is rounded before the division
+    twice_rank = (2 * count.cumsum(0) - count + 1)[place]  # integers: nothing is rounded before the division
     positive = yes.sum()
     pairs = positive * (~yes).sum()
     right = twice_rank[yes].sum() - positive * (positive + 1)
@@ -111,9 +111,9 @@ def pose_losses(outputs: tuple[Tensor, Tensor], targets: tuple[Tensor, Tensor], 
     .. math:: L_t = \frac{1}{n} \sum_i |t_i - \hat t_i|, \qquad
               L_r = \frac{\beta}{n} \sum_i \min(|q_i - \hat q_i|, |q_i + \hat q_i|)
 
-    The chord is that of PoseNet, made indifferent to the sign, as q and -q are the same rotation. For rotations that
-    differ by the angle :math:`\theta` it is :math:`2 \sin(\theta / 4)`: a degree costs 0.0087, half a turn, which is
-    the most, 1.41. Its gradient has the same length everywhere but at zero.
+    The chord is that of PoseNet, made independent of the sign, because q and -q are the same rotation. For rotations
+    that differ by the angle :math:`\theta` it is :math:`2 \sin(\theta / 4)`. One degree costs 0.0087; half a turn, the
+    largest angle, costs 1.41. Its gradient has the same length everywhere except at zero.
 
     Example:
         >>> outputs = torch.tensor([[0.0, 3.0, 4.0]]), torch.tensor([[-1.0, 0.0, 0.0, 0.0]])
@@ -132,7 +132,7 @@ def distances(a: Tensor, b: Tensor) -> Tensor:
 
 
 def chords(a: Tensor, b: Tensor) -> Tensor:
-    """The lesser of the distances ``[n]`` from a to b and to -b, for unit quaternions ``[n, 4]``."""
+    """The smaller of the distances ``[n]`` from a to b and from a to -b, for unit quaternions ``[n, 4]``."""
     sign = torch.where((a * b).sum(-1, keepdim=True) < 0, -1.0, 1.0).to(b.dtype)
     return _length(a - sign * b)
 
@@ -140,7 +140,7 @@ def chords(a: Tensor, b: Tensor) -> Tensor:
 def angles(a: Tensor, b: Tensor) -> Tensor:
     """The angles ``[n]``, in degrees, from 0 to 180, between the rotations of quaternions ``[n, 4]``.
 
-    By the half-angle of the chord and not by an arc cosine, which cannot tell small angles from none.
+    They are computed from the half-angle of the chord. An arc cosine cannot tell small angles from zero.
 
     Example:
         >>> angles(torch.tensor([[1.0, 0.0, 0.0, 0.0]]), torch.tensor([[0.0, 0.0, -2.0, 0.0]]))

@@ -37,15 +37,15 @@ class SmallLeNet(nn.Module):
 
 
 def multi_digits(pairs: int = 4000) -> Problem:
-    """Two handwritten digits in one image, after MultiMNIST (paper, section 6.1): tell both.
+    """Two handwritten digits in one image, after MultiMNIST (paper, section 6.1): classify both.
 
-    The digits are scikit-learn's (extra ``digits``): 1,797 real images of 8 by 8, which come with its install. They are
-    cut into training, validation and test images first, then paired within each split: two images of different classes
-    on a canvas of 11 by 11, the first shifted by 0 or 1 along the diagonal, the second by 2 or 3, added and clipped.
-    The pairs are always the same.
+    The digits come with scikit-learn (extra ``digits``): 1,797 real images of 8 by 8. They are split into training,
+    validation and test images first, and then paired within each split. A pair is two images of different classes on a
+    canvas of 11 by 11, the first shifted by 0 or 1 along the diagonal, the second by 2 or 3, added and clipped. The
+    pairs are always the same.
 
     Args:
-        pairs: how many there are for training; a quarter of that each for validation and test.
+        pairs: the number of training pairs; validation and test have a quarter of that each.
     """
     check_count("pairs", pairs)
     digits = require("sklearn.datasets", "digits").load_digits()

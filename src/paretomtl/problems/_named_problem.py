@@ -1,4 +1,4 @@
-"""Problems of users by name, ``package.module:attribute`` or ``FILE.py:attribute``."""
+"""User-defined problems by name, ``package.module:attribute`` or ``FILE.py:attribute``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NamedProblem:
     Attributes:
         name: ``package.module:attribute`` or ``FILE.py:attribute``, a :class:`~paretomtl.Problem` or a function that
             makes one.
-        arguments: of that function.
+        arguments: the arguments of that function.
 
     Example:
         >>> NamedProblem("paretomtl.problems:quadratic", {"dimension": 4}).make().name
@@ -33,7 +33,7 @@ class NamedProblem:
             raise ValueError(f"'problem' must be {FORMS}. Got {self.name!r} instead.")
 
     def resolve(self) -> Any:
-        """The object of this name; the current folder is searched, too."""
+        """The object of this name; the current folder is also searched."""
         return find_object("PROBLEM", self.name, Problem)
 
     def make(self) -> Problem:

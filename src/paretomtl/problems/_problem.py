@@ -26,16 +26,16 @@ Data: TypeAlias = Tensor | Sequence[Any] | Mapping[str, Any] | Dataset[Any] | Da
 OptimizerFactory: TypeAlias = Callable[[Iterable[tuple[str, Tensor]]], torch.optim.Optimizer]
 """Makes an optimizer from named parameters, such as ``lambda p: torch.optim.SGD(p, lr=0.1)``.
 
-It gets a list of pairs of a name and a tensor, as ``model.named_parameters()`` has them, which optimizers of torch take
-as they are. Each pair has the attributes of its tensor, too (``q.requires_grad``, ``q.ndim``), so that code written for
+It gets a list of pairs of a name and a tensor, like those of ``model.named_parameters()``. Optimizers of torch take
+them as they are. Each pair also has the attributes of its tensor (``q.requires_grad``, ``q.ndim``), so that code for
 ``model.parameters()`` runs.
 """
 
 SchedulerFactory: TypeAlias = Callable[..., torch.optim.lr_scheduler.LRScheduler]
 """Makes a learning rate scheduler, from ``(optimizer)`` or ``(optimizer, total)``.
 
-``total`` is how many times it is going to step: the planned epochs, or the planned optimizer steps where ``schedule``
-is "step". A second parameter that has no default, or is called ``total``, asks for it.
+``total`` is how many times it is going to step: the planned epochs, or the planned optimizer steps if ``schedule`` is
+"step". It is passed if the factory has a second parameter that has no default or is called ``total``.
 """
 
 
@@ -47,10 +47,10 @@ class Metric:
         function: ``function(outputs, targets)`` for losses of that form, with the outputs and targets of the whole
             split; ``function(model, batches)`` for losses of the form ``losses(model, batch)``. Returns one number.
         better: whether "higher" or "lower" values are better.
-        task: the task that it belongs to: ``function(outputs, targets)`` then sees this task's outputs and targets
-            alone, on its own data set where each task has one. With losses of the form ``losses(model, batch)`` it may
-            be ``function(model, batches)``, with its first parameter called ``model``, and sees the task's own batches.
-            None sees everything.
+        task: the task that it belongs to. ``function(outputs, targets)`` then sees only the outputs and targets of this
+            task, on the task's own data set if it has one. With losses of the form ``losses(model, batch)`` it may be
+            ``function(model, batches)``, with its first parameter called ``model``, and sees the task's own batches.
+            With None it sees everything.
     """
 
     function: Callable[[Any, Any], Any]
@@ -67,16 +67,16 @@ class Metric:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a problem is usually trained: what :func:`paretomtl.fit` takes for arguments that are left out.
+    """How a problem is usually trained: the defaults that :func:`paretomtl.fit` uses for this problem.
 
     Attributes:
-        epochs: how long; None asks the user.
+        epochs: the number of epochs; with None, the user must pass it.
         batch_size: for tensors and Datasets.
         optimizer: a factory; None is Adam with its defaults.
         scheduler: a factory, as :func:`paretomtl.fit` takes it: of ``(optimizer)``, or of ``(optimizer, total)``, where
-            total is how many times it is going to step; None keeps the learning rate.
+            total is how many times it is going to step; None keeps the learning rate constant.
         schedule: whether it steps each "epoch" or each "step".
-        methods: configured methods in place of those of the same name.
+        methods: configured methods that replace those of the same name.
     """
 
     epochs: int | None = None
@@ -105,32 +105,32 @@ class Problem:
     Attributes:
         model: a factory of ``nn.Module``; called once per subproblem, each time from its own random state.
         losses: ``losses(outputs, targets)``, where a batch is ``(inputs, targets)`` or ``(inputs, first, second, ...)``
-            and outputs are ``model(inputs)``; or, when its first parameter is called ``model``, the general
+            and outputs are ``model(inputs)``; or, if its first parameter is called ``model``, the general
             ``losses(model, batch)`` for batches of any structure. Returns the m losses ``[m]``, or a dictionary by task
-            name; each a mean over samples. A task without labels in the batch returns NaN, and is left out of that
-            step. Or a dictionary of such functions by task name, each of which returns one loss: where outputs and
-            targets are dictionaries by task name, or tuples of one part for each task, each function sees its own.
-        tasks: their names.
+            name; each a mean over samples. NaN means that a task has no labels in the batch; that step leaves it out.
+            May also be a dictionary of such functions by task name, each of which returns one loss. If outputs and
+            targets are dictionaries by task name, or tuples with one part for each task, each function sees its own.
+        tasks: the names of the tasks.
         train: tensors with a common first dimension (a tuple, or a dictionary for the general form), a ``Dataset``, or
-            a ``DataLoader``. Arrays of NumPy and tables of pandas become tensors: integers int64 (uint8 and bool stay),
-            what is missing NaN. A dictionary of data sets by task name, or a :class:`~paretomtl.problems.PerTask`,
-            gives each task data of its own. None for a problem without data, such as a function to minimise: then
-            ``model()`` takes no argument and ``losses(outputs)`` one.
-        val: the split that ``keep="best"`` looks at.
-        test: only ever measured at the end.
-        metrics: by name, what to measure on each split besides the losses.
-        shared: takes the Gramian over these parameters alone: a filter of their names, or prefixes of them. All others
+            a ``DataLoader``. Arrays of NumPy and tables of pandas become tensors: integers become int64 (uint8 and bool
+            stay), missing values NaN. A dictionary of data sets by task name, or a
+            :class:`~paretomtl.problems.PerTask`, gives each task its own data. None for a problem without data, such as
+            a function to minimise: then ``model()`` takes no argument and ``losses(outputs)`` takes one.
+        val: the split that ``keep="best"`` uses.
+        test: measured only at the end.
+        metrics: further measurements on each split, by name.
+        shared: restricts the Gramian to these parameters: a filter of their names, or prefixes of them. All others
             belong to heads, and take their own tasks' gradients with weight 1.
-        representation: the name of the submodule whose output all heads share; the Gramian is then that of the
-            gradients for this output, an upper bound (Sener and Koltun 2018), and the encoder costs one backward pass
-            instead of m. Parameters outside of it belong to heads.
+        representation: the name of the submodule whose output all heads share. The Gramian is then that of the
+            gradients with respect to this output, an upper bound (Sener and Koltun 2018), and the encoder costs one
+            backward pass instead of m. Parameters outside this submodule belong to heads.
         name: what stored results call the problem.
         reference: the point that hypervolumes are measured against by default.
         recipe: how it is usually trained.
-        truth: the true front, where it is known.
+        truth: the true front, if it is known.
         counts: ``counts(batch)``, how many samples of a batch have a label for each task, ``[m]``. Means over several
-            batches (micro-batches, processes, splits) are then exact where labels are missing, and NaN in spite of
-            labels is known to be a broken model. Left out, a task that is not NaN in a batch has labels in all of it.
+            batches (micro-batches, processes, splits) are then exact if labels are missing, and a NaN despite labels is
+            recognised as a broken model. Without it, a task that is not NaN counts as labelled in the whole batch.
 
     Example:
         >>> x, y = torch.randn(100, 3), torch.randn(100, 2)
@@ -158,7 +158,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if isinstance(self.model, nn.Module) or not callable(self.model):
-            copied = ", one module: write lambda: copy.deepcopy(model) to start all from it, or hand over its class"
+            copied = ", one module: write lambda: copy.deepcopy(model) to start all from it, or pass its class"
             given = type(self.model).__name__ + (copied if isinstance(self.model, nn.Module) else " instead")
             raise TypeError(f"'model' must be a function or class that makes a module. Got {given}.")
         check_takes("model", self.model, "need no arguments, such as lambda: Network(3, 2)")
@@ -170,7 +170,7 @@ class Problem:
             raise TypeError(f"'tasks' must be a list of names. Got the string {self.tasks!r} instead.")
         if self.counts is not None and not callable(self.counts):
             raise TypeError(f"'counts' must be a function of a batch. Got {type(self.counts).__name__} instead.")
-        # A set has another order in every process, and losses are matched with tasks by their order.
+        # The order of a set differs between processes, and losses are matched with tasks by order.
         if isinstance(self.tasks, (set, frozenset)) or not isinstance(self.tasks, Iterable):
             raise TypeError(f"'tasks' must be a list of names. Got {type(self.tasks).__name__} instead.")
         object.__setattr__(self, "tasks", tuple(self.tasks))
@@ -237,7 +237,7 @@ class Problem:
             check_count("recipe.epochs", self.recipe.epochs)
 
     def _check_by_task(self) -> None:
-        """Put functions by task together, and refuse what data by task cannot be combined with."""
+        """Combine functions by task into one, and reject options that data by task cannot be combined with."""
         by_task = any(isinstance(data, PerTask) for data in (self.train, self.val, self.test))
         if isinstance(self.losses, (Mapping, TaskLosses)):
             given = self.losses.functions if isinstance(self.losses, TaskLosses) else self.losses
@@ -260,7 +260,7 @@ class Problem:
         return takes_model(losses)
 
     def __repr__(self) -> str:
-        """Name, tasks, and what the rest looks like: shapes in place of data."""
+        """Name, tasks, and a summary of the rest, with shapes in place of data."""
         return describe_problem(vars(self))
 
     def run(self, model: Callable[..., Any], batch: Any = None) -> tuple[Tensor, Any]:
@@ -282,7 +282,7 @@ class Problem:
         return split_batch(batch)
 
     def labels_in(self, batch: Any) -> Tensor | None:
-        """How many samples of a batch have a label for each task, ``[m]``, where ``counts`` knows."""
+        """How many samples of a batch have a label for each task, ``[m]``; None without ``counts``."""
         if self.counts is None or batch is None:
             return None
         counted = self.counts(batch)
@@ -298,7 +298,7 @@ class Problem:
         return labels
 
     def is_shared(self, name: str) -> bool:
-        """Whether the parameter of this name counts for the Gramian, rather than belonging to a head."""
+        """Whether the parameter of this name is part of the Gramian, rather than of a head."""
         if self.representation is not None:
             return name.startswith(f"{self.representation}.")
         if self.shared is None:

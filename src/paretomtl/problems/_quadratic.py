@@ -9,7 +9,7 @@ from paretomtl.problems._true_front import PerDevice, Point, TrueFront
 
 
 def quadratic(dimension: int = 2, tasks: int = 2, *, condition: float = 1.0) -> Problem:
-    r"""Convex parabolas with a known convex front: what linear scalarization can cover.
+    r"""Convex parabolas with a known convex front, which linear scalarization can cover.
 
     .. math:: f_i(x) = \tfrac12 (x - c_i)^\top Q_i (x - c_i)
 

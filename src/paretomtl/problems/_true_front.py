@@ -1,4 +1,4 @@
-"""Problems whose true front is known."""
+"""The true front of a problem, if it is known."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class TrueFront:
         return self.point(lattice(divisions, self.tasks))
 
     def distance(self, losses: Tensor) -> Tensor:
-        """Euclidean distance of each loss vector ``[n, m]`` to the front, ``[n]``, from above.
+        """An upper bound of the Euclidean distance of each loss vector ``[n, m]`` to the front, ``[n]``.
 
-        The nearest point is found by pattern search in the weights, which starts at the best of a lattice: of all moves
-        from one weight to another, and of a small lattice around it, the best is taken; where none is better, the
-        moves are halved.
+        A pattern search in the weights finds the nearest point. It starts at the best point of a lattice. Each step
+        tries all moves from one weight to another and a small lattice around the point, and takes the best. If none is
+        better, it halves the moves.
         """
         check_trailing("losses", losses, self.tasks)
         wanted = losses.double()[:, None, :]
@@ -77,7 +77,7 @@ class TrueFront:
 
 
 class Point(nn.Module):
-    """A point of R^d as a model: starts uniformly in ``[−half, half]^d``, and its output is where it stands."""
+    """A point of R^d as a model: starts uniformly in ``[−half, half]^d``, and outputs its coordinates."""
 
     def __init__(self, dimension: int, half: float = 0.5) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Point(nn.Module):
 
 
 class PerDevice:
-    """Constants of a problem's losses, moved once to each device and precision: a copy at every step would wait."""
+    """Constants of a problem's losses, moved once to each device and precision: a copy at every step would block."""
 
     def __init__(self, *constants: Tensor) -> None:
         self._constants = constants

@@ -1,6 +1,6 @@
 """Data sets as commands and studies see them: the prepared file, how it is made, and problems on other data.
 
-This module imports neither torch nor numpy, so that commands can name options and defaults at once.
+This module imports neither torch nor numpy, so that commands can list options and defaults without delay.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class PrepareOptions:
     Attributes:
         source: the folder with the published files; None downloads them, if that is possible.
         cache: the folder of the prepared file; None is ``$PARETOMTL_DATA`` or the user's cache folder.
-        seed: of canvases.
-        side: of faces, in pixels.
+        seed: the seed of canvases.
+        side: the side of face images, in pixels.
         size: height and width of frames, in pixels.
         skip_broken: leave out pictures that cannot be read.
-        log: receives a line about each thing that happens.
+        log: called with a line about each step.
     """
 
     source: Path | None = None
@@ -52,8 +52,8 @@ class Prepared:
         status: how the two compare, in a few words.
         summary: a line on its content.
         facts: counts and options, as they are printed in JSON.
-        arguments: of ``paretomtl run``, so that it finds the file.
-        canvases: those of a contact sheet, if there can be one.
+        arguments: arguments of ``paretomtl run`` with which it finds the file.
+        canvases: the canvases of a contact sheet, if the data set has one.
     """
 
     checksum: str
@@ -67,10 +67,10 @@ class Prepared:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set that ``paretomtl data prepare`` knows.
+    """A data set that ``paretomtl data prepare`` can make.
 
     Attributes:
-        file: the prepared file for some options.
+        file: returns the path of the prepared file for some options.
         prepare: reads or makes the file, and describes it.
         from_splits: the problem of this data set on other tensors, ``from_splits(splits, model, ...)``.
         published: the checksum of the arrays for the default options, if there is one.

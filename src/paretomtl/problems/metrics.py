@@ -14,7 +14,7 @@ from paretomtl.problems.task_losses import own_part, split_batch, takes_model, w
 
 
 def measure(problem: Problem, metric: Metric, first: Any, second: Any) -> Any:
-    """A metric of outputs and targets, or of a model and batches; one of a task sees what belongs to the task.
+    """Evaluate a metric of outputs and targets, or of a model and batches; one with a task sees only that task's part.
 
     Like losses, the metric of a task takes a model and batches if its first parameter is called ``model``.
     """

@@ -15,15 +15,15 @@ _MODES = ("max_size_cycle", "min_size")
 
 @dataclass(frozen=True)
 class PerTask:
-    """A data set for each task, for tasks whose labels come from different places.
+    """A data set for each task, for tasks whose labels come from different sources.
 
-    A batch is ``{task: batch of its own data set}``. A dictionary keyed by task names stands for one of these with the
+    A batch is ``{task: batch of its own data set}``. A dictionary keyed by task names is short for this class with the
     default mode.
 
     Attributes:
         data: by task name: a tuple of tensors or arrays, a ``Dataset``, or a ``DataLoader``.
-        mode: "max_size_cycle" ends an epoch with the longest data set, and starts shorter ones again, reshuffled;
-            "min_size" ends it with the shortest. Splits that are evaluated are read to their ends, each sample once.
+        mode: "max_size_cycle" ends an epoch with the longest data set, and restarts shorter ones, reshuffled;
+            "min_size" ends it with the shortest. Evaluation reads every sample of a split once, whatever the mode.
 
     Example:
         >>> import torch
@@ -46,7 +46,7 @@ class TaskBatch(dict[str, Any]):
     """A batch of each task's own data set, by task name.
 
     Attributes:
-        samples: how many samples each counts for; 0 for one that stands in where a data set has no further batch.
+        samples: how many samples each counts for; 0 for a placeholder where a data set has no further batch.
     """
 
     def __init__(self, batches: Mapping[str, Any], samples: Mapping[str, int]) -> None:
@@ -54,19 +54,19 @@ class TaskBatch(dict[str, Any]):
         self.samples = dict(samples)
 
     def map(self, function: Callable[[Any], Any]) -> TaskBatch:
-        """The same with a function of each task's batch in its place."""
+        """Apply a function to each task's batch."""
         return TaskBatch({task: function(batch) for task, batch in self.items()}, self.samples)
 
     def without_stand_ins(self) -> TaskBatch:
-        """The tasks that have samples of their own in this batch."""
+        """The batch without placeholders: only tasks that have samples in it."""
         return TaskBatch({task: batch for task, batch in self.items() if self.samples[task]}, self.samples)
 
 
 def as_split(name: str, data: Any, tasks: Sequence[str]) -> Any:
-    """A split as tensors, a Dataset, a DataLoader, or these by task; arrays become tensors.
+    """Convert a split to tensors, a Dataset, a DataLoader, or these by task.
 
     Args:
-        name: of the split, for error messages.
+        name: the name of the split, for error messages.
         data: as the user gave it.
         tasks: the names of the tasks.
     """
@@ -94,7 +94,7 @@ def as_split(name: str, data: Any, tasks: Sequence[str]) -> Any:
 
 
 def _is_data_set(part: Any) -> bool:
-    """Whether it is a data set of its own, rather than one column of values."""
+    """Whether it is a whole data set, rather than one column of values."""
     if isinstance(part, (DataLoader, Dataset, Mapping)):
         return True
     return isinstance(part, (tuple, list)) and bool(part) and all(is_array(each) for each in part)

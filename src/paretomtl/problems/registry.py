@@ -1,7 +1,7 @@
-"""The built-in problems and data sets by name: what each is, and where it is defined.
+"""The built-in problems and data sets by name, with the title of each and the place where it is defined.
 
-Names and titles are plain text here. The module of a problem, and torch with it, is imported when the problem is asked
-for. To add a problem, add an entry; a data set of its own also has a ``data_set.py``.
+Names and titles are plain text here. The module of a problem, and torch with it, is imported lazily. To add a problem,
+add an entry; a problem with its own data set also has a ``data_set.py``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Entry:
     Attributes:
         title: the first sentence of its docstring.
         make: the function that makes it, ``"module:attribute"`` below this package.
-        data_set: its :class:`~paretomtl.problems.data_set.DataSet`, in the same form; None for a problem that comes
-            with its data.
+        data_set: its :class:`~paretomtl.problems.data_set.DataSet`, in the same form; None for a problem that needs no
+            prepared data.
         download: whether the data set can be downloaded.
     """
 
@@ -46,50 +46,50 @@ ENTRIES = {
         "_synthetic:synthetic",
     ),
     "quadratic": Entry(
-        "Convex parabolas with a known convex front: what linear scalarization can cover.", "_quadratic:quadratic"
+        "Convex parabolas with a known convex front, which linear scalarization can cover.", "_quadratic:quadratic"
     ),
     "multi-digits": Entry(
-        "Two handwritten digits in one image, after MultiMNIST (paper, section 6.1): tell both.",
+        "Two handwritten digits in one image, after MultiMNIST (paper, section 6.1): classify both.",
         "_multi_digits:multi_digits",
     ),
     "multi-mnist": Entry(
-        "Two digits of MNIST in one image, MultiMNIST (paper, section 6.1), regenerated: tell both.",
+        "Two digits of MNIST in one image, MultiMNIST (paper, section 6.1), regenerated: classify both.",
         "_multi_mnist.problem:multi_mnist",
         "_multi_mnist.data_set:MULTI_MNIST",
         download=True,
     ),
     "multi-fashion": Entry(
-        "Two pieces of clothing of Fashion-MNIST in one image (paper, section 6.1), regenerated: tell both.",
+        "Two pieces of clothing of Fashion-MNIST in one image (paper, section 6.1), regenerated: classify both.",
         "_multi_mnist.problem:multi_fashion",
         "_multi_mnist.data_set:MULTI_FASHION",
         download=True,
     ),
     "multi-fashion-mnist": Entry(
-        "A digit of MNIST with a piece of clothing of Fashion-MNIST (paper, section 6.1), regenerated: tell both.",
+        "A digit of MNIST with a piece of clothing of Fashion-MNIST (paper, section 6.1), regenerated: classify both.",
         "_multi_mnist.problem:multi_fashion_mnist",
         "_multi_mnist.data_set:MULTI_FASHION_MNIST",
         download=True,
     ),
     "multi-mnist-3": Entry(
-        "Three digits of MNIST in one image, made as MultiMNIST is, though not in the paper: tell all three.",
+        "Three digits of MNIST in one image, made like MultiMNIST, but not in the paper: classify all three.",
         "_multi_mnist.problem:multi_mnist_3",
         "_multi_mnist.data_set:MULTI_MNIST_3",
         download=True,
     ),
     "multi-fashion-3": Entry(
-        "Three pieces of clothing of Fashion-MNIST in one image, though not in the paper: tell all three.",
+        "Three pieces of clothing of Fashion-MNIST in one image, not in the paper: classify all three.",
         "_multi_mnist.problem:multi_fashion_3",
         "_multi_mnist.data_set:MULTI_FASHION_3",
         download=True,
     ),
     "census": Entry(
-        "Census-Income (KDD) of UCI (paper, supplement): tell income, education and marital status of a person.",
+        "Census-Income (KDD) of UCI (paper, supplement): predict income, education and marital status of a person.",
         "_census.problem:census",
         "_census.data_set:CENSUS_INCOME",
         download=True,
     ),
     "utkface": Entry(
-        "Faces of UTKFace (paper, supplement, section 2): tell gender, race and age from one picture.",
+        "Faces of UTKFace (paper, supplement, section 2): predict gender, race and age from one picture.",
         "_utkface.problem:utkface",
         "_utkface.data_set:UTKFACE",
     ),
@@ -100,7 +100,7 @@ ENTRIES = {
         "_localization.data_set:LOCALIZATION",
     ),
 }
-"""The built-in problems, in the order of lists."""
+"""The built-in problems, in the order in which they are listed."""
 
 DATA_SETS = tuple(name for name, entry in ENTRIES.items() if entry.data_set is not None)
 """The names that ``paretomtl data prepare`` takes."""

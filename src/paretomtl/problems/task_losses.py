@@ -1,4 +1,4 @@
-"""Losses by task: functions of one task each, put together as one function of all losses."""
+"""Losses by task: functions of one task each, combined into one function of all losses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TaskLosses:
     """The losses of functions by task, in the form ``losses(model, batch)``.
 
     Each function is ``function(outputs, targets)``, or ``function(model, batch)`` if its first parameter is called
-    ``model``. Outputs and targets that all tasks share are handed out by task: see :func:`own_part`.
+    ``model``. Outputs and targets that all tasks share are split by task: see :func:`own_part`.
     """
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]], tasks: tuple[str, ...]) -> None:
@@ -59,7 +59,7 @@ class TaskLosses:
 
 
 class SharedLosses(TaskLosses):
-    """The same for data that all tasks share, in the form ``losses(outputs, targets)``."""
+    """The losses of functions by task for data that all tasks share, in the form ``losses(outputs, targets)``."""
 
     def __call__(self, outputs: Any, targets: Any) -> dict[str, Any]:
         tasks = list(self.functions)
@@ -70,7 +70,7 @@ class SharedLosses(TaskLosses):
 
 
 def make_losses(functions: Mapping[str, Callable[..., Any]], tasks: tuple[str, ...], *, by_task: bool) -> TaskLosses:
-    """Functions by task as one function of all losses, of data ``by_task`` or of data that all share."""
+    """Combine functions by task into one function of all losses, for data ``by_task`` or shared data."""
     made = TaskLosses(functions, tasks)
     if by_task or any(map(takes_model, made.functions.values())):
         return made
@@ -88,7 +88,7 @@ def takes_model(function: Callable[..., Any]) -> bool:
 def split_batch(
     batch: Any, task: str | None = None, reader: str = "losses(outputs, targets)", general: str = "losses(model, batch)"
 ) -> tuple[Any, Any]:
-    """Inputs and targets of a batch, for a ``reader`` of these; ``general`` is the form for other batches."""
+    """Split a batch into inputs and targets; errors name the ``reader`` and the ``general`` form for other batches."""
     if not isinstance(batch, (tuple, list)) or len(batch) < 2:
         owner = "a batch" if task is None else f"a batch of task {task!r}"
         rule = f"{owner} must be (inputs, targets) for {reader}; for others write {general}"
@@ -98,7 +98,7 @@ def split_batch(
 
 
 def own_part(value: Any, task: str, tasks: list[str]) -> Any:
-    """The part of a task: its entry in a dictionary, or in a tuple with one part for each task; else the whole."""
+    """The part of a value for a task: its entry in a dictionary or in a tuple of one part per task; else the whole."""
     if isinstance(value, Mapping) and task in value:
         return value[task]
     if isinstance(value, (tuple, list)) and len(value) == len(tasks):
@@ -107,14 +107,14 @@ def own_part(value: Any, task: str, tasks: list[str]) -> Any:
 
 
 def loss_functions(losses: Any) -> dict[str, Any]:
-    """The functions that users wrote for the losses, by what messages call them."""
+    """The user's loss functions, by their names in messages."""
     if isinstance(losses, TaskLosses):
         return {f"losses[{task!r}]": function for task, function in losses.functions.items()}
     return {"losses": losses}
 
 
 def widened(outputs: Any) -> Any:
-    """Outputs in float32 or better: the mean of a loss in bfloat16 is good to two digits only."""
+    """Outputs in float32 or better: the mean of a loss in bfloat16 has only two correct digits."""
     if isinstance(outputs, Tensor):
         return outputs.float() if outputs.dtype in _LOW else outputs
     if type(outputs) in (tuple, list):
@@ -126,4 +126,4 @@ def _device(batch: Any) -> torch.device | None:
     if isinstance(batch, Tensor):
         return batch.device
     parts = list(batch.values()) if isinstance(batch, Mapping) else batch if isinstance(batch, (tuple, list)) else ()
-    return next((found for part in parts if (found := _device(part)) is not None), None)
+    return next((device for part in parts if (device := _device(part)) is not None), None)

@@ -1,7 +1,7 @@
 """Census-Income (KDD) on disk: one file of category codes, numbers and labels, with a published checksum.
 
-Codes and plain numbers take a thirtieth of the features, and their checksum does not depend on how means are rounded.
-The problem makes dense features of them once, so that a model of one's own sees numbers only.
+Codes and plain numbers take a thirtieth of the space of the features, and their checksum does not depend on how means
+are rounded. The problem converts them to dense features once, so that a user's model sees only numbers.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ PUBLISHED_CENSUS = "e1e98e36dca1fde0a47e04caebf7562a7e30f5da4448f750b107f7fee671
 
 @dataclass(frozen=True)
 class Census:
-    """The records of Census-Income (KDD) as codes and numbers, of which features are made on demand.
+    """The records of Census-Income (KDD) as codes and numbers, from which features are made on demand.
 
     Attributes:
-        train_codes: ``[n, 29]``, unsigned bytes: the place of each record's category among those of its column, or 255
+        train_codes: ``[n, 29]``, unsigned bytes: the index of each record's category among those of its column, or 255
             for one that the training file does not have.
-        train_numbers: ``[n, 9]``, float32, as they stand in the file.
+        train_numbers: ``[n, 9]``, float32, unchanged from the file.
         train_labels: ``[n, 3]``, 0 or 1: income above 50,000, a college degree, never married.
-        test_codes: as those of the training records.
-        test_numbers: as those of the training records.
-        test_labels: as those of the training records.
+        test_codes: like those of the training records.
+        test_numbers: like those of the training records.
+        test_labels: like those of the training records.
         categories: the names of all categories, column by column, sorted in each.
         sizes: ``[29]``, the number of categories of each column.
     """
@@ -61,12 +61,12 @@ class Census:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def checksum(self) -> str:
-        """The SHA-256 of the arrays: name, kind, shape and bytes of each, in their order."""
+        """The SHA-256 of the arrays: name, dtype, shape and bytes of each, in order."""
         return checksum(self.arrays)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The name of each feature, such as ``"age"``, or ``"race=White"`` for a place of a one-hot vector."""
+        """The name of each feature, such as ``"age"``, or ``"race=White"`` for an entry of a one-hot vector."""
         columns = np.repeat(CATEGORIES, self.sizes)
         return (*NUMBERS, *(f"{column}={name}" for column, name in zip(columns, self.categories, strict=True)))
 
@@ -76,9 +76,9 @@ class Census:
         """Features ``[n, 482]``: numbers with mean 0 and standard deviation 1, then one-hot vectors.
 
         Args:
-            codes: of some records.
-            numbers: of the same records.
-            like: the numbers of the records that mean and deviation are taken of: those that are trained on.
+            codes: the codes of some records.
+            numbers: the numbers of the same records.
+            like: the numbers of the training records, from which mean and deviation are computed.
         """
         mean, deviation = like.mean(0, dtype=np.float64), like.std(0, dtype=np.float64)
         features = np.zeros((len(codes), len(NUMBERS) + len(self.categories)), dtype=np.float32)
@@ -92,7 +92,7 @@ class Census:
 
 
 def census_file(cache: str | Path | None, verify: bool) -> Path:
-    """The prepared file of the published records, or of files of one's own."""
+    """The prepared file of the published records, or of the user's own files."""
     return data_folder(cache) / f"census{'' if verify else '-own'}.npz"
 
 
@@ -104,17 +104,17 @@ def prepare_census(
     verify: bool = True,
     unknown: str = "error",
 ) -> Census:
-    """Read the files of Census-Income (KDD) once (paper, supplement), and store them. A file that exists is only read.
+    """Read the files of Census-Income (KDD) (paper, supplement) and store them; later calls load the stored file.
 
     Args:
         source: a folder with ``census-income.data`` and ``census-income.test``, plain or as .gz or .bz2, directly or in
             ``census-income-kdd``. None downloads them into ``cache``.
         cache: the folder of the prepared file; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
-        log: receives a line about each thing that happens.
-        verify: whether the text must be the published one, by its checksum. False reads files of one's own in the same
-            layout, every time, and stores them in a file of their own.
-        unknown: a category that only the test file has is an "error", or, with "ignore", a one-hot vector of zeros.
-            The published files have none.
+        log: called with a line about each step.
+        verify: whether the text must have the published checksum. False reads your own files in the same layout, every
+            time, and stores them in a separate file.
+        unknown: "error" rejects a category that only the test file has; "ignore" makes its one-hot vector zero. The
+            published files have none.
     """
     path = census_file(cache, verify)
     if not verify and source is None:
@@ -139,7 +139,7 @@ def prepare_census(
 
 
 def read_census(folder: Path, *, verify: bool = True, unknown: str = "error") -> Census:
-    """Both files of a folder; categories are those of the training file."""
+    """Read both files of a folder; categories are those of the training file."""
     names = [file.removesuffix(".gz") for file in CENSUS.md5]
     paths = [find_text(folder, name) for name in names]
     md5 = list(CENSUS.md5.values()) if verify else [None, None]
@@ -170,7 +170,7 @@ _SCHEMA = {
 
 
 def load_census(cache: str | Path | None = None, *, verify: bool = True) -> Census:
-    """Load the records that :func:`prepare_census` stored; a missing, damaged or other file is an error."""
+    """Load the records that :func:`prepare_census` stored; a missing, damaged or different file is an error."""
     path = census_file(cache, verify)
     own = "paretomtl.problems.prepare_census(FOLDER, verify=False)"
     command = prepare_command("census", cache) if verify else own
@@ -184,7 +184,7 @@ def load_census(cache: str | Path | None = None, *, verify: bool = True) -> Cens
 
 
 def _check_published(census: Census, what: str) -> None:
-    """Refuse records with another checksum than the published one."""
+    """Reject records whose checksum is not the published one."""
     actual = census.checksum()
     if actual != PUBLISHED_CENSUS:
         raise ValueError(

@@ -50,7 +50,7 @@ COLUMNS = {
     "year": "category",
     "income_50k": "target",
 }
-"""The fields of a record in their order, and the kind of each. The weight is the number of people it stands for."""
+"""The fields of a record in order, and the kind of each. The weight is the number of people it represents."""
 
 NUMBERS = tuple(name for name, kind in COLUMNS.items() if kind == "number")
 """The columns that stay numbers: seven that count something, and two of codes from 0 to 2."""
@@ -110,4 +110,4 @@ CENSUS = PublishedGzip(
         "http://kdd.ics.uci.edu/databases/census-income/",
     ),
 )
-"""The published set; its checksums are those of the text."""
+"""The published set; its checksums are those of the unpacked text."""

@@ -29,25 +29,25 @@ def census(
     model: Callable[[], nn.Module] | None = None,
     verify: bool = True,
 ) -> Problem:
-    """Census-Income (KDD) of UCI (paper, supplement): tell income, education and marital status of a person.
+    """Census-Income (KDD) of UCI (paper, supplement): predict income, education and marital status of a person.
 
-    199,523 training and 99,762 test records: features ``[n, 482]`` in float32, nine standardized numbers and the
-    one-hot vectors of 29 columns; labels ``[n, 3]`` of 0 and 1: an income above 50,000 dollars, a college degree, never
-    married. ``paretomtl data prepare census`` must have made them. The network is :class:`MLP`, with hidden layers of
-    1024 and 128 units and three heads.
+    There are 199,523 training and 99,762 test records, which ``paretomtl data prepare census`` must have prepared.
+    Features are ``[n, 482]`` in float32: nine standardized numbers and the one-hot vectors of 29 columns. Labels are
+    ``[n, 3]``, 0 or 1: an income above 50,000 dollars, a college degree, never married. The network is :class:`MLP`,
+    with hidden layers of 1024 and 128 units and three heads.
 
-    The paper says nothing of how it is trained. The recipe is ours: AdamW with learning rate 0.0014, a cosine down to
+    The paper does not say how it is trained. The recipe is ours: AdamW with learning rate 0.0014, a cosine down to
     zero, batches of 512, 5 epochs; at most two epochs of the initial phase, and weights that sum to m, as in the
-    paper's code for images. The reference of the hypervolume is 0.7 in each task: an answer that knows nothing costs
-    ln 2 = 0.693.
+    paper's code for images. The reference of the hypervolume is 0.7 in each task: a model that knows nothing has a loss
+    of ln 2 = 0.693.
 
     Args:
-        validation: train on nine tenths of the training records, drawn once and for all, and validate on the others.
-            Many records are equal to others in all that is kept, so that some are in both parts, as some are in
-            training and test.
+        validation: train on nine tenths of the training records, in a fixed random split, and validate on the others.
+            Many records have the same features and labels, so some occur in both parts, as some do in training and
+            test.
         folder: where the records are; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         model: takes features ``[n, 482]`` and returns three tensors of logits ``[n]``; None is the paper's network.
-        verify: False takes the records that ``prepare_census(verify=False)`` made of files of one's own.
+        verify: False takes the records that ``prepare_census(verify=False)`` made from your own files.
 
     Example:
         >>> census(folder="new")
@@ -94,10 +94,10 @@ def from_splits(splits: Mapping[str, tuple[Tensor, Tensor]], model: Callable[[],
 
 
 def _parts(records: int, validation: bool) -> tuple[_Rows, _Rows]:
-    """Which training records are trained on, and which are held out, each in the order of the file.
+    """The training records to train on and those to hold out, each in the order of the file.
 
-    They are drawn, as neighbouring records may be alike, from a generator whose numbers no version of NumPy
-    changes.
+    The split is random, because neighbouring records may be similar. The generator gives the same numbers in every
+    version of NumPy.
     """
     if not validation:
         return slice(None), slice(0)
@@ -107,7 +107,7 @@ def _parts(records: int, validation: bool) -> tuple[_Rows, _Rows]:
 
 
 def _tensors(data: Census, split: str, rows: _Rows, trained: _Rows) -> tuple[Tensor, Tensor]:
-    """Features ``[n, 482]`` and labels ``[n, 3]`` of some records of a split, standardized by those trained on."""
+    """Features ``[n, 482]`` and labels ``[n, 3]`` of some records of a split, standardized by the training records."""
     codes, numbers, labels = (data.arrays[f"{split}_{name}"][rows] for name in ("codes", "numbers", "labels"))
     features = data.features(codes, numbers, like=data.train_numbers[trained])
     return torch.from_numpy(features), torch.from_numpy(labels).float()

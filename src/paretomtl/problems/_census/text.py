@@ -1,6 +1,6 @@
-"""The two text files of Census-Income (KDD): found, unpacked and read.
+"""The two text files of Census-Income (KDD): how they are found, unpacked and read.
 
-The text is identified by the md5 of its unpacked content, because it is published in different packings.
+The text is identified by the md5 of its unpacked content, because it is published with different compressions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OPEN: Mapping[str, Callable[[Path], Any]] = {
 _NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
 _LARGEST = float(np.finfo(np.float32).max)
 _TEXT = bytes([*b"\t\n\r", *range(32, 127), *range(128, 256)])
-_BLOCK, _LONGEST = 1 << 20, 1 << 16  # bytes that are read at a time, of a line
+_BLOCK, _LONGEST = 1 << 20, 1 << 16  # bytes read at a time, and the most in a line
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Records:
     """The records of one file.
 
     Attributes:
-        codes: ``[n, 29]``, for each of ``CATEGORIES`` the place of the record's category in the sorted names of all,
-            or ``UNKNOWN``.
+        codes: ``[n, 29]``, for each of ``CATEGORIES`` the index of the record's category in the sorted names, or
+            ``UNKNOWN``.
         numbers: ``[n, 9]``, the values of ``NUMBERS``.
         labels: ``[n, 3]``, 0 or 1 for each of ``TARGETS``.
         categories: the sorted names of all categories of each column.
@@ -52,7 +52,7 @@ class Records:
 
 
 def find_text(folder: Path, name: str) -> Path:
-    """The file of this name in a folder, plain or packed, directly or in a folder of the set's own."""
+    """Find the file of this name in a folder or in the data set's subfolder, plain or compressed."""
     there = CENSUS.folder_in(folder)
     for suffix in _OPEN:
         if (path := there / f"{name}{suffix}").is_file():
@@ -74,10 +74,10 @@ def read_records(
     """Read one of the files, a block at a time; a ValueError names the file and the line of a fault.
 
     Args:
-        path: plain text, or packed as .gz or .bz2.
-        md5: that the text must have; None takes any text.
+        path: plain text, or compressed as .gz or .bz2.
+        md5: the md5 that the text must have; None takes any text.
         categories: those of the training file, for each of ``CATEGORIES``. None takes them from this file.
-        unknown: a category that is not among them is an "error", or, with "ignore", has the code ``UNKNOWN``.
+        unknown: "error" rejects a category that is not among them; "ignore" gives it the code ``UNKNOWN``.
     """
     tables = _tables(categories, unknown)
     digest, size = hashlib.md5(usedforsecurity=False), 0
@@ -104,7 +104,7 @@ def read_records(
         raise ValueError(f"'{path}' must hold records. It has none.")
     codes, numbers, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     names = [list(tables[name].names) for name in CATEGORIES]
-    for i, column_names in enumerate(names):  # places in order of appearance become places in sorted order
+    for i, column_names in enumerate(names):  # from order of appearance to sorted order
         order = sorted(range(len(column_names)), key=column_names.__getitem__)
         places = np.full(UNKNOWN + 1, UNKNOWN, dtype=np.uint8)
         places[order] = np.arange(len(order))
@@ -113,7 +113,7 @@ def read_records(
 
 
 class _BadValueError(Exception):
-    """A bad value, as it stands in the file, and the rule that it breaks."""
+    """A bad value, as written in the file, and the rule that it breaks."""
 
     def __init__(self, raw: bytes, rule: str, hint: str = "") -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class _BadValueError(Exception):
 
 
 class _Table(dict[bytes, float]):
-    """The meaning of each value of a column; a value is parsed when it first comes, and then looked up."""
+    """A cache of the parsed values of a column: each value is parsed at its first occurrence, and then looked up."""
 
     names: Mapping[str, int]
 
@@ -156,7 +156,7 @@ class _Targets(_Table):
 
 
 class _New(_Table):
-    """Categories are numbered as they come."""
+    """Categories of a training file, numbered in order of appearance."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class _New(_Table):
 
 
 class _Known(_Table):
-    """Categories are those of the training file."""
+    """Categories that must be those of the training file."""
 
     def __init__(self, names: Sequence[str], unknown: str) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ def _tables(categories: Sequence[Sequence[str]] | None, unknown: str) -> dict[st
 
 
 def _arrays(path: Path, lines: list[tuple[int, bytes]], tables: Mapping[str, _Table]) -> tuple[NDArray[Any], ...]:
-    """Codes, numbers and labels of some lines, which come with their places in the file."""
+    """Codes, numbers and labels of some lines, given with their line numbers."""
     rows = [text.split(b",") for _, text in lines]
     for (line, text), row in zip(lines, rows, strict=True):
         if len(row) != len(COLUMNS):
@@ -210,9 +210,7 @@ def _arrays(path: Path, lines: list[tuple[int, bytes]], tables: Mapping[str, _Ta
             line = lines[columns[name].index(error.raw)][0]
             _refuse(path, f"{error.rule} for '{name}'", line, f"{_shown(error.raw.strip())}{error.hint}")
 
-    for _ in read(
-        "instance_weight", _Numbers()
-    ):  # is checked but not used: other values show that fields are out of place
+    for _ in read("instance_weight", _Numbers()):  # checked but not used: a bad value shows that fields are shifted
         pass
 
     def array(names: Sequence[str], dtype: Any) -> NDArray[Any]:
@@ -232,7 +230,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 end: bytes = b"" if block.endswith(b"\n") else file.readline(_LONGEST)
             except (EOFError, zlib.error) as error:
                 _refuse_packed(path, error)
-            except OSError as error:  # without a number of the system it is of gzip or bz2
+            except OSError as error:  # gzip and bz2 raise it without an errno
                 if error.errno is not None:
                     raise
                 _refuse_packed(path, error)
@@ -247,7 +245,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _check_text(path: Path, block: bytes, line: int) -> None:
-    """Refuse bytes that are no text; the block begins with this line."""
+    """Reject bytes that are not text; ``line`` is the number of the block's first line."""
     odd = block.translate(None, delete=_TEXT)
     place = block.index(odd[:1]) if odd else None
     if place is None and not block.isascii():

@@ -1,7 +1,7 @@
-"""Prepared data on disk: arrays and a header in one file, whole or absent, with a checksum.
+"""Prepared data on disk: arrays and a header in one file, written atomically, with a checksum.
 
-A checksum detects damage, not forgery, so kinds, shapes and ranges are checked, too. Arrays are never compressed: their
-sizes can then be compared with the length of the file before memory is allocated.
+A checksum detects damage, not forgery, so dtypes, shapes and ranges are checked, too. Arrays are never compressed:
+their sizes can then be compared with the length of the file before memory is allocated.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """The kind and shape that an array must have.
+    """The dtype and shape that an array must have.
 
     Attributes:
-        kind: of its values, such as ``"u1"``, or ``"U"`` for text of any length. Floating-point numbers must be finite.
+        kind: the dtype, such as ``"u1"``, or ``"U"`` for text of any length. Floating-point numbers must be finite.
         shape: a letter stands for any size, the same in all arrays of a file; no array may be empty.
-        highest: the largest value, or that of each column, for whole numbers, which must not be negative.
+        highest: the largest allowed integer, or that of each column. Integers must not be negative then.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class ArraySpec:
     highest: int | tuple[int, ...] | None = None
 
     def misfit(self, array: NDArray[Any], sizes: dict[str, int]) -> str:
-        """The fault of an array in a few words, or nothing; ``sizes`` has the letters so far, and gets new ones."""
+        """Describe the fault of an array, or return ""; ``sizes`` holds the letters so far, and new ones are added."""
         if array.dtype.kind != self.kind and array.dtype != np.dtype(self.kind):
             return f"values of {array.dtype}"
         letters = [size for size in self.shape if isinstance(size, str)]
@@ -57,11 +57,11 @@ class ArraySpec:
 
 
 Schema = Mapping[str, ArraySpec]
-"""The arrays of a file by name, in their order."""
+"""The arrays of a file by name, in order."""
 
 
 def checksum(arrays: Arrays) -> str:
-    """The SHA-256 of arrays: name, kind, shape and bytes of each, in their order."""
+    """The SHA-256 of arrays: name, dtype, shape and bytes of each, in order."""
     digest = hashlib.sha256()
     for name, array in arrays.items():
         digest.update(f"{name} {array.dtype} {list(array.shape)}".encode())
@@ -70,7 +70,7 @@ def checksum(arrays: Arrays) -> str:
 
 
 def write_arrays(path: Path, arrays: Arrays, **header: str | int) -> str:
-    """Write arrays, and a header such as ``version`` and ``name``, whole or not at all; returns their checksum."""
+    """Write arrays and a header such as ``version`` and ``name`` atomically; return the checksum of the arrays."""
     digest = checksum(arrays)
     content: dict[str, Any] = {**header, "checksum": digest, **arrays}
     with whole_file(path) as file:
@@ -81,13 +81,13 @@ def write_arrays(path: Path, arrays: Arrays, **header: str | int) -> str:
 def read_arrays(path: Path, command: str, schema: Schema, **header: str | int) -> dict[str, NDArray[Any]]:
     """Read the arrays that :func:`write_arrays` wrote.
 
-    A missing file is a FileNotFoundError. A file that is damaged or changed, or has another header or other arrays, is
-    a ValueError. Both name the file. Nothing is unpacked or unpickled, and no array is larger than its bytes in the
-    file.
+    A missing file is a FileNotFoundError. A file that is damaged or changed, or has a different header or different
+    arrays, is a ValueError. Both name the file. Nothing is decompressed or unpickled, and no array is larger than its
+    bytes in the file.
 
     Args:
         path: the file.
-        command: what makes it, for messages.
+        command: the command that makes it, for messages.
         schema: the arrays that the file must have.
         header: the header that the file must have.
     """
@@ -102,7 +102,7 @@ def read_arrays(path: Path, command: str, schema: Schema, **header: str | int) -
             stored_header = {key: content.pop(key).item() for key in (*header, "checksum")}
             same = checksum(content) == stored_header["checksum"]
         except Exception as error:
-            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # to seek where no file can be is EINVAL
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a seek to an impossible offset
                 raise
             message = f"'{path}' must be a whole file of prepared data. It is damaged ({error}). {again}"
             raise ValueError(message) from None
@@ -117,11 +117,11 @@ def read_arrays(path: Path, command: str, schema: Schema, **header: str | int) -
 
 
 def _check_sizes(file: IO[bytes]) -> None:
-    """Refuse arrays that are packed, or whose header asks for more than there is: either takes memory without end."""
+    """Reject arrays that are compressed, or whose header claims more than the file holds: both can exhaust memory."""
     with zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             if member.compress_type != zipfile.ZIP_STORED:
-                raise ValueError("it is compressed, as no such file is written")
+                raise ValueError("it is compressed, and prepared files never are")
             with archive.open(member) as opened:
                 version = np.lib.format.read_magic(opened)
                 read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -133,7 +133,7 @@ def _check_sizes(file: IO[bytes]) -> None:
 
 
 def _misfit(arrays: Arrays, schema: Schema) -> str:
-    """The first fault of the arrays in a few words; nothing if they match the schema."""
+    """Describe the first fault of the arrays, or return "" if they match the schema."""
     if list(arrays) != list(schema):
         return f"Got {', '.join(arrays)} instead"
     sizes: dict[str, int] = {}

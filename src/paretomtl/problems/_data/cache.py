@@ -28,14 +28,14 @@ def data_folder(cache: str | Path | None = None) -> Path:
 def load_or_make(
     path: Path, load: Callable[[], Made], make: Callable[[], Made], log: Callable[[str], None], remark: str = ""
 ) -> Made:
-    """Load a file that is there already, or make it.
+    """Load a file if it exists, or make it.
 
     Args:
         path: the file.
         load: reads the file; a ValueError means that it must be made again.
         make: makes and writes the file.
-        log: receives a line about each thing that happens.
-        remark: added to the line that says that the file is there already.
+        log: called with a line about each step.
+        remark: added to the line that says that the file exists already.
     """
     if path.exists():
         try:

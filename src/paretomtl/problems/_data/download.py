@@ -1,8 +1,7 @@
 """Published files: where they are, the checksums that identify them, and how they are downloaded.
 
-A download is verified, whole or absent, and limited in size; each mirror is tried in turn. This is not left to
-``pooch``, which knows one address and one checksum of the packed bytes for each file, has no limit of size, and needs
-``requests``.
+A download is verified, written atomically, and limited in size; the mirrors are tried in turn. ``pooch`` does not fit:
+it has one address and one checksum of the compressed bytes for each file, has no size limit, and needs ``requests``.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ _TIMEOUT = 30.0  # seconds without a byte
 _BLOCK = 1 << 18  # bytes that are read at a time
 _UNPACKED = 1 << 20  # bytes that are unpacked at a time
 LARGEST = 1 << 30
-"""Bytes of a download: forty times the largest file that is published."""
+"""The most bytes of a download: forty times the largest published file."""
 
 LARGEST_TEXT = 1 << 32
-"""Bytes that a packed text may unpack to: forty times the largest that is published."""
+"""The most bytes of an unpacked text: forty times the largest published one."""
 
 ABANDONED = 3600.0
 """Seconds after which an unfinished file counts as abandoned."""
@@ -41,8 +40,8 @@ class Published:
     """A published set of files.
 
     Attributes:
-        name: what people call it.
-        folder: where its files lie under a folder that holds several sets, unless they lie in it directly.
+        name: its usual name.
+        folder: its subfolder in a folder that holds several sets; the files may also lie in that folder directly.
         md5: the published checksum of each file.
         mirrors: addresses that have the files, most reliable first.
     """
@@ -68,7 +67,7 @@ class Published:
 
 @dataclass(frozen=True)
 class PublishedGzip(Published):
-    """Gzipped files with the checksums of their unpacked content, because packing again changes the bytes."""
+    """Gzipped files with the checksums of their unpacked content, because compressing again changes the bytes."""
 
     def digest(self) -> Any:
         """A new hash of the unpacked content of a gzip file."""
@@ -76,7 +75,7 @@ class PublishedGzip(Published):
 
 
 class _UnpackedMd5:
-    """A hash that takes the bytes of a gzip file, block by block, and is the md5 of the unpacked content."""
+    """The md5 of the unpacked content of a gzip file, updated with its compressed bytes block by block."""
 
     def __init__(self) -> None:
         self._md5 = hashlib.md5(usedforsecurity=False)
@@ -88,7 +87,7 @@ class _UnpackedMd5:
         rest, more = bytes(block), not self._damaged
         while more:
             try:
-                unpacked = self._gzip.decompress(rest, _UNPACKED)  # a little may become very much
+                unpacked = self._gzip.decompress(rest, _UNPACKED)  # a few bytes may unpack to gigabytes
             except zlib.error:
                 unpacked, self._damaged = b"", True
             self._md5.update(unpacked)
@@ -111,11 +110,11 @@ def _gunzip() -> Any:
 
 
 class _BrokenError(Exception):
-    """The download broke off; the next try may do better."""
+    """The download broke off; a retry may succeed."""
 
 
 class _UselessError(Exception):
-    """The address does not have the file; another try there is useless."""
+    """The address does not have the file; a retry there is useless."""
 
 
 def download(source: Published, folder: Path, *, log: Callable[[str], None] = lambda text: None) -> None:
@@ -145,7 +144,7 @@ def _from_any_mirror(source: Published, path: Path, md5: str, log: Callable[[str
 
 
 def _from_mirror(address: str, path: Path, md5: str, source: Published) -> str | None:
-    """Download from one address, with retries; returns the reason of a failure, or None."""
+    """Download from one address, with retries; return the reason of a failure, or None."""
     reason = ""
     for attempt in range(_TRIES):
         time.sleep(_PAUSE * attempt)
@@ -169,7 +168,7 @@ def _from_mirror(address: str, path: Path, md5: str, source: Published) -> str |
 
 
 def _blocks(address: str) -> Iterator[bytes]:
-    """The content of an address, as many bytes as it announces."""
+    """Yield the content of an address; raise if it is shorter than its Content-Length."""
     request = urllib.request.Request(address, headers={"User-Agent": f"paretomtl/{version_of('paretomtl')}"})
     received = 0
     try:

@@ -21,15 +21,15 @@ Pixels: TypeAlias = NDArray[np.uint8]
 
 SUFFIXES = (".jpg", ".jpeg", ".png")
 _FORMATS = ("JPEG", "PNG")  # Pillow knows dozens, some of which start other programs
-_LARGEST = 40_000_000  # pixels; each takes 4 bytes, and as many again in red, green and blue or in a progressive JPEG
+_LARGEST = 40_000_000  # pixels, of 4 bytes each; conversion to RGB and progressive JPEG take as much again
 
 
 class BrokenPictureError(ValueError):
-    """A file that does not decode, by its own fault; the message names it."""
+    """A picture file that is damaged or unsupported; the message names it."""
 
 
 def check_size(name: str, size: Size) -> None:
-    """Refuse a size that is not a height and a width."""
+    """Raise an error if a size is not a height and a width."""
     if not isinstance(size, (tuple, list)) or len(size) != 2:
         raise ValueError(f"'{name}' must be (height, width). Got {size!r} instead.")
     for part in size:
@@ -37,17 +37,18 @@ def check_size(name: str, size: Size) -> None:
 
 
 def pictures_in(folder: Path) -> list[Path]:
-    """The pictures that lie in a folder itself, by name."""
+    """The pictures directly in a folder, sorted by name."""
     return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
 
 
 def read_picture(path: Path, size: Size) -> Pixels:
-    """A picture as ``[3, height, width]``, squeezed into a size with antialiasing.
+    """Read a picture as ``[3, height, width]``, resized with antialiasing.
 
-    A :class:`BrokenPictureError` for what is neither JPEG nor PNG, does not decode, or is larger than any photograph.
+    Raises :class:`BrokenPictureError` for a file that is neither JPEG nor PNG, does not decode, or is larger than any
+    photograph.
 
-    JPEG is decoded at a half, a quarter or an eighth where that still leaves twice the size: a photograph of five
-    million pixels is read several times faster, and the rest of the way is Lanczos's.
+    JPEG is decoded at a half, a quarter or an eighth if that still leaves twice the size, and then resized with a
+    Lanczos filter. This makes a photograph of five million pixels several times faster to read.
     """
     height, width = size
     return _channels_first(_fit(_decoded(path, at_least=(2 * width, 2 * height)), size))
@@ -56,14 +57,14 @@ def read_picture(path: Path, size: Size) -> Pixels:
 def read_pictures(
     paths: Sequence[Path], size: Size, folder: Path, skip_broken: bool, log: Callable[[str], None]
 ) -> tuple[Pixels, list[int]]:
-    """Pictures ``[n, 3, height, width]``, and the numbers of those that decode.
+    """Read pictures as ``[n, 3, height, width]``, and return the indices of those that decode.
 
     Args:
         paths: the files.
-        size: height and width that pictures are shrunk to.
-        folder: that holds the files, for messages.
+        size: height and width that pictures are resized to.
+        folder: the folder of the files, for messages.
         skip_broken: leave out pictures that do not decode, and list them in the log; else they are an error.
-        log: receives the list.
+        log: called with the list.
     """
     pixels, whole, broken = [], [], []
     for i, path in enumerate(paths):
@@ -83,14 +84,14 @@ def read_pictures(
 
 
 def listing(lines: Iterable[str]) -> str:
-    """Lines under a message, indented."""
+    """Indent lines under a message."""
     return "".join(f"\n  {line}" for line in lines)
 
 
 def _decoded(path: Path, at_least: tuple[int, int]) -> Any:
-    """A picture of Pillow's in red, green and blue; JPEG at a fraction that leaves at least this width and height."""
+    """Open a picture with Pillow as RGB; JPEG is decoded at a fraction that leaves at least this width and height."""
     image = require("PIL.Image", "images")
-    content = io.BytesIO(path.read_bytes())  # of which no more is read than there is, whatever lengths are declared
+    content = io.BytesIO(path.read_bytes())  # in memory, so that declared lengths cannot make Pillow read past the end
     try:
         file = image.open(content, formats=_FORMATS)
     except require("PIL", "images").UnidentifiedImageError:

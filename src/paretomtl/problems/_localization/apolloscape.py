@@ -28,8 +28,8 @@ class Shot:
     """An image with its pose.
 
     Attributes:
-        path: of the image.
-        camera: its folder, under that of all images.
+        path: the image file.
+        camera: its folder, relative to the folder of all images.
         place: the file and the line of the pose.
         pose: ``[3, 4]``.
     """
@@ -41,7 +41,7 @@ class Shot:
 
     @property
     def moment(self) -> str:
-        """The time stamp, which cameras that were on at once share: ``170908_065218364`` of ``..._Camera_6.jpg``."""
+        """The time stamp, which simultaneous cameras share: ``170908_065218364`` of ``..._Camera_6.jpg``."""
         return _CAMERA.sub("", self.path.stem)
 
 
@@ -54,7 +54,7 @@ def layout_of(folder: Path) -> tuple[Path, Path] | None:
 def read_apolloscape(
     folder: Path, size: Size, skip_broken: bool = False, log: Callable[[str], None] = lambda text: None
 ) -> Frames:
-    """The frames of a road: every image must have its pose, and every pose its image, which decodes unless skipped."""
+    """Read the frames of a road; every image must have a pose, and every pose an image that decodes or is skipped."""
     layout = layout_of(folder)
     assert layout is not None
     images, poses = layout
@@ -120,10 +120,10 @@ def _check_all_posed(lacking: list[Path], where: str) -> None:
 
 
 def parse_pose(line: str, place: str) -> tuple[str, Floats]:
-    """The name of an image and its pose ``[3, 4]``, from a line of either form.
+    """Parse the name of an image and its pose ``[3, 4]`` from a line of either form.
 
-    One is ``NAME roll,pitch,yaw,x,y,z`` in radians and metres, the other the 16 numbers of a matrix of 4 by 4, row by
-    row, and ``NAME`` after them.
+    One form is ``NAME roll,pitch,yaw,x,y,z`` in radians and metres. The other is the 16 numbers of a matrix of 4 by 4,
+    row by row, followed by ``NAME``.
 
     Example:
         >>> parse_pose("a.jpg 0,0,0,1,2,3", "here")[1].tolist()
@@ -143,7 +143,7 @@ def parse_pose(line: str, place: str) -> tuple[str, Floats]:
 
 
 def _read_lists(folder: Path, images: Path, shots: list[Shot]) -> Pixels:
-    """The part of each image in the published lists; unsaid if there are none."""
+    """The split of each image in the published lists; ``UNSAID`` if there are none."""
     where = next((folder / name for name in LISTS if (folder / name).is_dir()), None)
     if where is None:
         return np.full(len(shots), UNSAID, dtype=np.uint8)

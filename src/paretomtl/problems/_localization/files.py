@@ -30,23 +30,24 @@ def prepare_localization(
     log: Callable[[str], None] = lambda text: None,
     skip_broken: bool = False,
 ) -> Frames:
-    """Read frames with their poses once, and store them in one file. A file that exists is only read.
+    """Read frames with their poses and store them in one file; later calls load the stored file.
 
-    Two layouts are known. One is that of ApolloScape, for a road such as the Zpark sample: images in
+    Two layouts are supported. The layout of ApolloScape is for a road such as the Zpark sample: images in
     ``image/RECORD/CAMERA/NAME.jpg``, poses in ``pose/RECORD/CAMERA.txt`` or ``pose/RECORD/CAMERA/pose.txt``, or the
-    same under ``ColorImage`` and ``Pose``. A record may be several folders deep. A line is ``NAME
-    roll,pitch,yaw,x,y,z`` in radians and metres, or the 16 numbers of a matrix and ``NAME``. Lists of the split may be
-    in ``split`` or ``trainval_split``, ``train.txt`` and ``val.txt``, a line for each image, ``RECORD/CAMERA/NAME``.
+    same under ``ColorImage`` and ``Pose``. A record may be several folders deep. A line of poses is ``NAME
+    roll,pitch,yaw,x,y,z`` in radians and metres, or the 16 numbers of a matrix and ``NAME``. The folder ``split`` or
+    ``trainval_split`` may list the split in ``train.txt`` and ``val.txt``, with a line ``RECORD/CAMERA/NAME`` for each
+    image.
 
-    The other is that of 7-Scenes: a picture ``frame-000000.color.png`` and a pose ``frame-000000.pose.txt``, the 16
-    numbers of a matrix, for each frame, directly or in ``seq-01`` and so on. ``TrainSplit.txt`` and ``TestSplit.txt``
-    may list sequences, ``sequence1``.
+    The layout of 7-Scenes has a picture ``frame-000000.color.png`` and a pose ``frame-000000.pose.txt``, the 16 numbers
+    of a matrix, for each frame, directly or in ``seq-01`` and so on. ``TrainSplit.txt`` and ``TestSplit.txt`` may list
+    sequences, such as ``sequence1``.
 
     Args:
-        source: the folder. None reads the prepared file, which must be there.
+        source: the folder. None reads the prepared file, which must exist.
         cache: the folder of the prepared file; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
-        size: height and width that images are shrunk to, by Pillow (extra ``images``), whatever their proportions.
-        log: receives a line about each thing that happens.
+        size: height and width that images are resized to, by Pillow (extra ``images``), whatever their proportions.
+        log: called with a line about each step.
         skip_broken: leave out images that do not decode, and list them in ``log``; else they are an error.
     """
     path = localization_file(cache, size)
@@ -62,7 +63,7 @@ def prepare_localization(
 
 
 def _read(source: str | Path | None, size: Size, skip_broken: bool, log: Callable[[str], None]) -> Frames:
-    """The frames of a folder in either layout."""
+    """Read the frames of a folder in either layout."""
     if source is None:
         raise ValueError("'source' (--from) must be a folder with frames and poses. Got None, and none are kept.")
     folder = Path(source).expanduser()
@@ -79,7 +80,7 @@ def _read(source: str | Path | None, size: Size, skip_broken: bool, log: Callabl
 
 
 def load_localization(cache: str | Path | None = None, size: Size = SIZE) -> Frames:
-    """Load the frames that :func:`prepare_localization` stored; a missing, damaged or other file is an error."""
+    """Load the frames that :func:`prepare_localization` stored; a missing, damaged or different file is an error."""
     path = localization_file(cache, size)
     resized = None if tuple(size) == SIZE else f"{size[0]}x{size[1]}"
     command = prepare_command("localization", cache, size=resized)

@@ -1,6 +1,6 @@
-"""Frames of cameras with their poses, and their split.
+"""Camera frames with their poses, and their split.
 
-Frames are split in blocks with gaps: neighbours look the same, so a random split would put answers into the training.
+Frames are split in blocks with gaps: neighbouring frames look the same, so a random split would leak test data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from paretomtl.problems._localization.rotations import Floats
 Integers = NDArray[np.int64]
 
 UNSAID, TRAIN, TEST, NEITHER = range(4)
-"""The part of a frame in the published lists; all are ``UNSAID`` if there are no lists."""
+"""The split of a frame in the published lists; all are ``UNSAID`` if there are no lists."""
 
 BLOCK, GAP = 50, 5
 _EVERY, _VAL, _TEST = 5, 2, 4  # of every five blocks, the third validates and the fifth tests
@@ -26,17 +26,17 @@ _EVERY, _VAL, _TEST = 5, 2, 4  # of every five blocks, the third validates and t
 
 @dataclass(frozen=True)
 class Frames:
-    """Images of cameras with their poses.
+    """Camera images with their poses.
 
     Attributes:
         images: ``[n, 3, height, width]`` in unsigned bytes.
-        positions: ``[n, 3]`` in metres, of the camera in the world.
+        positions: ``[n, 3]``, the position of the camera in the world, in metres.
         quaternions: ``[n, 4]``, its rotation as unit quaternions (w, x, y, z) with w not negative.
-        records: ``[n]``, the number of the drive, or of the sequence, that a frame is of.
-        moments: ``[n]``, its place in time within that; cameras that were on at once share their moments.
-        listed: ``[n]`` in unsigned bytes, what the published lists say: 0 where there are none, 1 for training, 2 for
+        records: ``[n]``, the index of the drive or sequence that a frame belongs to.
+        moments: ``[n]``, the time index within it; simultaneous cameras share their moments.
+        listed: ``[n]`` in unsigned bytes, the split in the published lists: 0 without lists, 1 for training, 2 for
             test, 3 for neither.
-        names: ``[n]``, those of the published files.
+        names: ``[n]``, the names of the published files.
     """
 
     images: Pixels
@@ -66,11 +66,11 @@ class Frames:
         return checksum(self.arrays)
 
     def split(self, validation: bool, block: int = BLOCK, gap: int = GAP) -> dict[str, Integers]:
-        """The numbers of the frames of each split.
+        """The indices of the frames of each split.
 
-        Moments are cut into blocks, counted on from one record to the next. The fifth of every five blocks tests, and
-        the third validates if that is asked for; published lists take the place of the former. Training leaves out
-        frames within ``gap`` moments of either.
+        Moments are cut into blocks, numbered across records. The fifth of every five blocks is for test, unless
+        published lists say otherwise. The third is for ``validation``, or else for training. Training leaves out frames
+        within ``gap`` moments of either.
         """
         listed = bool((self.listed != UNSAID).any())
         number = self._blocks(block) % _EVERY
@@ -88,13 +88,13 @@ class Frames:
         return {name: np.flatnonzero(part) for name, part in parts.items()}
 
     def _blocks(self, block: int) -> Integers:
-        """The block that each frame is in."""
+        """The block of each frame."""
         lengths = [1 + self.moments[self.records == record].max() // block for record in range(self.records.max() + 1)]
         before = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         return np.asarray(before[self.records] + self.moments // block, dtype=np.int64)
 
     def _near(self, part: NDArray[np.bool_], gap: int) -> NDArray[np.bool_]:
-        """Which frames are within a number of moments of a part, in the same record."""
+        """Mark the frames within ``gap`` moments of a part, in the same record."""
         places = self.records * (self.moments.max() + 2 * gap + 2) + self.moments
         near = np.zeros(len(self), dtype=bool)
         for shift in range(-gap, gap + 1):

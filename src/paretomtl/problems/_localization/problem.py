@@ -32,25 +32,26 @@ def localization(
     r"""Where a camera is and where it looks (paper, section 6.2), by PoseNet: translation and rotation from one image.
 
     The losses are those of :func:`paretomtl.problems.pose_losses`: the mean distance in metres, and the mean chord
-    :math:`2 \sin(\theta / 4)` of the angle between the rotations, times :math:`\beta`. In a room both are tenths; on a
-    street, where metres are many and angles small, PoseNet takes 250 to 2000 for :math:`\beta`.
+    :math:`2 \sin(\theta / 4)` of the angle between the rotations, times :math:`\beta`. In a room both are tenths. On a
+    street, with large distances and small angles, PoseNet takes 250 to 2000 for :math:`\beta`.
 
-    The paper trains on the Zpark sample of ApolloScape, which is read from a folder of the user; its split and settings
-    are not known. Frames that follow each other look the same, so they are split in blocks of 50 moments: the fifth of
-    every five tests, the third validates if asked for, and training leaves out 5 moments on either side of both. Lists
-    of the data set, ``train.txt`` and ``val.txt``, take the place of this. ResNet-18 is trained as in the paper's code
-    for other images, Adam with a learning rate of 0.001 that falls to a tenth halfway, but in batches of 32 for 60
-    epochs, as there are few frames.
+    The paper trains on the Zpark sample of ApolloScape; its split and settings are not known. Consecutive frames look
+    the same, so they are split in blocks of 50 moments: the fifth of every five blocks is for test, the third for
+    validation if that is requested, and training leaves out 5 moments on either side of both. The data set's own lists,
+    ``train.txt`` and ``val.txt``, replace this split. ResNet-18 is trained as in the paper's code for other images, by
+    Adam with a learning rate of 0.001 that drops to a tenth halfway, but in batches of 32 for 60 epochs, because there
+    are few frames.
 
-    Images are ``[n, 3, height, width]`` in unsigned bytes, targets positions ``[n, 3]`` in metres from the first frame,
-    ``load_localization().origin``, and unit quaternions ``[n, 4]``. Metrics are "translation error" and "median
-    translation error" in metres, "rotation error" and "median rotation error" in degrees. Hypervolumes refer to what
-    the mean pose of all frames but those of the test costs, the best answer without looking.
+    Images are ``[n, 3, height, width]`` in unsigned bytes. Targets are positions ``[n, 3]`` in metres from the first
+    frame, ``load_localization().origin``, and unit quaternions ``[n, 4]``. Metrics are "translation error" and "median
+    translation error" in metres, "rotation error" and "median rotation error" in degrees. The reference of the
+    hypervolume is the loss of the mean pose of all frames outside the test split, the best constant prediction.
 
-    ``paretomtl data prepare localization --from FOLDER`` must have read the frames; they cannot be downloaded by it.
+    ``paretomtl data prepare localization --from FOLDER`` must have read the frames from your folder; they cannot be
+    downloaded.
 
     Args:
-        validation: validate on every fifth block; if not, it is trained on, too.
+        validation: validate on every fifth block; False trains on it.
         folder: where the prepared file is; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         model: takes images in unsigned bytes and returns positions ``[n, 3]`` in metres and unit quaternions ``[n,
             4]``; None is :class:`PoseNet` with the mean and the standard deviation of the training positions.
@@ -115,7 +116,7 @@ def _tensors(frames: Frames, part: Integers) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _mean_pose_losses(frames: Frames, beta: float) -> list[float]:
-    """The losses of the mean pose on all frames but those of the test."""
+    """The losses of the mean pose on the frames outside the test split."""
     part = frames.split(validation=False)["train"]
     positions, quaternions = torch.from_numpy(frames.positions[part]), torch.from_numpy(frames.quaternions[part])
     mean = torch.from_numpy(mean_quaternion(frames.quaternions[part]))

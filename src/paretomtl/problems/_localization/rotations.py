@@ -12,11 +12,11 @@ from paretomtl.problems._data.text import finite
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-3
-"""How far the scalar products of a rotation's columns may be from those of an orthonormal basis: poses are rounded."""
+"""How far a rotation's columns may be from orthonormal, in their scalar products: poses are rounded."""
 
 
 def check_rotation(matrix: Floats, place: str) -> None:
-    """Refuse a matrix ``[3, 3]`` that is no rotation; ``place`` says where it is from."""
+    """Reject a matrix ``[3, 3]`` that is not a rotation; ``place`` says where it is from."""
     if not np.isfinite(matrix).all():
         raise ValueError(f"{place}: a rotation must be of finite numbers. Got {matrix.tolist()} instead.")
     with np.errstate(over="ignore", invalid="ignore"):  # squares of huge numbers, which may cancel to NaN
@@ -31,7 +31,7 @@ def check_rotation(matrix: Floats, place: str) -> None:
 
 
 def parse_matrix(fields: Sequence[str], place: str) -> Floats:
-    """The pose ``[3, 4]`` of the 16 numbers of a matrix of 4 by 4, row by row; ``place`` says where they are from."""
+    """Parse a pose ``[3, 4]`` from the 16 numbers of a matrix, row by row; ``place`` says where they are from."""
     if len(fields) != 16:
         raise ValueError(f"{place} must be the 16 numbers of a matrix of 4 by 4. Got {len(fields)} fields.")
     matrix = np.array([finite(text, f"{place}: each entry of the matrix") for text in fields]).reshape(4, 4)
@@ -44,8 +44,8 @@ def parse_matrix(fields: Sequence[str], place: str) -> Floats:
 def quaternions_of(matrices: ArrayLike) -> Floats:
     r"""The unit quaternions ``[..., 4]`` of rotations ``[..., 3, 3]``, with w not negative.
 
-    The entries of :math:`4 q q^\top` are linear in those of the matrix; q is its dominant eigenvector. That is exact
-    for every angle, and for a matrix that was rounded it is the quaternion of the nearest rotation (Bar-Itzhack 2000).
+    The entries of :math:`4 q q^\top` are linear in those of the matrix; q is its dominant eigenvector. This is exact
+    for every angle. For a rounded matrix it is the quaternion of the nearest rotation (Bar-Itzhack 2000).
 
     Example:
         >>> quaternions_of([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]).round(4).tolist()
@@ -62,7 +62,7 @@ def quaternions_of(matrices: ArrayLike) -> Floats:
 
 
 def upright(quaternions: Floats) -> Floats:
-    """Of q and -q, which are the same rotation, the one whose first entry that is not zero is positive."""
+    """Choose between q and -q, the same rotation, so that the first nonzero entry is positive."""
     first = np.take_along_axis(quaternions, (quaternions != 0).argmax(-1)[..., None], -1)
     return np.where(first < 0, -quaternions, quaternions) + 0.0  # no negative zeros
 
@@ -82,5 +82,5 @@ def matrix_of_angles(roll: float, pitch: float, yaw: float) -> Floats:
 
 
 def mean_quaternion(quaternions: Floats) -> Floats:
-    """The rotation that is nearest to all of ``[n, 4]``, whatever their signs (Markley et al. 2007)."""
+    """The mean rotation of quaternions ``[n, 4]``, whatever their signs (Markley et al. 2007)."""
     return upright(np.linalg.eigh(quaternions.T @ quaternions)[1][:, -1])

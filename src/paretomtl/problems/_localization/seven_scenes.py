@@ -1,4 +1,4 @@
-"""Frames in the layout of 7-Scenes (Microsoft Research): a picture and a file of its pose for each frame."""
+"""Frames in the layout of 7-Scenes (Microsoft Research): a picture and a pose file for each frame."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def is_seven_scenes(folder: Path) -> bool:
 def read_seven_scenes(
     folder: Path, size: Size, skip_broken: bool = False, log: Callable[[str], None] = lambda text: None
 ) -> Frames:
-    """The frames of a scene, ``frame-000000.color.png`` with ``frame-000000.pose.txt``, directly or in ``seq-01`` etc.
+    """Read a scene: ``frame-000000.color.png`` with ``frame-000000.pose.txt``, directly or in ``seq-01`` and so on.
 
-    A pose takes points of the camera into the world; its last column is the position in metres. Every frame must have
-    a picture and a pose. ``TrainSplit.txt`` and ``TestSplit.txt`` list sequences, if they are there.
+    A pose maps camera coordinates to world coordinates; its last column is the position in metres. Every frame must
+    have a picture and a pose. ``TrainSplit.txt`` and ``TestSplit.txt`` may list sequences.
     """
     sequences = [folder] if any(folder.glob(f"frame-*{_POSE}")) else sorted(folder.glob("seq-*"))
     paths: list[Path] = []
@@ -54,7 +54,7 @@ def read_seven_scenes(
 
 
 def _frame(path: Path) -> str:
-    """The name of a frame: that of its picture or pose, without all endings."""
+    """The name of a frame: that of its picture or pose file, without any suffix."""
     return path.name.split(".")[0]
 
 
@@ -78,7 +78,7 @@ def _read_pose(picture: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.float64
 
 
 def _read_lists(folder: Path, paths: list[Path]) -> Pixels:
-    """The part of each frame in the published lists; unsaid if there are none."""
+    """The split of each frame in the published lists; ``UNSAID`` if there are none."""
     files = {folder / "TrainSplit.txt": TRAIN, folder / "TestSplit.txt": TEST}
     present = [path for path in files if path.is_file()]
     if not present:

@@ -1,1 +1,1 @@
-"""MultiMNIST and its kin: two or three images on one canvas."""
+"""MultiMNIST and its variants: two or three images on one canvas."""

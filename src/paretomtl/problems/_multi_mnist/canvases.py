@@ -1,9 +1,9 @@
 """Two or three images on one canvas, after MultiMNIST: how the data of the image experiments are made.
 
-The paper's files are lost. These are regenerated from published files, by draws that no version of NumPy changes. With
-seed 0 everybody has the same arrays, by checksum, or an error. The last sixth of the training canvases is made of the
-last sixth of the images alone: validation then sees no image that was trained on, and each image is still at the top
-left twice. A set is a tuple of sources by position, so that two and three images take the same path.
+The paper's files are lost. These are regenerated from published files, by draws that are the same in every version of
+NumPy. With seed 0, a checksum ensures that everyone has the same arrays. The last sixth of the training canvases is
+made from the last sixth of the images only: validation then sees no training image, and each image is still at the top
+left twice. A set is a tuple of sources by position, so that sets of two and three images share their code.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ MIXES: dict[str, Mix] = {
 
 @dataclass(frozen=True)
 class Position:
-    """A place of an image on the canvas.
+    """A position of an image on the canvas.
 
     Attributes:
-        name: of the place, and of the task to tell the image there.
+        name: the name of the position, and of the task that classifies its image.
         shifts: the numbers of pixels by which the image may be moved along a diagonal of the canvas.
         mirrored: whether that diagonal goes from the top right to the bottom left, not from the top left.
     """
@@ -64,21 +64,21 @@ POSITIONS = (
     Position("bottom-right", range(5, 9)),
     Position("top-right", range(5), mirrored=True),
 )
-"""The places in the order of sources, labels and tasks; a set of two images has the first two."""
+"""The positions in the order of sources, labels and tasks; a set of two images has the first two."""
 
 
 @dataclass(frozen=True, eq=False)
 class Canvases:
     """A set of canvases with m overlapped images each, 2 or 3: unsigned bytes, as they are stored.
 
-    The last sixth of the training canvases shares no image with the others, at no position: it can serve for
+    The last sixth of the training canvases shares no image with the others, at any position, so it can be used for
     validation.
 
     Attributes:
-        name: of the set, such as ``"multi-mnist"``.
-        seed: that they were made with.
+        name: the name of the set, such as ``"multi-mnist"``.
+        seed: the seed that they were made with.
         train_images: ``[120000, 36, 36]``.
-        train_labels: ``[120000, m]``: the classes at the top left, at the bottom right and, of three, at the top right.
+        train_labels: ``[120000, m]``: the classes at the top left, the bottom right and, if m is 3, the top right.
         test_images: ``[20000, 36, 36]``.
         test_labels: ``[20000, m]``.
     """
@@ -98,7 +98,7 @@ class Canvases:
 
     @property
     def positions(self) -> tuple[Position, ...]:
-        """Where the images lie, in the order of the labels."""
+        """The positions of the images, in the order of the labels."""
         return POSITIONS[: len(MIXES[self.name])]
 
     @property
@@ -113,7 +113,7 @@ class Canvases:
 
     @property
     def validation(self) -> int:
-        """The number of last training canvases that share no image with the others."""
+        """How many canvases at the end of the training set share no image with the others."""
         return len(self.train_labels) // _HELD_OUT
 
     def checksum(self) -> str:
@@ -122,11 +122,11 @@ class Canvases:
 
 
 def generate_canvases(name: str, seed: int, sources: Mapping[str, Mapping[str, Images]]) -> Canvases:
-    """The canvases of a set: a function of the seed and of the published images alone.
+    """Generate the canvases of a set, which depend only on the seed and the published images.
 
-    Everything is drawn from one ``numpy.random.RandomState(seed)``, whose numbers no version of NumPy changes: first
-    for the canvases of the first five sixths of the training images, then for those of the last sixth, then for the
-    test.
+    Everything is drawn from one ``numpy.random.RandomState(seed)``, whose numbers are the same in every version of
+    NumPy: first for the canvases of the first five sixths of the training images, then for those of the last sixth,
+    then for test.
     """
     mix = MIXES[name]
     random = np.random.RandomState(seed)
@@ -141,11 +141,11 @@ def generate_canvases(name: str, seed: int, sources: Mapping[str, Mapping[str, I
 
 
 def overlap(mix: Mix, images: Mapping[str, Images], random: np.random.RandomState) -> tuple[Bytes, Bytes]:
-    """Each image twice at the top left, random ones elsewhere: canvases ``[2n, 36, 36]``, and labels ``[2n, m]``.
+    """Overlap images: each is at the top left twice, with random ones elsewhere.
 
-    Images of the same source on one canvas are of different classes. Drawn in this order: position by position, from
-    the second on, all images, and again those that are of the class of an earlier image of their source, while there
-    are any; then, position by position, all shifts.
+    Returns canvases ``[2n, 36, 36]`` and labels ``[2n, m]``. Images of the same source on one canvas have different
+    classes. The order of draws is: for each position from the second on, all images, redrawing those that repeat the
+    class of an earlier image of their source until none does; then, for each position, all shifts.
     """
     chosen = [np.tile(np.arange(len(images[mix[0]])), 2)]
     labels = [images[mix[0]].labels[chosen[0]]]
@@ -165,7 +165,7 @@ def overlap(mix: Mix, images: Mapping[str, Images], random: np.random.RandomStat
 
 
 def _draw(labels: Bytes, count: int, earlier: list[Bytes], random: np.random.RandomState) -> NDArray[np.int64]:
-    """Random numbers of images, none of a class that an earlier image on its canvas has."""
+    """Draw indices of images, none with the class of an earlier image on its canvas."""
     drawn = random.randint(len(labels), size=count, dtype=np.int64)
     while (same := np.any([labels[drawn] == other for other in earlier], axis=0)).any():
         drawn[same] = random.randint(len(labels), size=int(same.sum()), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Canvases on disk: one file for each set and seed, whole or absent, with a checksum that is published for seed 0."""
+"""Canvases on disk: one file for each set and seed, written atomically, with a published checksum for seed 0."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def prepare_canvases(
     seed: int = 0,
     log: Callable[[str], None] = lambda text: None,
 ) -> Canvases:
-    """Make a set of canvases once, after the paper (section 6.1), and store it. A file that exists is only read.
+    """Make a set of canvases after the paper (section 6.1) and store it; later calls load the stored file.
 
     Args:
         name: ``"multi-mnist"``, ``"multi-fashion"`` or ``"multi-fashion-mnist"``, the paper's; or, with three images on
             a canvas, ``"multi-mnist-3"`` or ``"multi-fashion-3"``.
-        source: a folder with the four published files of MNIST, of Fashion-MNIST, or with a folder of each, ``mnist``
-            and ``fashion-mnist``. None downloads them into ``cache``.
+        source: a folder with the four published files of MNIST or of Fashion-MNIST, or with a subfolder for each,
+            ``mnist`` and ``fashion-mnist``. None downloads them into ``cache``.
         cache: the folder of the prepared file; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
-        seed: of everything that is drawn. The checksums of seed 0 are published.
-        log: receives a line about each thing that happens.
+        seed: the seed of all draws. The checksums of seed 0 are published.
+        log: called with a line about each step.
     """
     path = canvases_file(name, cache, seed)
 
@@ -76,7 +76,7 @@ def prepare_canvases(
 
 
 def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> Canvases:
-    """Load the canvases that :func:`prepare_canvases` stored; a missing, damaged or other file is an error."""
+    """Load the canvases that :func:`prepare_canvases` stored; a missing, damaged or different file is an error."""
     path = canvases_file(name, cache, seed)
     command = prepare_command(name, cache, seed=seed or None)
     schema = {}
@@ -89,7 +89,7 @@ def load_canvases(name: str, cache: str | Path | None = None, seed: int = 0) -> 
 
 
 def _check_published(name: str, seed: int, checksum: str, what: str) -> None:
-    """Refuse canvases of seed 0 with another checksum than the published one."""
+    """Reject canvases of seed 0 whose checksum is not the published one."""
     if seed == 0 and checksum != PUBLISHED[name]:
         raise ValueError(
             f"{what} must have the published SHA-256 {PUBLISHED[name]} of {name}. Got {checksum} instead: download the "

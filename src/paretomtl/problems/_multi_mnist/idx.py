@@ -70,7 +70,7 @@ SOURCES = {
         sizes=_SIZES,
     ),
 }
-"""The published sets of which canvases are made."""
+"""The published sets from which canvases are made."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Images:
 
 
 def read_source(source: Source, folder: Path) -> dict[str, Images]:
-    """All splits of a set, from files that are the published ones."""
+    """Read all splits of a set, from files with the published checksums."""
     source_folder = source.folder_in(folder)
     for file, md5 in source.md5.items():
         check_file(source_folder / file, md5, source)
@@ -102,7 +102,7 @@ def read_source(source: Source, folder: Path) -> dict[str, Images]:
 
 
 def check_file(path: Path, md5: str, source: Source) -> None:
-    """Refuse a file that is missing or is not the published one."""
+    """Raise an error if a file is missing or is not the published one."""
     if not path.is_file():
         raise FileNotFoundError(
             f"'source' (--from) must be a folder with the files of {source.name}: {', '.join(source.md5)}, directly or "
@@ -117,9 +117,9 @@ def check_file(path: Path, md5: str, source: Source) -> None:
 
 
 def read_idx(path: Path, shape: tuple[int, ...]) -> Bytes:
-    """The unsigned bytes of a gzipped idx file, which must have this shape; a ValueError names any other file.
+    """Read the unsigned bytes of a gzipped idx file; a ValueError names a file that does not have this shape.
 
-    No more is unpacked than the shape has room for.
+    At most one byte more than the shape needs is unpacked.
     """
     size = 4 * (len(shape) + 1) + math.prod(shape)
     try:

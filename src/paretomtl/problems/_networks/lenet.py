@@ -8,12 +8,12 @@ from paretomtl._support.argument_checks import check_count
 
 
 class LeNet(nn.Module):
-    """The paper's network for overlapped images of 36 by 36 (section 6.1): a trunk, and one head of ten classes a task.
+    """The paper's network for overlapped images of 36 by 36 (section 6.1): a trunk, and ten classes per task.
 
     Args:
         tasks: the number of heads.
-        scale: what images are multiplied by. The paper trains on bytes as they are, 0 to 255: 1. They are cast to the
-            network's own precision first, so that a data set may stay in bytes.
+        scale: multiplies the images. It is 1 in the paper, which trains on raw bytes, 0 to 255. Images are cast to the
+            precision of the network first, so that a data set may stay in bytes.
 
     Example:
         >>> import torch

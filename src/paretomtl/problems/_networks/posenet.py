@@ -12,10 +12,10 @@ from paretomtl.problems._networks.resnet import ResNet18
 class PoseNet(nn.Module):
     """PoseNet (Kendall et al. 2015) on ResNet-18, as in the paper (section 6.2): from an image to the camera's pose.
 
-    Two linear heads on the 512 features of :class:`ResNet18`, without the wide layer that the original has between
-    them: a position in metres, ``[n, 3]``, and a unit quaternion (w, x, y, z), ``[n, 4]``. The first is ``center +
-    spread * head``, so that the head has to learn numbers near one wherever the scene lies; the two are constants of
-    the model, stored with its parameters.
+    It has two linear heads on the 512 features of :class:`ResNet18`, without the wide layer of the original: a position
+    in metres, ``[n, 3]``, and a unit quaternion (w, x, y, z), ``[n, 4]``. The position is ``center + spread * head``,
+    so that the head learns numbers near one wherever the scene lies. ``center`` and ``spread`` are buffers of the
+    model.
 
     Args:
         center: the mean position of the training frames, in metres.

@@ -7,20 +7,20 @@ from torch.nn import functional
 
 from paretomtl._support.argument_checks import check_count
 
-_STAGES = ((1, 1), (2, 2), (4, 2), (8, 2))  # channels, in those of the first, and first stride of each
+_STAGES = ((1, 1), (2, 2), (4, 2), (8, 2))  # of each: channels, as a multiple of the first stage's, and first stride
 _CLASSES = 10
 
 
 class ResNet18(nn.Module):
-    """ResNet-18 (He et al. 2016) with one linear head a task, for images of any size (paper, supplement).
+    """ResNet-18 (He et al. 2016) with one linear head per task, for images of any size (paper, supplement).
 
-    A stem of 7 by 7 with stride 2 and a max pooling, four stages of two blocks each, and the mean over all places.
-    Images ``[n, channels, height, width]`` may be of any integer or floating-point kind: they are cast to the precision
+    It has a stem of 7 by 7 with stride 2, max pooling, four stages of two blocks each, and global average pooling.
+    Images ``[n, channels, height, width]`` may have any integer or floating-point dtype: they are cast to the precision
     of the parameters. The outputs are a tuple with ``[n, size]`` for each head.
 
     Args:
         tasks: the number of heads, of ten classes each; or the size of each head, such as ``(2, 5, 1)``.
-        channels: of the images.
+        channels: the number of channels of the images.
         scale: multiplies the images.
         width: the channels of the first stage; the others have twice, four and eight times as many. The published
             network has 64.

@@ -1,4 +1,4 @@
-"""Networks for records: features in, one number a task out."""
+"""Networks for tabular records: features in, one number per task out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from paretomtl._support.argument_checks import check_count
 
 
 class MLP(nn.Module):
-    r"""The paper's network for records (supplement, census income): a shared trunk, and one linear head a task.
+    r"""The paper's network for records (supplement, census income): a shared trunk, and one linear head per task.
 
-    Hard parameter sharing: with hidden layers :math:`h_1, h_2, \ldots` of ReLU units, task i has
+    This is hard parameter sharing. With hidden layers :math:`h_1, h_2, \ldots` of ReLU units, task i has
 
     .. math:: y_i(x) = w_i^\top h_l(\cdots h_1(x)) + b_i.
 
-    Features may be of any kind of number: they are cast to the precision of the parameters.
+    Features may have any numeric dtype: they are cast to the precision of the parameters.
 
     Args:
         inputs: the number of features.
@@ -51,20 +51,19 @@ class MLP(nn.Module):
 class MixtureOfExperts(nn.Module):
     r"""The multi-gate mixture of experts (Ma et al., KDD 2018, equations 6 to 8): tasks share experts softly.
 
-    Experts :math:`f_1, \ldots, f_e` are networks of the same form. Each task i weighs them for each record by a gate
-    of its own, and has a tower :math:`t_i` on the mixture:
+    Experts :math:`f_1, \ldots, f_e` are networks of the same form. Each task i weights them for each record by its own
+    gate, and has a tower :math:`t_i` on the mixture:
 
     .. math::
         y_i(x) = t_i \Bigl( \sum_{j=1}^{e} g_{ij}(x) \, f_j(x) \Bigr), \qquad g_i(x) = \mathrm{softmax}(W_i x).
 
-    Tasks that go together learn like gates; others part ways, which a shared trunk does not let them. With one expert
-    it is a shared trunk. By default the experts' first layers have together the width of the first layer of
-    :class:`MLP`.
+    Related tasks learn similar gates; others use different experts, which a shared trunk does not allow. One expert is
+    a shared trunk. By default the first layers of all experts together are as wide as the first layer of :class:`MLP`.
 
     Args:
         inputs: the number of features.
         tasks: the number of gates and of towers.
-        experts: how many there are.
+        experts: the number of experts.
         hidden: the widths of the layers of each expert.
         tower: the widths of the hidden layers of each tower; none makes it linear.
 
@@ -103,7 +102,7 @@ class MixtureOfExperts(nn.Module):
         return tuple(tower(mixture).squeeze(-1) for tower, mixture in zip(self.towers, mixed, strict=True))
 
     def shares(self, gate: nn.Module, inputs: Tensor) -> Tensor:
-        """How much of each expert a gate takes, ``[n, experts]``: positive, summing to 1."""
+        """The weights of the experts by a gate, ``[n, experts]``: positive, summing to 1."""
         return torch.softmax(gate(inputs), -1)
 
 

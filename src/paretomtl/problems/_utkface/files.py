@@ -26,18 +26,18 @@ def prepare_utkface(
     skip_broken: bool = False,
     log: Callable[[str], None] = lambda text: None,
 ) -> Faces:
-    """Read the faces of UTKFace once, and store them in one file. A file that exists is only read.
+    """Read the faces of UTKFace and store them in one file; later calls load the stored file.
 
-    The published folder has a picture for each face that is called ``age_gender_race_date.jpg``, such as
+    The published folder has a picture for each face, named ``age_gender_race_date.jpg``, such as
     ``26_0_1_20170116174525125.jpg.chip.jpg``.
 
     Args:
-        source: the folder. None reads the prepared file, which must be there.
+        source: the folder. None reads the prepared file, which must exist.
         cache: the folder of the prepared file; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
-        side: that images are shrunk to, by Pillow (extra ``images``).
-        skip_broken: leave out pictures that do not decode, or whose name does not tell the labels (the published
+        side: the side in pixels that images are resized to, by Pillow (extra ``images``).
+        skip_broken: leave out pictures that do not decode, or whose name does not contain the labels (the published
             folder has four), and list them in ``log``; else they are an error.
-        log: receives a line about each thing that happens.
+        log: called with a line about each step.
     """
     path = utkface_file(cache, side)
 
@@ -56,7 +56,7 @@ def prepare_utkface(
 
 
 def load_utkface(cache: str | Path | None = None, side: int = SIDE) -> Faces:
-    """Load the faces that :func:`prepare_utkface` stored; a missing, damaged or other file is an error."""
+    """Load the faces that :func:`prepare_utkface` stored; a missing, damaged or different file is an error."""
     command = prepare_command("utkface", cache, side=None if side == SIDE else side)
     schema = {
         "images": ArraySpec("u1", ("n", 3, side, side)),

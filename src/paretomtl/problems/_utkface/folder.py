@@ -1,7 +1,7 @@
 """Faces with their gender, race and age, from the folder in which UTKFace is published.
 
-The pictures may not be passed on, so they are read from a folder that the user has, once. A fault of the folder is an
-error that names the file; no picture is left out in silence.
+The pictures may not be redistributed, so they are read once from the user's folder. A fault in the folder is an error
+that names the file; no picture is skipped silently.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Faces:
         images: ``[n, 3, side, side]`` in unsigned bytes.
         labels: ``[n, 3]`` in unsigned bytes: gender (0 male, 1 female), race (0 White, 1 Black, 2 Asian, 3 Indian, 4
             Others) and age in years.
-        names: ``[n]``, those of the published files.
+        names: ``[n]``, the names of the published files.
     """
 
     images: Pixels
@@ -54,7 +54,7 @@ class Faces:
 
 
 def labels_of(name: str) -> tuple[int, int, int]:
-    """Gender, race and age from the name of a published file; an error that says what is wrong with it.
+    """Parse gender, race and age from the name of a published file; an error says what is wrong with it.
 
     Example:
         >>> labels_of("26_0_1_20170116174525125.jpg.chip.jpg")
@@ -71,7 +71,7 @@ def labels_of(name: str) -> tuple[int, int, int]:
 
 
 def read_faces(folder: Path, side: int, skip_broken: bool, log: Callable[[str], None]) -> Faces:
-    """The faces of the published folder: a picture for each face, with its labels in its name."""
+    """Read the faces of the published folder: a picture for each face, with its labels in its name."""
     if not folder.is_dir():
         raise FileNotFoundError(
             f"'source' (--from) must be a folder with the faces of UTKFace. There is no '{folder}'."

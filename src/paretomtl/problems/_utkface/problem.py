@@ -23,36 +23,35 @@ def utkface(
     model: Callable[[], nn.Module] | None = None,
     side: int = SIDE,
 ) -> Problem:
-    r"""Faces of UTKFace (paper, supplement, section 2): tell gender, race and age from one picture.
+    r"""Faces of UTKFace (paper, supplement, section 2): predict gender, race and age from one picture.
 
-    Three tasks of different kinds and units: the cross-entropies of gender (2 classes) and of race (5), and the
-    distance of the age in years,
+    The three tasks differ in kind and unit: the cross-entropies of gender (2 classes) and of race (5), and the error of
+    the age in years,
 
     .. math:: L_{age} = \frac{1}{n} \sum_i |y_i - age_i| .
 
-    It begins near 30 where the others begin near 0.7 and 1.6, and stays ten times as large: that is the point of this
-    problem. A preference vector is a direction of losses, so that methods which compare losses see little else than
-    age, unless they are told otherwise, as by ``ParetoMTL(scale="first")``.
+    The age loss starts near 30, the others near 0.7 and 1.6, and it stays ten times as large: that is the point of this
+    problem. A preference vector is a direction of losses, so methods that compare losses see little but age, unless
+    losses are scaled, such as by ``ParetoMTL(scale="first")``.
 
-    Images are ``[n, 3, side, side]`` in unsigned bytes, labels ``[n, 3]`` whole numbers: gender, race, age. The paper
-    names neither its split nor its settings. Here a permutation from seed 0 of the faces in the order of their names
-    gives 80 % for training, 10 % for validation and 10 % for test, and ResNet-18 is trained as in the paper's code for
-    other images: Adam with a learning rate of 0.001 that falls to a tenth halfway, batches of 256, 20 epochs, an
-    initial phase of at most two. The paper's four preference vectors are
-    ``paretomtl.preferences.extreme(3, balanced=True)``.
+    Images are ``[n, 3, side, side]`` in unsigned bytes, labels ``[n, 3]`` integers: gender, race, age. The paper gives
+    neither its split nor its settings. Here the faces, sorted by name, are permuted with seed 0: 80 % are for training,
+    10 % for validation and 10 % for test. ResNet-18 is trained as in the paper's code for other images: Adam with a
+    learning rate of 0.001 that drops to a tenth halfway, batches of 256, 20 epochs, an initial phase of at most two.
+    The paper's four preference vectors are ``paretomtl.preferences.extreme(3, balanced=True)``.
 
-    Metrics are "gender accuracy", "race accuracy" and "age error", the mean absolute error in years. Hypervolumes
-    refer to (1, 2, 20): to know nothing costs log 2 = 0.69, log 5 = 1.61 and, for the median age of everybody, 15
-    years; rounded up, so that models which have begun to overfit still count.
+    Metrics are "gender accuracy", "race accuracy" and "age error", the mean absolute error in years. The reference of
+    the hypervolume is (1, 2, 20). A model that knows nothing has the losses log 2 = 0.69, log 5 = 1.61 and, with the
+    median age for everyone, 15 years. The reference is larger, so that models that begin to overfit still count.
 
-    ``paretomtl data prepare utkface --from FOLDER`` must have read the pictures; they cannot be downloaded by it.
+    ``paretomtl data prepare utkface --from FOLDER`` must have read the pictures; they cannot be downloaded.
 
     Args:
-        validation: validate on 10 % of the faces; if not, they are trained on, too.
+        validation: validate on 10 % of the faces; False trains on them.
         folder: where the prepared file is; ``$PARETOMTL_DATA`` or the user's cache folder if left out.
         model: takes images in unsigned bytes and returns ``[n, 2]``, ``[n, 5]`` and ``[n, 1]``, years; None is
             ``ResNet18((2, 5, 1), channels=3, scale=1 / 255)``.
-        side: of the prepared images.
+        side: the side of the prepared images, in pixels.
 
     Example:
         >>> utkface(folder="new")
@@ -88,10 +87,10 @@ def from_splits(splits: Mapping[str, tuple[Tensor, Tensor]], model: Callable[[],
 
 
 def split_faces(count: int, validation: bool) -> dict[str, NDArray[np.int64]]:
-    """The numbers of the faces of each split: a tenth for the test, and a tenth for validation or for training."""
+    """The indices of the faces of each split: a tenth for test, and a tenth for validation or training."""
     if count < 3:
         raise ValueError(f"'utkface' must have at least 3 faces, for three splits. Got {count}.")
-    order = np.random.RandomState(0).permutation(count)  # its numbers are the same in all versions
+    order = np.random.RandomState(0).permutation(count)  # the same numbers in every version of NumPy
     tenth = math.ceil(count / 10)
     rest, test = order[:-tenth], order[-tenth:]
     if not validation:

@@ -168,7 +168,7 @@ def test_sigterm_ends_a_study_with_its_code(here: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("paretomtl.paper.runner.train_cell", trained)
     text = call("reproduce", "weights", "--smoke", "--out", "r", code=143)
-    assert "Stopped.\nNone of 4 cells was done, so that nothing is stored yet: each goes to 'r/weights.json'" in text
+    assert "Stopped.\nNone of 4 cells was done, so nothing is stored yet: each goes to 'r/weights.json'" in text
     assert printed_command(text, "Go on with") == ["reproduce", "weights", "--smoke", "--out", "r"]
 
 

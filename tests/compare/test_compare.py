@@ -30,7 +30,7 @@ def test_a_run_that_was_stopped_is_no_result(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(KeyboardInterrupt) as stop:
         compare(of, ["linear", "mgda"], 3, folder=tmp_path, epochs=2, device="cpu")
     assert stop.value.__notes__ == [
-        f"1 of 6 runs is stored in '{tmp_path / 'compare.json'}'. The same again trains the others alone."
+        f"1 of 6 runs is stored in '{tmp_path / 'compare.json'}'. Run the same again to train the others."
     ]
     assert trained == [0, 1]
     assert [row["seed"] for row in load_rows(tmp_path / "compare.json")] == [0]
@@ -190,7 +190,7 @@ def test_rows_that_do_not_say_what_they_are_of_are_taken_with_a_warning(tmp_path
     (row,), _ = compare(regression(), ["linear"], 1, **options)
     del row["identity"]
     save_rows(tmp_path / "compare.json", "compare", "", [row])
-    with pytest.warns(UserWarning, match="did not store what the problem consists of"):
+    with pytest.warns(UserWarning, match="did not store the identity of the problem"):
         compare(regression(), ["linear"], 1, **options)
 
 

@@ -1,4 +1,4 @@
-"""Methods side by side on one problem: the runs, their stored rows, and what the rows say."""
+"""Methods side by side on one problem: the runs, their stored rows, and the verdict."""
 
 from paretomtl.compare._compare import RESULTS, compare
 from paretomtl.compare._verdict import Summary, common_reference, summaries, verdict

@@ -55,32 +55,32 @@ def compare(
     """Train every method with every seed.
 
     Args:
-        problem: what to train; methods are ranked on its validation split, or on training where there is none.
-        methods: their names, as :func:`paretomtl.methods.resolve_method` takes them, or methods.
-        seeds: how many, from 0 on.
-        preferences: how many models each, by default 5 for two tasks, 15 for three and 25 for more; those of
-            "single-task" are one per task.
-        scale: that of every method, such as "auto", in place of the recipe's; see :class:`~paretomtl.ParetoMTL`.
-        method_settings: further options by name, for every method that has them; ``log`` says which have not.
-        problem_settings: what the problem was made with, so that results of another one are told apart.
-        folder: where rows are kept; a method and seed that is there already is not trained again. Rows of another
-            problem are refused, though it has the same name: data, model, metrics and first losses are compared. So are
-            rows of a method of the same name that is configured or defined otherwise, and of other options.
-        command: what to write down as the command that made the results.
+        problem: the problem; methods are ranked on its validation split, or on training if there is none.
+        methods: methods, or their names as :func:`paretomtl.methods.resolve_method` takes them.
+        seeds: the number of seeds, from 0 on.
+        preferences: the number of models per method, by default 5 for two tasks, 15 for three and 25 for more.
+            "single-task" trains one per task.
+        scale: replaces the recipe's scale in every method, such as "auto"; see :class:`~paretomtl.ParetoMTL`.
+        method_settings: further options by name, for every method that has them; ``log`` names those that do not.
+        problem_settings: the settings that the problem was made with, to recognise results of a different one.
+        folder: where rows are stored. A method and seed that is already there is not trained again. Rows of a different
+            problem of the same name are rejected: data, model, metrics and first losses are compared. So are rows of a
+            method of the same name that is configured or defined differently, and rows with different options.
+        command: stored as the command that made the results.
         log: called with a line before each run.
-        keep_fronts: whether fronts are stored, too, in ``folder/fronts/METHOD-SEED``.
-        executor: where to train, each method and seed as a whole; None for one after another, here.
-        progress: "rich", "plain" or "quiet", of all runs together, with the time left; "auto" as in
-            :func:`paretomtl.fit`. With an executor, runs that are under way do not say how far they are.
-        failed: called with each run that raised an error; a warning if left out. The other runs go on. A method whose
-            first run fails is not tried with other seeds. Where no run succeeds, the first error is raised.
+        keep_fronts: whether to store the fronts, too, in ``folder/fronts/METHOD-SEED``.
+        executor: where to train; a method and seed is one job. None trains one after another, in this process.
+        progress: the display of all runs together, with the time left: "rich", "plain" or "quiet"; "auto" as in
+            :func:`paretomtl.fit`. With an executor, runs do not report their progress while they train.
+        failed: called with each run that raised an error; by default a warning. The other runs go on. A method whose
+            first run fails is not tried with other seeds. If no run succeeds, the first error is raised.
         options: further arguments of :func:`paretomtl.fit`, the same for all.
 
     Returns:
-        One row per method and seed, but for runs that failed, and the fronts of the first seed that were trained now.
+        One row per method and seed, except for runs that failed, and the fronts of seed 0 that this call trained.
 
-    Stopped by Ctrl-C, SIGTERM or an error, it says in a note on the exception how many runs are stored. The same call
-    with the same ``folder`` trains the others.
+    If Ctrl-C, SIGTERM or an error stops it, a note on the exception says how many runs are stored. The same call with
+    the same ``folder`` trains the others.
     """
     check_problem(problem)
     check_count("seeds", seeds)
@@ -121,14 +121,14 @@ def compare(
     check_ranked(rows, ranking_split(["train"] if problem.val is None else ["train", "val"]), f"'{path}'")
     if any("identity" not in row for row in rows):
         warnings.warn(
-            f"some rows of '{path}' are of a version that did not store what the problem consists of: that they are of "
-            "this one is known by its name and tasks alone. Delete the file to train them again.",
+            f"some rows of '{path}' are from a version that did not store the identity of the problem: only its name "
+            "and tasks show that they belong to this one. Delete the file to train them again.",
             stacklevel=2,
         )
     have = {(row["method"], row["seed"]) for row in rows}
     wanted = [(name, seed) for name in names for seed in range(seeds)]
     runs = [run for run in wanted if run not in have]
-    if preferences is None:  # the same number for all, those included that would take fewer
+    if preferences is None:  # the same number for all, including methods whose own default is smaller
         preferences = vectors.usual_count(len(problem.tasks))
     fronts: dict[str, Front] = {}
     errors: list[FailedRun] = []
@@ -141,7 +141,7 @@ def compare(
             for i, (front, where) in place.map(jobs):
                 method, seed = runs[i]
                 if isinstance(front, Front) and not front.complete:
-                    raise KeyboardInterrupt  # half a run is no result
+                    raise KeyboardInterrupt  # an interrupted run is not a result
                 jobs.display.end(i, failed=not isinstance(front, Front))
                 if front is None:
                     continue
@@ -173,11 +173,11 @@ def _difference(
     identity: Mapping[str, Any] | None,
     descriptions: Mapping[str, str],
 ) -> str | None:
-    """The first difference between a stored row and this problem, method and options; None without any."""
+    """Describe the first difference between a stored row and this problem, method and options; None if equal."""
     expected = {"problem": problem.name, **asked}
     row = {**row, "options": other_than_default(row.get("options") or {})}
     expected["options"] = other_than_default(asked["options"])
-    if "method_in_words" in row:  # older rows are without
+    if "method_in_words" in row:  # older rows do not have it
         expected["method_in_words"] = descriptions.get(row["method"], row["method_in_words"])
     if "tasks" in row:
         expected["tasks"] = list(problem.tasks)
@@ -198,11 +198,11 @@ def _difference(
 
 
 def _merged(stored: Sequence[Row], own: Sequence[Row]) -> list[Row]:
-    """These rows, and those that another process has stored meanwhile."""
+    """These rows, and those that another process has stored in the meantime."""
     known = {(row["method"], row["seed"]) for row in own}
     return [*own, *(read_row(row) for row in stored if (row["method"], row["seed"]) not in known)]
 
 
 def _place(row: Row, methods: Sequence[str]) -> tuple[int, int]:
-    """Runs may end in any order, and are stored in this one."""
+    """The sort key of stored rows; runs may end in any order."""
     return methods.index(row["method"]) if row["method"] in methods else len(methods), row["seed"]

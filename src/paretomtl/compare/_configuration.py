@@ -1,4 +1,4 @@
-"""The configuration of a comparison: methods and options, as stored rows tell them apart."""
+"""The configuration of a comparison: methods and options, in the form that stored rows are matched by."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def choose_methods(
     settings: Mapping[str, Any] | None = None,
     log: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Method]:
-    """The methods as the problem's recipe configures them, by the names that their rows have.
+    """The methods as the problem's recipe configures them, by the names in their rows.
 
     Args:
-        methods: their names, or themselves.
-        problem: what they train.
-        settings: options by name, for every method that has them; an error for one that none has.
-        log: called with a line for each method that has not.
+        methods: names of methods, or methods.
+        problem: the problem that they train.
+        settings: options by name, for every method that has them; an option that no method has is an error.
+        log: called with a line for each method that does not have an option.
     """
     chosen: dict[str, Method] = {}
     unused = dict(settings or {})
@@ -45,17 +45,17 @@ def choose_methods(
         chosen[name] = method
     if unused:
         every = sorted({option for method in chosen.values() for option in option_names(method)})
-        found = next(iter(unused))
-        raise ValueError(f"'method_settings' must be options of some of the methods: {every}. Got {found!r} instead.")
+        first = next(iter(unused))
+        raise ValueError(f"'method_settings' must be options of some of the methods: {every}. Got {first!r} instead.")
     return chosen
 
 
 def other_than_default(options: Mapping[str, str]) -> dict[str, str]:
-    """The options that decide something, so that rows from before an option was added are still known."""
-    decide = {name: value for name, value in options.items() if name != "progress"}  # once stored with them
-    return {name: value for name, value in decide.items() if value != option_text(DEFAULTS.get(name))}
+    """The options that differ from their defaults, so that rows from before an option was added still match."""
+    relevant = {name: value for name, value in options.items() if name != "progress"}  # older rows store it, too
+    return {name: value for name, value in relevant.items() if value != option_text(DEFAULTS.get(name))}
 
 
 def option_text(value: Any) -> str:
-    """An option as text that does not change from one process to the next."""
+    """An option as text that is the same in every process."""
     return without_addresses(str(value))

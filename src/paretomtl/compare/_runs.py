@@ -1,7 +1,7 @@
-"""The runs of a comparison: each method with each seed, here or elsewhere.
+"""The runs of a comparison: each method with each seed, here or on workers.
 
-Each run is a job of its own, which is sent whole: there are more runs than workers, and each is short. They have no
-checkpoints, and are trained again where a worker dies.
+Each run is one job, because there are more runs than workers and each is short. Runs have no checkpoints, and are
+retried from the start if a worker dies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from paretomtl.training.shards.ray.worker import Failure, failure
 
 
 class Runs(JobBatch):
-    """Runs of several methods and seeds, each as a whole."""
+    """Runs of several methods and seeds, one job each."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Runs(JobBatch):
         self._log = log
 
     def leave_out(self, method: str) -> int:
-        """Do not train the runs of a method that have not begun; how many these are."""
+        """Skip the runs of a method that have not started; return how many these are."""
         late = [i for i, run in enumerate(self._waiting) if run and run[0] == method and i not in self._begun]
         for i in late:
             self._waiting[i] = None
@@ -74,7 +74,7 @@ def train_whole(
     run: tuple[str, int | None, int, bool] | None,
     channel: Channel,
 ) -> tuple[Front | Exception | Failure | None, Row]:
-    """One method with one seed, and where it was trained; its error if it fails, None for one that is left out.
+    """Train one method with one seed; return the front, its error or None if it is skipped, and the environment.
 
     ``run`` is a method, its preferences, a seed, and whether another run warns of units.
     """
@@ -84,7 +84,7 @@ def train_whole(
     here = is_part_of_study()
     made = problem.make() if isinstance(problem, NamedProblem) else problem
     with quiet_elsewhere(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is kept
+        warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is stored
         if warned:
             warnings.filterwarnings("ignore", UNITS_WARNING)
         try:

@@ -1,4 +1,4 @@
-"""The verdict of a comparison: rows of each method summed up, and which methods differ by more than seeds explain."""
+"""The verdict of a comparison: a summary of each method, and which methods differ by more than seeds explain."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Summary:
     """One method over all seeds, on one split.
 
     Attributes:
-        method: its name.
-        models: how many it trains for each seed.
+        method: the name of the method.
+        models: the number of models per seed.
         hypervolumes: one for each seed, against the common reference.
-        ideal: whether each is that of one point, made of the best losses of separate networks.
-        spread: mean over seeds.
-        best: for each task the best loss of a front, mean over seeds; on test, the loss there of the solution that is
-            best on the split that ranks.
-        nondominated: mean over seeds.
-        seconds: mean over seeds.
-        split: whose losses these are.
-        test: the same on test; None where there is no such split.
+        ideal: whether each is the hypervolume of one point, made of the best losses of separate networks.
+        spread: the mean over seeds.
+        best: for each task the best loss of a front, mean over seeds; on test, the test loss of the solution that is
+            best on the ranking split.
+        nondominated: the mean over seeds.
+        seconds: the mean over seeds.
+        split: the split that is summarized.
+        test: the summary on test; None without a test split.
     """
 
     method: str
@@ -54,9 +54,9 @@ class Summary:
 
 
 def common_reference(rows: Sequence[Row]) -> list[float]:
-    """The reference for all: for each task the largest of the fronts' own.
+    """The common reference point: for each task the largest reference of the fronts.
 
-    Without any, the largest loss of all on the split that ranks.
+    If no front has one, it is the largest loss on the ranking split.
     """
     rows = [read_row(row) for row in rows]
     known = [row["reference"] for row in rows if row["reference"] is not None]
@@ -67,7 +67,7 @@ def common_reference(rows: Sequence[Row]) -> list[float]:
 
 
 def summaries(rows: Sequence[Row]) -> list[Summary]:
-    """The methods, best hypervolume on the split that ranks first, with what they have on test."""
+    """The methods, sorted by hypervolume on the ranking split, best first, each with its summary on test."""
     rows = [read_row(row) for row in rows]
     ranking, reference = rows_split(rows), common_reference(rows)
     tested = all("test" in row["losses"] for row in rows)
@@ -80,7 +80,7 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
 
 
 def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Summary:
-    """One method on a split; what is best is decided on the split that ranks."""
+    """Summarize one method on a split; the ranking split decides which solution is best."""
     ideal = is_ideal(rows[0])
     best = [best_losses(row, split) for row in rows]
     fronts = (
@@ -102,11 +102,11 @@ def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Sum
 
 
 def verdict(summaries: Sequence[Summary]) -> str:
-    """In plain words, which method does best here, and whether that can be told from these seeds.
+    """Say in plain words which method is best here, and whether these seeds are enough to tell.
 
     Two methods differ if seeds alone would move their mean hypervolumes that far apart only once in twenty, by
     :func:`~paretomtl._support.significance.difference`, as in a diagnosis. Methods that cannot be told apart need not
-    be equal: more seeds may tell. Separate networks for each task are no front, and are left out.
+    be equal: more seeds may separate them. Separate networks for each task are not a front, and are left out.
     """
     fronts = [summary for summary in summaries if not summary.ideal]
     if len(fronts) < 2:

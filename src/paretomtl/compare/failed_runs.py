@@ -1,4 +1,4 @@
-"""Runs of a comparison or study that end with an error, and what is kept when all of it ends."""
+"""Failed runs of a comparison or study, and the note on what is stored when all of it stops."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class FailedRun:
     Attributes:
         method: its method.
         seed: its seed.
-        error: the error, or what a worker elsewhere sent of it.
-        left_out: how many further seeds of the method are not tried, as it has not succeeded with any.
+        error: the error, or the report of it from a worker.
+        left_out: how many further seeds of the method are skipped, because it has not succeeded with any.
     """
 
     method: str
@@ -56,20 +56,20 @@ def warn_of_failure(run: FailedRun) -> None:
 
 
 def without_frames(error: Exception) -> Exception:
-    """An error that no longer holds the models and data of the run that raised it."""
+    """Clear the frames of an error, so that it does not keep the models and data of its run alive."""
     traceback.clear_frames(error.__traceback__)
     return error
 
 
 @contextmanager
 def noting_kept(done: Callable[[], int], total: int, noun: str, path: Path | None) -> Iterator[None]:
-    """Add to whatever ends this how much is stored, and how to go on.
+    """Add a note to an exception that ends this: how much is stored, and how to go on.
 
     Args:
-        done: how many runs are done by then.
-        total: how many there are.
-        noun: what they are called.
-        path: the file that they are stored in; None for nowhere.
+        done: returns how many runs are done.
+        total: the number of runs.
+        noun: the word for a run.
+        path: the file that they are stored in; None if they are not stored.
     """
     try:
         yield
@@ -83,9 +83,9 @@ def noting_kept(done: Callable[[], int], total: int, noun: str, path: Path | Non
             note_kept(error, f"{text} (--out) keeps each {noun} as it ends.", "with folder")
         elif count:
             text = f"{count} of {total} {noun}s {verb} stored in '{path}'."
-            note_kept(error, f"{text} The same again trains the others alone.", "again")
+            note_kept(error, f"{text} Run the same again to train the others.", "again")
         else:
-            text = f"None of {total} {noun}s was done, so that nothing is stored yet"
+            text = f"None of {total} {noun}s was done, so nothing is stored yet"
             note_kept(error, f"{text}: each goes to '{path}' as it ends.", "again")
         raise
 

@@ -1,4 +1,4 @@
-"""Indicators of stored rows, filled in where moocore is installed: machines that train models need not have it."""
+"""Indicators of stored rows, filled in later if moocore is installed: machines that train models need not have it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from paretomtl.front.indicators import hypervolume, spread
 
 
 def error_points(row: Mapping[str, Any]) -> list[list[float]]:
-    """The error rates of a row's solutions, one minus each task's accuracy."""
+    """The error rates of a row's solutions: one minus the accuracy of each task."""
     columns = [row["metrics"][f"{task} accuracy"] for task in row["tasks"]]
     return [[1.0 - value for value in point] for point in zip(*columns, strict=True) if None not in point]
 
 
 def points_hypervolume(points: Sequence[Sequence[float]], reference: Sequence[float], *, ideal: bool) -> float:
-    """The hypervolume of points; of the ``ideal`` point that is made of their best values for separate networks."""
+    """The hypervolume of points; with ``ideal``, of the one point made of their best values (separate networks)."""
     if not points:
         return 0.0
     if ideal:
@@ -29,22 +29,22 @@ def points_hypervolume(points: Sequence[Sequence[float]], reference: Sequence[fl
 
 
 def within(points: Sequence[Sequence[float]], reference: Sequence[float]) -> list[Sequence[float]]:
-    """The points that are better than the reference in all tasks: a hypervolume counts no others."""
+    """The points that are better than the reference in all tasks: only these add to a hypervolume."""
     return [point for point in points if all(a < b for a, b in zip(point, reference, strict=True))]
 
 
 def spread_within(points: Sequence[Sequence[float]], reference: Sequence[float]) -> float:
-    """The diagonal of the box around the points that no other one dominates, of those better than the reference.
+    """The spread of the points that are better than the reference: the diagonal of the box of the nondominated ones.
 
-    A model that was never asked for one of the tasks has a loss there that no user would take, however large it is: it
-    would make a front look spread.
+    A model that was not trained for a task can have any loss there, however large. Such a point would make a front look
+    spread.
     """
     near = within(points, reference)
     return spread(torch.tensor(near, dtype=torch.float64)) if near else 0.0
 
 
 def fill_indicators(rows: Sequence[Row]) -> list[Row]:
-    """The rows with the hypervolumes that are still None, where moocore is installed."""
+    """Fill in hypervolumes that are still None, if moocore is installed."""
     try:
         require("moocore", "indicators")
     except ModuleNotFoundError:

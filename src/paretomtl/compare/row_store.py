@@ -1,6 +1,6 @@
 """Stored results: flat rows, one per run, as JSON with hardware, versions, commit and seeds.
 
-Tables and figures are drawn from them alone.
+Tables and figures are made only from stored rows.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.version import made_by
 
 Row: TypeAlias = dict[str, Any]
-"""One run: what was run, what it gave, where and when."""
+"""One run: its settings, its results, where and when it ran."""
 
 
 def environment() -> Row:
-    """Date, hardware, versions and commit, as every row carries them."""
+    """Date, hardware, versions and commit, which every row carries."""
     cpu = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -46,7 +46,7 @@ def environment() -> Row:
 
 
 def save_rows(path: Path, name: str, command: str, rows: Sequence[Row]) -> None:
-    """Write results whole or not at all."""
+    """Write results atomically."""
     make_folder(path.parent)
     lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
     text = f'{{"name": {json.dumps(name)}, "command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n'
@@ -54,7 +54,7 @@ def save_rows(path: Path, name: str, command: str, rows: Sequence[Row]) -> None:
 
 
 def update_rows(path: Path, name: str, command: str, change: Callable[[list[Row]], list[Row]]) -> list[Row]:
-    """Write what is made of the rows that are stored; other processes wait meanwhile, and lose nothing."""
+    """Read, change and write the stored rows under a lock, so that no process loses the rows of another."""
     make_folder(path.parent)
     with locked(path.with_name(f".{path.name}.lock")):
         rows = change(load_rows(path) if path.exists() else [])
@@ -63,7 +63,7 @@ def update_rows(path: Path, name: str, command: str, change: Callable[[list[Row]
 
 
 def load_rows(path: Path) -> list[Row]:
-    """The rows of a stored result; a ValueError that names the file where it is none."""
+    """Load the rows of a stored result; a ValueError names a file that is not one."""
     stored = read_json(path)
     rows = stored.get("rows") if isinstance(stored, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -72,7 +72,7 @@ def load_rows(path: Path) -> list[Row]:
 
 
 def seconds_here(rows: Sequence[Row], kind_of: Callable[[Row], str]) -> dict[str, float]:
-    """The mean seconds of a run of each kind on hardware like this machine's, over stored rows."""
+    """The mean seconds of a run of each kind, over stored rows from hardware like this machine's."""
     here = environment()["hardware"] if rows else ""
     by_kind: dict[str, list[float]] = {}
     for row in rows:
@@ -82,5 +82,5 @@ def seconds_here(rows: Sequence[Row], kind_of: Callable[[Row], str]) -> dict[str
 
 
 def numbers(tensor: Tensor, digits: int = 5) -> Any:
-    """A tensor as rows have it: nested lists of numbers with some decimals, and None for what is not finite."""
+    """A tensor in the form of rows: nested lists of rounded numbers, with None for values that are not finite."""
     return to_numbers(tensor, digits)

@@ -1,4 +1,4 @@
-"""Rows of a comparison: losses and metrics by split, and the split that ranks."""
+"""Rows of a comparison: losses and metrics by split, and the ranking split."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED = 3  # rows that an error names
 
 
 def row_of(front: Front) -> Row:
-    """The row of a front; "split" is the one that ranks, and regions are those of training."""
+    """The row of a front; "split" is the ranking split, and regions are those of training."""
     return {
         "problem": front.problem,
         "method": front.method,
@@ -46,7 +46,7 @@ def row_of(front: Front) -> Row:
 
 
 def read_row(row: Row) -> Row:
-    """A stored row by split. Rows of earlier versions have the numbers of one split, and losses on training."""
+    """Convert a stored row to one by split; rows of earlier versions have one split, and maybe training losses."""
     if isinstance(row["losses"], dict):
         return row
     split = row.get("split", "train")
@@ -67,12 +67,12 @@ def is_finite(point: Sequence[float | None]) -> bool:
 
 
 def finite_points(losses: Sequence[list[float]]) -> list[list[float]]:
-    """The stored losses of solutions, of those where all are finite."""
+    """The stored losses of the solutions whose losses are all finite."""
     return [point for point in losses if is_finite(point)]
 
 
 def is_ideal(row: Row) -> bool:
-    """Whether a row holds separate networks, one for each task, which are no front."""
+    """Whether a row holds separate networks, one for each task, which are not a front."""
     return is_separate(row["method"])
 
 
@@ -84,20 +84,20 @@ def points_tensor(row: Row, split: str) -> Tensor:
 
 
 def accuracies(row: Row, split: str = "metrics") -> list[list[float]]:
-    """For each solution its accuracy in each task."""
+    """The accuracy of each solution in each task."""
     columns = [row[split][f"{task} accuracy"] for task in row["tasks"]]
     return [[math.nan if value is None else value for value in point] for point in zip(*columns, strict=True)]
 
 
 def best_losses(row: Row, split: str) -> list[float]:
-    """For each task, the loss on a split of the solution that is best on the one that ranks; empty where none is."""
+    """For each task, the loss on a split of the solution that is best on the ranking split; else empty."""
     pairs = list(zip(row["losses"][row["split"]], row["losses"][split], strict=True))
     known = [pair for pair in pairs if is_finite(pair[0]) and is_finite(pair[1])]
     return [min(known, key=lambda pair: pair[0][i])[1][i] for i in range(len(row["losses"][split][0]))] if known else []
 
 
 def rows_split(rows: Sequence[Row]) -> str:
-    """The split that ranks these rows: validation if they have it, else training. All must have the same one."""
+    """The ranking split of these rows: validation if they have it, else training. All must have the same one."""
     without = [row for row in rows if row["split"] != "val"]
     if 0 < len(without) < len(rows):
         raise ValueError(
@@ -108,11 +108,11 @@ def rows_split(rows: Sequence[Row]) -> str:
 
 
 def check_ranked(rows: Sequence[Row], ranking: str, place: str) -> None:
-    """Refuse stored rows that are ranked by another split than new ones would be."""
+    """Reject stored rows whose ranking split is not that of new rows."""
     others = [row for row in rows if row["split"] != ranking]
     if not others:
         return
-    lack = "have no validation losses" if ranking == "val" else "are ranked on validation, which this problem has not"
+    lack = "have no validation losses" if ranking == "val" else "are ranked on validation, which this problem lacks"
     raise ValueError(
         f"'out' must hold rows that are ranked by losses on '{ranking}'. {place}: these rows {lack}: {_named(others)}. "
         "Rows of earlier versions have test and training losses alone. Delete that file, or take another folder, and "

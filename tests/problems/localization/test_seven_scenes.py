@@ -9,7 +9,7 @@ import pytest
 
 from _helpers.pictures import picture, write_picture, write_scene
 from paretomtl.problems import prepare_localization
-from paretomtl.problems._localization.rotations import matrices_of, matrix_of_angles
+from paretomtl.problems._localization.rotations import matrix_of_angles, quaternions_of
 
 pytest.importorskip("PIL", reason="Pillow is not installed: pip install 'paretomtl[images]'")
 
@@ -37,7 +37,8 @@ def test_frames_of_one_sequence(scene: Path, tmp_path: Path) -> None:
     for i in range(COUNT):
         assert np.array_equal(made.images[i], picture(i, 8, 16).transpose(2, 0, 1)), "PNG keeps every pixel"
         assert made.positions[i].tolist() == [i, -i, 0.5]
-        assert np.allclose(matrices_of(made.quaternions[i]), matrix_of_angles(0.1 * i, 0.05, -0.02 * i), atol=1e-8)
+        expected = quaternions_of(matrix_of_angles(0.1 * i, 0.05, -0.02 * i))
+        assert np.allclose(made.quaternions[i], expected, atol=1e-8)
     assert made.names.tolist() == [f"frame-{i:06d}" for i in range(COUNT)]
     assert made.moments.tolist() == list(range(COUNT))
     assert set(made.records) == set(made.listed) == {0}

@@ -108,7 +108,7 @@ def test_a_comparison_without_a_folder_says_how_to_keep_it(stops: Path) -> None:
 
 def test_a_diagnosis_that_is_stopped_says_that_nothing_is_kept(stops: Path) -> None:
     text = call("diagnose", "stops:stopped", "--epochs", "20", "--seeds", "1", code=130)
-    assert "Stopped.\nA diagnosis stores nothing: it begins again." in text
+    assert "Stopped.\nA diagnosis stores nothing: it starts over." in text
 
 
 def test_an_error_in_the_users_code_keeps_the_command_that_goes_on(

@@ -80,14 +80,14 @@ def test_the_seeds_that_are_asked_for_are_enough_if_they_vary_as_before() -> Non
     again = 2 * -(-gap.needed // 2)
     more = drawn(again, 1.0, 0.0, joint=few.joint.repeat(again // 2, 1))
     assert task_gaps(more)[0].word == "as good"
-    assert "Missing are seeds" in few.verdict.text
+    assert "More seeds are needed" in few.verdict.text
     assert dict(few.verdict.again or ())["epochs"] == few.epochs
 
 
 def test_where_seeds_would_not_do_longer_runs_are_asked_for() -> None:
     wild = drawn(3, 1.0, 0.0, joint=torch.tensor([[0.5], [1.0], [1.6]]).double().expand(3, 2))
     assert task_gaps(wild)[0].needed is None
-    assert "More seeds would hardly tell" in wild.verdict.text
+    assert "More seeds would hardly help" in wild.verdict.text
     assert dict(wild.verdict.again or ()) == {"seeds": 3, "epochs": 60}
     planned = replace(wild, planned=100).verdict
     assert dict(planned.again or ()) == {"seeds": 3, "epochs": 100}

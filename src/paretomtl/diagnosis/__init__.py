@@ -1,4 +1,4 @@
-"""Whether a front is worth it: a short run that measures, and says in words what to do."""
+"""Whether a front is worth it: a short run that measures, and recommends in words what to do."""
 
 from paretomtl.diagnosis._diagnose import diagnose
 from paretomtl.diagnosis._result import Diagnosis

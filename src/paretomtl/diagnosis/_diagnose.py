@@ -50,38 +50,37 @@ def diagnose(
 ) -> Diagnosis:
     """Measure in a short run whether a front is worth it, which preferences to try, and whether losses need scaling.
 
-    For each seed, one model is trained with equal weights, and one network for each task. From the first come the
-    cosines and norms of the task gradients; the difference of their losses is what joint training costs. Where a front
-    is worth it, models near its ends are trained, too, and preferences are proposed between them. The rules of the
-    verdict, and their limits, are in docs/diagnose.md.
+    For each seed, it trains one model with equal weights, and one network for each task. The joint model gives the
+    cosines and norms of the task gradients. The difference between its losses and those of the separate networks is the
+    cost of joint training. If a front is worth it, models near its ends are trained, too, and preferences are proposed
+    between them. The rules of the verdict, and their limits, are in docs/diagnose.md.
 
     Args:
         problem: models, losses and data.
         epochs: how long each model is trained; by default a tenth of the recipe's epochs, at least 1, or 5 without a
             recipe; 1000 steps for a problem without data.
-        seeds: how many, or which ones. A verdict needs two at least, and as many as bear it.
-        split: where joint training and separate networks are compared: validation by default, training where there is
-            none; "test" only where it is asked for.
+        seeds: how many, or which ones. A verdict needs at least two, and more if results vary.
+        split: the split on which joint training and separate networks are compared. By default it is validation, or
+            training if there is no validation; "test" must be requested.
         batch_size: this, ``optimizer``, ``strategy``, ``device`` and ``precision`` are as in :func:`paretomtl.fit`.
         optimizer: the recipe's if left out.
         strategy: how models are trained together.
         device: the GPU if there is one.
-        precision: of parameters and data.
-        scale: what losses are multiplied by in all runs: "auto", "first", one factor per task, or an ideal and a worst
-            point. Gradients, weights and proposed directions are then those of scaled losses; losses are shown as they
-            are.
+        precision: the precision of parameters and data.
+        scale: multiplies the losses in all runs: "auto", "first", one factor per task, or an ideal and a worst point.
+            Gradients, weights and proposed directions are then those of scaled losses; losses are shown unscaled.
         log: called with a line before each run.
-        progress: "rich", "plain" or "quiet", of all runs together, with the time left; "auto" as in
+        progress: the display of all runs together, with the time left: "rich", "plain" or "quiet"; "auto" as in
             :func:`paretomtl.fit`. The time left includes models near the ends of a front, which may not be needed.
 
-    It stores nothing: stopped by Ctrl-C or SIGTERM, it raises KeyboardInterrupt and has to begin again.
+    It stores nothing: Ctrl-C or SIGTERM raises KeyboardInterrupt, and the next call starts over.
 
     Example:
         >>> import paretomtl as pm
-        >>> found = pm.diagnose(pm.problems.quadratic(), device="cpu")
-        >>> found.verdict.word, found.verdict.preferences
+        >>> diagnosis = pm.diagnose(pm.problems.quadratic(), device="cpu")
+        >>> diagnosis.verdict.word, diagnosis.verdict.preferences
         ('front', 5)
-        >>> [round(part, 1) for part in found.verdict.directions[0]]  # nearly all of the loss in the first task
+        >>> [round(part, 1) for part in diagnosis.verdict.directions[0]]  # nearly all of the loss in the first task
         [1.0, 0.0]
     """
     if not isinstance(problem, Problem):
@@ -116,7 +115,7 @@ def diagnose(
         with StudyProgress(tally, progress) as display:
             return _diagnose(problem, split, scale, options, log or (lambda text: None), display)
     except KeyboardInterrupt as error:
-        note_kept(error, "A diagnosis stores nothing: it begins again. Fewer epochs or seeds make it shorter.", "none")
+        note_kept(error, "A diagnosis stores nothing: it starts over. Fewer epochs or seeds make it shorter.", "none")
         raise
 
 
@@ -128,7 +127,7 @@ def _diagnose(
     log: Callable[[str], None],
     display: StudyProgress,
 ) -> Diagnosis:
-    """The short runs, and what they say."""
+    """Train the short runs and collect their measurements."""
 
     def train(i: int, method: Method, preferences: int | Tensor) -> list[Front]:
         log(display.tally.names[i])
@@ -139,7 +138,7 @@ def _diagnose(
 
     tasks, began = len(problem.tasks), time.monotonic()
     with warnings.catch_warnings():
-        # The verdict says both.
+        # The verdict reports both.
         warnings.filterwarnings("ignore", "tasks .* had no labels in any batch")
         warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")
         joint = train(0, Measure(scale=scale), 1)
@@ -155,7 +154,7 @@ def _diagnose(
     before = mean_untrained_losses(problem, options["seeds"], options["batch_size"], options["device"])
     start = first if before is None else torch.where(before.isfinite(), before, first)
     fronts = [*joint, *alone]
-    found = Diagnosis(
+    diagnosis = Diagnosis(
         problem=problem.name,
         tasks=tuple(problem.tasks),
         epochs=options["epochs"],
@@ -177,14 +176,15 @@ def _diagnose(
         planned=problem.recipe.epochs,
         factors=factors,
     )
-    if found.verdict.word != "front":
-        return found
-    weights = end_weights(weight_factors(found))
+    if diagnosis.verdict.word != "front":
+        return diagnosis
+    weights = end_weights(weight_factors(diagnosis))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")  # then none is found
-        near = train(2, plain, weights / found.units)
+        # Then no directions are proposed.
+        warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")
+        near = train(2, plain, weights / diagnosis.units)
     ends = torch.stack([front.losses["train"].double() for front in near])
-    return replace(found, ends=ends, seconds=time.monotonic() - began)
+    return replace(diagnosis, ends=ends, seconds=time.monotonic() - began)
 
 
 def usual_epochs(problem: Problem) -> int:
@@ -195,9 +195,9 @@ def usual_epochs(problem: Problem) -> int:
 
 
 def _factors(fronts: Sequence[Front]) -> tuple[float, ...] | None:
-    """The factors of the losses, six digits of their mean over seeds; None where there are none."""
-    found = [front.scale for front in fronts if front.scale is not None]
-    return tuple(float(f"{value:.6g}") for value in torch.cat(found).mean(0).tolist()) if found else None
+    """The factors of the losses, their mean over seeds rounded to six digits; None if losses are not scaled."""
+    scales = [front.scale for front in fronts if front.scale is not None]
+    return tuple(float(f"{value:.6g}") for value in torch.cat(scales).mean(0).tolist()) if scales else None
 
 
 def _joint(fronts: Sequence[Front], split: str) -> Tensor:

@@ -1,4 +1,4 @@
-"""Evidence that seeds bear: in which tasks joint training is worse, better or as good, and which gradients conflict."""
+"""Significant evidence: in which tasks joint training is worse, better or as good, and which gradients conflict."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from paretomtl._support.significance import difference, half_width, half_width_o
 from paretomtl.diagnosis._measurements import Measurements
 
 CONFLICT = -0.1
-"""Two tasks are in conflict where the mean cosine of the last third is at most this, and seeds keep it under zero."""
+"""Two tasks conflict if the mean cosine of the last third is at most this, and its interval over seeds below zero."""
 GAP = 0.05
 """Joint training is as good as separate networks within this share of the separate networks' loss, ..."""
 NOTICEABLE = 0.01
 """... or within this share of the loss at the start, if that is more; ..."""
 GAINED = 0.1
-"""... but never by more than this share of what a network of its own has taken off its loss: early on, all losses are
-alike, and joint training that learnt nothing would be as good."""
+"""... but never by more than this share of the loss that a separate network has removed: early in training all losses
+are similar, and joint training that learnt nothing would count as good."""
 MOST_SEEDS = 20
-"""Where more seeds than this would be needed, longer runs are proposed."""
+"""If more seeds than this would be needed, longer runs are proposed."""
 USUAL_SEEDS = 3
 
 Word: TypeAlias = Literal["worse", "better", "as good", "open"]
@@ -34,13 +34,13 @@ class Gap:
     """The gap between joint training and separate networks in one task.
 
     Attributes:
-        value: the mean over seeds of the joint loss, less that of separate networks.
-        half_width: how far seeds alone move that to either side, but for once in twenty.
+        value: the mean over seeds of the joint loss, minus that of separate networks.
+        half_width: half the width of its 95 % confidence interval over seeds.
         margin: a value within it is neither worse nor better.
-        tight: the margin of "as good": the same, or less where networks have not learnt much yet.
-        word: "worse" or "better" where the value is beyond the margin, and seeds alone would rarely do that; "as good"
-            where all that seeds leave is within the tight margin; "open" otherwise.
-        needed: about how many seeds would close an open one; None for more than :data:`MOST_SEEDS`.
+        tight: the margin of "as good": the same, or less if networks have not learnt much yet.
+        word: "worse" or "better" if the value is beyond the margin and significant; "as good" if the whole interval is
+            within the tight margin; "open" otherwise.
+        needed: about how many seeds would decide an open one; None for more than :data:`MOST_SEEDS`.
     """
 
     value: float
@@ -52,20 +52,20 @@ class Gap:
 
     @property
     def not_worse(self) -> bool:
-        """Whether seeds leave nothing that is worse by more than the tight margin."""
+        """Whether no value in the interval is worse by more than the tight margin."""
         return self.word == "better" or self.value + self.half_width <= self.tight
 
     @property
     def not_better(self) -> bool:
-        """Whether seeds leave nothing that is better by more than the tight margin."""
+        """Whether no value in the interval is better by more than the tight margin."""
         return self.word == "worse" or self.value - self.half_width >= -self.tight
 
 
 def task_gaps(measured: Measurements) -> list[Gap]:
-    """One for each task.
+    """The gap of each task.
 
-    Where no task is clearly worse or better on its own, all tasks together may be, each in units of its loss at the
-    start, as equal weights may give up another task with each seed. Then those that moved that way count.
+    If no single task is clearly worse or better, the sum of all tasks may be, each in units of its loss at the start:
+    equal weights may give up a different task with each seed. Then the tasks that moved in that direction count.
     """
     gaps = []
     for i in range(len(measured.tasks)):
@@ -99,8 +99,8 @@ class Conflict:
     Attributes:
         pair: the two tasks.
         cosine: the mean.
-        half_width: how far seeds alone move it, but for once in twenty.
-        there: True and False where seeds bear it; None where they do not.
+        half_width: half the width of its 95 % confidence interval over seeds.
+        there: whether there is a conflict; None if the seeds do not decide it.
         needed: about how many seeds would decide it; None for more than :data:`MOST_SEEDS`.
     """
 
@@ -112,7 +112,7 @@ class Conflict:
 
 
 def conflicts(measured: Measurements) -> list[Conflict]:
-    """One for each pair of tasks with gradients, those that agree least first."""
+    """The conflict of each pair of tasks with gradients, those that agree least first."""
     late, each = measured.late_cosines, measured.late_cosines_by_seed
     listed = []
     for i, j in measured.pairs:
@@ -131,7 +131,7 @@ def conflicts(measured: Measurements) -> list[Conflict]:
 
 
 def _seeds_needed(value: float, sets: Sequence[Sequence[float]], margin: float = 0.0, tight: float = 0.0) -> int | None:
-    """About how many seeds put a value that stays as it is on one side of the margin, if they vary as these do."""
+    """Estimate how many seeds put an unchanged value on one side of the margin, if they vary as these do."""
     seeds = min(len(values) for values in sets)
     if seeds < 2:
         return USUAL_SEEDS

@@ -1,4 +1,4 @@
-"""Measurements of a diagnosis: losses, gradients and cosines of joint and of separate training."""
+"""Measurements of a diagnosis: losses, gradients and cosines of joint and separate training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Measurements:
-    """Measurements for m tasks and S seeds, from which the rules of a diagnosis draw a verdict.
+    """Measurements for m tasks and S seeds, which the rules of a diagnosis judge.
 
     :class:`paretomtl.Diagnosis` describes each of them.
     """
@@ -39,18 +39,18 @@ class Measurements:
 
     @property
     def units(self) -> Tensor:
-        """The factors of the losses ``[m]``; ones for losses as they come."""
+        """The factors of the losses ``[m]``; ones for unscaled losses."""
         factors = (1.0,) * len(self.tasks) if self.factors is None else self.factors
         return torch.tensor(factors, dtype=torch.float64)
 
     @property
     def whole(self) -> bool:
-        """Whether models were trained as long as the problem's recipe says."""
+        """Whether models were trained for all epochs of the problem's recipe."""
         return self.planned is not None and self.epochs >= self.planned
 
     @property
     def late_cosines(self) -> Tensor:
-        """The cosines of the last third that has any, ``[m, m]``."""
+        """For each pair, the cosines of the last third that has any, ``[m, m]``."""
         return _late(self.cosines)
 
     @property
@@ -60,7 +60,7 @@ class Measurements:
 
     @property
     def ratios(self) -> Tensor:
-        """Joint loss over that of a separate network, means over seeds, ``[m]``; NaN where that says nothing."""
+        """The joint loss over that of a separate network, means over seeds, ``[m]``; NaN if that is not meaningful."""
         joint, alone = self.joint.mean(0), self.alone.mean(0)
         return torch.where((alone > 0) & (joint >= 0), joint / alone, torch.nan)
 

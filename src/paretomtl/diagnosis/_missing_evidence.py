@@ -1,4 +1,4 @@
-"""Missing evidence: what is open where seeds do not bear a verdict, and how many seeds or epochs would close it."""
+"""Missing evidence: what the seeds leave undecided, and how many seeds or epochs would decide it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ MARGIN = (
     f"within {100 * GAP:g} % of their losses, or {100 * NOTICEABLE:g} % of those at the start, and {100 * GAINED:g} % "
     "of what they learnt"
 )
-"""The meaning of "as good as": all that seeds leave is within it."""
+"""The meaning of "as good as": the whole interval is within it."""
 
 
 def describe_missing(
     measured: Measurements, gaps: Sequence[Gap], pulls: Sequence[Conflict]
 ) -> tuple[str, dict[str, int]]:
-    """A text on what is open, and the arguments of the diagnosis that would probably close it."""
+    """Describe what is open, and return the arguments of the diagnosis that would probably decide it."""
     seeds = len(measured.seeds)
     left = [i for i, gap in enumerate(gaps) if gap.word == "open"]
     undecided = [pull for pull in pulls if pull.there is None]
@@ -35,37 +35,37 @@ def describe_missing(
     counts = [count for count in needed if count is not None]
     if len(counts) == len(needed) and counts:
         again = {"seeds": max(*counts, USUAL_SEEDS), "epochs": measured.epochs}
-        sentences.append(f"Missing are seeds: diagnose again with about {again['seeds']} (seeds={again['seeds']}).")
+        sentences.append(f"More seeds are needed: diagnose again with about {again['seeds']} (seeds={again['seeds']}).")
     else:
         long = measured.planned if measured.planned is not None and not measured.whole else 2 * measured.epochs
         again = {"seeds": max(seeds, USUAL_SEEDS), "epochs": long}
         unit = "steps" if measured.without_data else "epochs"
         sentences.append(
-            f"More seeds would hardly tell: diagnose again with {long} {unit} (epochs={long}), after which models vary "
-            "less, or differ more."
+            f"More seeds would hardly help: diagnose again with {long} {unit} (epochs={long}), after which models vary "
+            "less or differ more."
         )
     return " ".join(sentences), again
 
 
 def _open_gap(measured: Measurements, task: int, gap: Gap) -> str:
-    """The range that seeds leave for one task, as a ratio where there is one."""
+    """Describe the interval of an open task, as a ratio if there is one."""
     alone = float(measured.alone[:, task].mean())
     name = measured.tasks[task]
     least, most = gap.value - gap.half_width, gap.value + gap.half_width
     if alone > 0 and alone + gap.value >= 0:
         spread = [f"{max((alone + value) / alone, 0.0):.3g}" for value in (gap.value, least, most)]
-        text = f"In {name} joint training has {spread[0]} times the loss of a separate network, and seeds leave "
+        text = f"In {name} joint training has {spread[0]} times the loss of a separate network"
     else:
         spread = [f"{value:.3g}" for value in (gap.value, least, most)]
-        text = f"In {name} the loss of joint training is {spread[0]} above that of a separate network, and seeds leave "
+        text = f"In {name} the loss of joint training is {spread[0]} above that of a separate network"
     margin = f"{1 + gap.tight / alone:.4g} times" if alone > 0 else f"{gap.tight:.3g}"
-    return f"{text}{spread[1]} to {spread[2]}; up to {margin} is as good."
+    return f"{text} (95 % interval {spread[1]} to {spread[2]}); up to {margin} is as good."
 
 
 def _open_conflict(measured: Measurements, pull: Conflict) -> str:
     least, most = max(pull.cosine - pull.half_width, -1.0), min(pull.cosine + pull.half_width, 1.0)
     return (
-        f"The cosine of {pair_name(measured, pull)} is {pull.cosine:.2g}, and seeds leave {least:.2g} to {most:.2g}; "
+        f"The cosine of {pair_name(measured, pull)} is {pull.cosine:.2g} (95 % interval {least:.2g} to {most:.2g}); "
         f"conflict begins at {CONFLICT:g}."
     )
 
@@ -76,6 +76,6 @@ def pair_name(measured: Measurements, pull: Conflict) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """Names in one line, the first of them where there are many."""
+    """Names in one line; only the first ones if there are many."""
     shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
     return ", ".join(shown)

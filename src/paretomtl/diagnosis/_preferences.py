@@ -1,4 +1,4 @@
-"""Preferences to try: those between the ratios of losses that models reached near the ends of the front."""
+"""Preferences to try: directions between the loss ratios that models reached near the ends of the front."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor
 from paretomtl.core import preferences
 
 EDGE = 0.1
-"""Near its end of the front, a task has the weight 1 and all others have this."""
+"""Near the end of the front for a task, the task has the weight 1 and all others have this."""
 APART = 3.0
-"""Preferences are at least this many degrees apart: nearer ones ask for the same."""
-_DIGITS = 3  # of directions, as they are printed
+"""Preferences are at least this many degrees apart: closer ones ask for the same."""
+_DIGITS = 3  # of printed directions
 
 
 def end_weights(factors: Sequence[float]) -> Tensor:
-    """For each task the weights of a model near its end of the front ``[m, m]``, for losses as they come.
+    """For each task the weights of a model near its end of the front ``[m, m]``, for unscaled losses.
 
     Example:
         >>> end_weights([1.0, 0.01])
@@ -41,14 +41,14 @@ def even_factors(sizes: Sequence[float]) -> tuple[float, ...]:
 
 
 def between(ends: Tensor, count: int) -> list[tuple[float, ...]]:
-    r"""At most ``count`` directions of the losses, spread between those of the ends; none where ends have no direction.
+    r"""At most ``count`` directions of the losses, spread between those of the ends; none if ends have no direction.
 
-    For two tasks, equal steps of the angle. For more, :math:`\sum_i \lambda_i e_i / \|e_i\|` with the ends
-    :math:`e_i` and weights :math:`\lambda` from :func:`paretomtl.preferences.even`.
+    For two tasks, the angles are equally spaced. For more, directions are :math:`\sum_i \lambda_i e_i / \|e_i\|` with
+    the ends :math:`e_i` and weights :math:`\lambda` from :func:`paretomtl.preferences.even`.
 
     Args:
-        ends: losses of a model near the end of each task, ``[m, m]``, in the units that directions are meant for.
-        count: how many are wanted; fewer come back where they would be less than :data:`APART` apart.
+        ends: losses of a model near the end of each task, ``[m, m]``, in the units of the directions.
+        count: how many to return; fewer if they would be less than :data:`APART` degrees apart.
 
     Example:
         >>> between(torch.tensor([[1.0, 3.0], [3.0, 1.0]]), 3)

@@ -19,30 +19,30 @@ class Diagnosis(Measurements):
     """The result of :func:`paretomtl.diagnose` for m tasks and S seeds. The command prints its text.
 
     Attributes:
-        problem: its name.
-        tasks: their names.
+        problem: the name of the problem.
+        tasks: the names of the tasks.
         epochs: how long each model was trained; steps for a problem without data.
-        seeds: of the starts.
-        split: whose losses ``joint`` and ``alone`` are.
+        seeds: the seeds of the models.
+        split: the split of the losses ``joint`` and ``alone``.
         cosines: mean cosines of the task gradients in each third of joint training, ``[3, m, m]``; NaN for none.
         cosines_by_seed: the same for each seed, ``[S, 3, m, m]``.
         negative: the share of steps with a negative cosine, ``[3, m, m]``.
         norms: mean norms of the task gradients, ``[m]``; NaN for a task without labels.
         first: losses of the first batch with labels, ``[m]``.
         last: losses on training after joint training, ``[m]``.
-        learnt: by which share of its loss before training a network of its own lowered each task on training, ``[m]``;
-            of that of the first batch where data are no tensors.
+        learnt: the share of the loss before training that a separate network removed in each task, on training,
+            ``[m]``; relative to the loss of the first batch if data are not tensors.
         joint: losses after joint training with equal weights, ``[S, m]``.
         alone: losses of separate networks, each in its own task, ``[S, m]``.
         models: how many were trained, jointly and separately.
         broken: how many of them had losses or gradients that were not finite.
         seconds: how long it took.
         without_data: whether the problem has no data, so that an epoch is a step.
-        planned: the epochs of the problem's recipe; None where it says none.
-        ends: losses on training of models that were trained mostly for one task each, ``[S, m, m]``; None where no
-            front is worth it.
-        factors: what losses were multiplied by in training; None for losses as they come. All losses and norms here
-            are those of losses as they come.
+        planned: the epochs of the problem's recipe; None if it has none.
+        ends: losses on training of models that were trained mostly for one task each, ``[S, m, m]``; None if a front is
+            not worth it.
+        factors: the factors of the losses in training; None for unscaled losses. All losses and norms here are
+            unscaled.
     """
 
     @functools.cached_property
@@ -51,7 +51,7 @@ class Diagnosis(Measurements):
         return judge(self)
 
     def numbers(self) -> dict[str, Any]:
-        """Everything as numbers, words and lists, for JSON; NaN as None."""
+        """Everything as numbers, strings and lists, for JSON; NaN as None."""
         verdict = self.verdict
         measured = {
             name: to_numbers(getattr(self, name))

@@ -1,4 +1,4 @@
-"""Rules of a diagnosis: stated thresholds, and the verdict that follows from them."""
+"""Rules of a diagnosis: thresholds, and the verdict that follows from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paretomtl.methods.loss_scaling import UNITS_DIFFER, format_ratio, largest_r
 _SLOW = "Hardly learnt"
 
 LEARNT = 0.02
-"""A task that its own network lowers by less than this share of the loss at the start has not learnt."""
+"""A task has not learnt if its own network lowers the loss by less than this share of the loss at the start."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Verdict:
 
     Attributes:
         word: "front", "one-model", "helping", "conflict-only", "gap-only", "cannot-tell-yet" or "unclear".
-        text: the same as a sentence, with its reason.
-        preferences: how many to begin with; None where a front is not recommended.
-        directions: which, as directions of the losses, scaled where they need it; empty where a front is not
-            recommended, or where no directions were measured, and preferences are best spread evenly.
-        scale: what to give ``ParetoMTL(scale=...)``; None for no scaling.
-        factors: those of the losses that ``directions`` are meant for, to be given in place of ``scale``, so that they
-            mean the same in every run; None where losses stay as they are.
-        notes: what else there is to know, a sentence each.
-        again: what to diagnose again with, as arguments by name, where seeds or epochs are missing; else None.
+        text: the recommendation as a sentence, with its reason.
+        preferences: how many to begin with; None if a front is not recommended.
+        directions: the preferences as directions of the losses, scaled if they need it. They are empty if a front is
+            not recommended, or if no directions were measured; then spread preferences evenly.
+        scale: the argument of ``ParetoMTL(scale=...)``; None for no scaling.
+        factors: the factors of the losses that ``directions`` refer to. Pass them in place of ``scale``, so that
+            directions mean the same in every run. None if losses stay unscaled.
+        notes: further remarks, a sentence each.
+        again: the arguments to diagnose again with, by name, if seeds or epochs are missing; else None.
     """
 
     word: str
@@ -47,7 +47,7 @@ class Verdict:
 
 
 def judge(measured: Measurements) -> Verdict:
-    """The verdict; the first rule that fits decides, and only by what seeds bear."""
+    """Return the verdict of the first rule that fits; rules count only significant evidence."""
     scale, why_scale = _scaling(measured)
     lopsided = _lopsided(measured)
     gaps, pulls = task_gaps(measured), conflicts(measured)
@@ -86,24 +86,26 @@ def judge(measured: Measurements) -> Verdict:
         after, again = _after_gap(measured, scaled=scale is not None, lopsided=bool(lopsided))
         text = (
             f"Joint training is worse than separate networks in {losing}, but gradients hardly conflict so far: the "
-            f"cause may be something else than a trade-off. {after}"
+            f"cause may not be a trade-off. {after}"
         )
     elif better and no_worse:
         word = "helping"
-        text = f"One model with equal weights will do: tasks help each other, in {gaining} it beats separate networks."
+        text = (
+            f"One model with equal weights is enough: tasks help each other; it beats separate networks in {gaining}."
+        )
         if pairs:
-            text += f" Gradients of {pairs} conflict all the same; a longer run may show a trade-off."
+            text += f" Gradients of {pairs} still conflict; a longer run may show a trade-off."
     elif no_worse and pairs:
         word = "conflict-only"
         text = (
             f"Gradients of {pairs} conflict, but joint training is {equal} separate networks so far, {MARGIN}. One "
-            "model with equal weights may do; more epochs, or a small front, would tell."
+            "model with equal weights may be enough; more epochs or a small front would tell."
         )
     elif no_worse and not undecided:
         word = "one-model"
         text = (
-            f"One model with equal weights will do: gradients do not conflict, and joint training is {equal} separate "
-            f"networks, {MARGIN}."
+            f"One model with equal weights is enough: gradients do not conflict, and joint training is {equal} "
+            f"separate networks, {MARGIN}."
         )
     else:
         word = "cannot-tell-yet"
@@ -120,12 +122,12 @@ def judge(measured: Measurements) -> Verdict:
 
 
 def _scaling(measured: Measurements) -> tuple[str | None, str]:
-    """The scale to use, and why; None for none."""
+    """The scale to use, and the reason; None for no scaling."""
     large, small, ratio = largest_ratio(
         [(measured.units * losses.abs()).tolist() for losses in (measured.first, measured.last)]
     )
     if ratio > UNITS_DIFFER:
-        by = "" if measured.factors is None else f" otherwise than by {_written(measured.factors)}"
+        by = "" if measured.factors is None else f" by other factors than {_written(measured.factors)}"
         return "first", (
             f"Scale the losses{by}: that of {measured.tasks[large]} is {format_ratio(ratio)} times that of "
             f"{measured.tasks[small]}, at the start and at the end."
@@ -134,14 +136,14 @@ def _scaling(measured: Measurements) -> tuple[str | None, str]:
 
 
 def _lopsided(measured: Measurements) -> str:
-    """A note where losses compare and gradients do not; empty where both do."""
+    """A note if losses are of similar size and gradients are not; else empty."""
     large, small, ratio = largest_ratio([(measured.units * measured.norms).tolist()])
     if ratio <= UNITS_DIFFER or _scaling(measured)[0] is not None:
         return ""
     return (
         f"Gradients of {measured.tasks[large]} are {format_ratio(ratio)} times as long as those of "
-        f"{measured.tasks[small]}: equal weights train mostly the former. Pareto MTL needs no scale for that, as its "
-        "step weighs short gradients more."
+        f"{measured.tasks[small]}: equal weights train mostly the former. Pareto MTL needs no scale for that, because "
+        "its step gives short gradients more weight."
     )
 
 
@@ -160,14 +162,14 @@ def _trouble(measured: Measurements) -> list[str]:
     if groups["unlabelled"]:
         reasons.append(
             f"No labels in any batch, or some that are NaN: {listed(groups['unlabelled'])}. Its loss was always NaN; "
-            "see the data, and let the loss leave out samples without a label."
+            "check the data, and let the loss leave out samples without a label."
         )
     if groups["flat"]:
         reasons.append(f"No gradient: {listed(groups['flat'])}. The loss does not change with the parameters.")
     if groups["slow"]:
         reasons.append(
-            f"{_SLOW}, even by a network of its own: {listed(groups['slow'])}. Train longer (epochs), "
-            "standardise targets in large units, or see loss, labels and learning rate, before you weigh tasks."
+            f"{_SLOW}, even by a separate network: {listed(groups['slow'])}. Train longer (epochs), standardise "
+            "targets in large units, or check loss, labels and learning rate, before you weight tasks."
         )
     if measured.broken:
         reasons.append(
@@ -178,11 +180,11 @@ def _trouble(measured: Measurements) -> list[str]:
 
 
 def weight_factors(measured: Measurements) -> tuple[float, ...]:
-    """Factors of the losses by which weights near the ends of the front mean the same for all tasks.
+    """Factors of the losses with which weights near the ends of the front mean the same for all tasks.
 
-    Where losses need scaling, one over the root of what joint training left of a loss times what a network of its own
-    takes off it: the first is too large where another task's unit drowned it, the second where a loss begins far off.
-    Where only gradients differ, one over their norms.
+    If only gradients differ, a factor is one over their norm. If losses need scaling, it is one over the geometric mean
+    of two sizes: the loss after joint training, and the loss that a separate network removes. The first is too large if
+    another task dominated training, the second if the loss starts far off.
     """
     if _lopsided(measured):
         return even_factors(measured.norms.tolist())
@@ -194,7 +196,7 @@ def weight_factors(measured: Measurements) -> tuple[float, ...]:
 def _proposed(
     measured: Measurements, scale: str | None, count: int
 ) -> tuple[list[tuple[float, ...]], tuple[float, ...] | None]:
-    """Directions between the ends, and the factors that stand for a scale; none where there are too few of them."""
+    """Directions between the ends, and the factors in place of a scale; none if there are too few directions."""
     if measured.ends is None:
         return [], None
     ends = measured.ends.mean(0)
@@ -209,9 +211,9 @@ def _proposed(
 
 
 def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool) -> str:
-    """A sentence on which preferences to begin with, and why these."""
+    """Say which preferences to begin with, and why."""
     if not directions:
-        return f"Begin with {count} preferences, spread evenly; docs/how-many.md says when more pay."
+        return f"Begin with {count} preferences, spread evenly; docs/how-many.md says when more pay off."
     losses = "scaled losses" if scaled else "losses"
     first, last = (f"({', '.join(f'{value:.2g}' for value in row)})" for row in (directions[0], directions[-1]))
     if len(directions) == 1:
@@ -219,22 +221,22 @@ def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool)
     if len(directions[0]) > 2:
         return (
             f"Begin with {count} preferences between the ratios of {losses} that models reached near the ends of the "
-            "front; those beyond ask for what no model has. docs/how-many.md says when more pay."
+            "front; no model reached ratios beyond these. docs/how-many.md says when more pay off."
         )
     return (
         f"Begin with {count} preferences from {first} to {last}, the ratios of {losses} that models reached near the "
-        "ends of the front; those beyond ask for what no model has. docs/how-many.md says when more pay."
+        "ends of the front; no model reached ratios beyond these. docs/how-many.md says when more pay off."
     )
 
 
 def _after_gap(measured: Measurements, *, scaled: bool, lopsided: bool) -> tuple[str, dict[str, int] | None]:
-    """A sentence on a gap without conflict, and the arguments to diagnose again with."""
+    """Say what to do about a gap without conflict, and return the arguments to diagnose again with."""
     if scaled:
         return "Scale the losses first, and diagnose again.", None
     if measured.whole or lopsided:
         return "Try other weights, or a larger model.", None
     long = "as many epochs as you are going to train" if measured.planned is None else f"all {measured.planned} epochs"
-    text = f"Diagnose again with {long}: a gap in some tasks that no other gains from, and that stays, is a trade-off."
+    text = f"Diagnose again with {long}: a gap that stays, and that no other task gains from, is a trade-off."
     return text, None if measured.planned is None else {"seeds": len(measured.seeds), "epochs": measured.planned}
 
 

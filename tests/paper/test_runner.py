@@ -67,7 +67,7 @@ def test_a_run_that_stops_half_way_keeps_what_was_whole(tmp_path: Path) -> None:
     log: list[str] = []
     with pytest.raises(KeyboardInterrupt) as stop:
         run_study("s", study(Counted("a", log), Counted("b", log, fails=True), Counted("c", log)), tmp_path)
-    assert stop.value.__notes__[0].startswith(f"1 of 3 cells is stored in '{tmp_path / 's.json'}'. The same again")
+    assert stop.value.__notes__[0].startswith(f"1 of 3 cells is stored in '{tmp_path / 's.json'}'. Run the same again")
     assert [row["cell"] for row in load_rows(tmp_path / "s.json")] == ["a", "a"]
     done = run_study("s", study(Counted("a", log), Counted("b", log), Counted("c", log)), tmp_path)
     assert log == ["a", "b", "b", "c"]
@@ -146,7 +146,7 @@ def test_more_seeds_are_added_to_those_that_are_stored(tmp_path: Path) -> None:
             lambda rows: [{**rows[0], "settings": "rate=2; steps=3"}],
             "for a, seed 0; the first differs in rate: stored 2, now 1",
         ),
-        (lambda rows: [{**rows[0], "cell": "z"}], "of this study and size alone. Got z, seed 0"),
+        (lambda rows: [{**rows[0], "cell": "z"}], "only rows of this study and size. Got z, seed 0"),
         (lambda rows: [{"losses": []}], "Got one without cell, seed, stage, settings, versions"),
     ],
 )

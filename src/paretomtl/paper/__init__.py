@@ -1,6 +1,6 @@
 """The reproduction of the paper: its studies, their claims and their figures.
 
-Importing this package loads no study: :data:`STUDIES` imports the module of a study when the study is asked for.
+Importing this package loads no study: :data:`STUDIES` imports the module of a study lazily.
 """
 
 from paretomtl.paper.registry import STUDIES, STUDY_TITLES

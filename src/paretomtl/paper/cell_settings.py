@@ -10,7 +10,7 @@ from torch import nn
 from paretomtl._support.factories import make_scheduler
 from paretomtl.problems import Recipe
 
-_SHAPE = 200  # steps that show the shape of a schedule
+_SHAPE = 200  # steps that are enough to show the shape of a schedule
 
 
 def describe_optimizer(recipe: Recipe, epochs: int) -> str:
@@ -33,5 +33,5 @@ def describe_optimizer(recipe: Recipe, epochs: int) -> str:
 
 
 def round_vectors(vectors: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
-    """Preference vectors as a cell holds them: tuples of numbers with six digits."""
+    """Preference vectors in the form of a cell: tuples of numbers with six digits."""
     return tuple(tuple(round(value, 6) for value in vector) for vector in vectors)

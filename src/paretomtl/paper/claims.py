@@ -12,7 +12,7 @@ from paretomtl.paper.number_text import starred
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, what was measured, and the verdict."""
+    """A sentence of the paper, the measurement, and the verdict."""
 
     where: str
     claim: str
@@ -30,7 +30,7 @@ def measured_claim(
 ) -> Claim:
     """A claim with its measurements, part by part.
 
-    Without any part it is not judged. Where some are missing (``whole`` is False), the verdict holds "so far".
+    Without parts it is not judged. If some are missing (``whole`` is False), the verdict holds "so far".
     """
     if not parts:
         return Claim(where, claim, "no rows are stored for it yet", "not measured")
@@ -40,18 +40,18 @@ def measured_claim(
 def compare_means(
     own: Sequence[float], rivals: Mapping[str, Sequence[float]], digits: int = 3
 ) -> tuple[str, list[int]]:
-    """The mean and its difference to that of each method as text, and the sign of each significant difference."""
-    gaps = {method: difference(own, theirs) for method, theirs in rivals.items()}
+    """The mean and its difference to that of each rival as text, and the sign of each difference, 0 within seeds."""
+    gaps = {method: difference(own, values) for method, values in rivals.items()}
     text = ", ".join(f"{starred(gap, digits)} to {paper_label_of(method)}" for method, gap in gaps.items())
     return f"{mean(own):.{digits}f}: {text}", [gap.sign for gap in gaps.values()]
 
 
 def count_signs(signs: Sequence[int]) -> str:
-    """The number of comparisons that are better, equal within seeds, and worse, as text."""
+    """How many comparisons are better, equal within seeds, and worse, as text."""
     better, equal, worse = (signs.count(sign) for sign in (1, 0, -1))
     return f"better in {better} of {len(signs)}, not to be told apart in {equal}, worse in {worse}"
 
 
 def better_verdict(signs: Sequence[int]) -> str:
-    """The verdict on being better than all others; partly where it is more often better than worse."""
+    """The verdict on being better than all others; "partly" if it is more often better than worse."""
     return judge(all(sign > 0 for sign in signs), sum(signs) > 0)

@@ -14,8 +14,8 @@ def check_data(cells: Sequence[Any], folder: Path | None) -> None:
     """Raise a FileNotFoundError, with the commands that help, if a data set of these cells is not prepared.
 
     Args:
-        cells: of a study; those with a ``data_set`` need it.
-        folder: of the prepared files; None for the user's cache.
+        cells: cells of a study; those with a ``data_set`` need it.
+        folder: the folder of the prepared files; None for the user's cache.
     """
     names = dict.fromkeys(cell.data_set for cell in cells if getattr(cell, "data_set", None) is not None)
     files = {name: find_data_set(name).file(PrepareOptions(cache=folder)) for name in names}

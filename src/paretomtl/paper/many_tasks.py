@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TASKS = (2, 3, 4, 6, 10)
 COUNTS = (5, 15, 25, 50, 100)
-_FRONT = 20_000  # points of the true front that are to be covered, about; IGD+ depends on how dense they are
+_FRONT = 20_000  # about how many points of the true front to cover; IGD+ depends on their density
 _FINAL, _BEFORE = "final", "snapshot"
 _COLOURS = ("#0a2a5e", "#0b5fa5", "#1b8a8f", "#c98a00", "#c1272d")
 _MARKERS = ("o", "s", "^", "D", "v")
@@ -49,8 +49,8 @@ class ManyCell:
     Attributes:
         tasks: the number of objectives.
         count: the number of vectors.
-        seeds: how many.
-        steps: of gradient descent, half of them for the initial phase at most.
+        seeds: the number of seeds.
+        steps: the steps of gradient descent, at most half of them in the initial phase.
         gathered: how far vectors are drawn towards the diagonal, as by :func:`paretomtl.preferences.biased`.
     """
 
@@ -88,8 +88,8 @@ class ManyCell:
         return ("final", "snapshot")
 
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
-        """Two rows per seed: before and after the constraints are dropped. There are no ``data``."""
-        require("moocore", "indicators")  # rather now than after training
+        """Two rows per seed: before and after the constraints are dropped. ``data`` is not used."""
+        require("moocore", "indicators")  # fail now rather than after training
         problem = synthetic(tasks=self.tasks)
         fronts = fit_seeds_to_end(
             problem,
@@ -134,14 +134,14 @@ class ManyCell:
 
 
 def _possible(vectors: Tensor, points: Tensor) -> tuple[int, float]:
-    """How many regions the true front meets, and the IGD+ of the points of it that are nearest to the rays."""
+    """How many regions the true front meets, and the IGD+ of its points nearest to the rays."""
     cosines = torch.nn.functional.normalize(points, dim=-1) @ vectors.T
     nearest = points[cosines.argmax(0)]
     return len(set(cosines.argmax(-1).tolist())), igd_plus(nearest, points)
 
 
 def cells(size: Size = "full") -> list[ManyCell]:
-    """Every number of objectives with every number of vectors, even and gathered; some of them; a few steps of some."""
+    """Every number of objectives with every number of vectors, even and gathered; fewer cells and steps if smaller."""
     if size == "full":
         even = [ManyCell(tasks, count) for tasks in TASKS for count in COUNTS]
         return even + [ManyCell(tasks, count, gathered=0.5) for tasks in TASKS[1:] for count in COUNTS]
@@ -203,7 +203,7 @@ def _marks(look: int) -> dict[str, Any]:
 
 
 def _draw_objectives(left: Axes, right: Axes, rows: Sequence[Row], look: int) -> None:
-    """The lines of one number of objectives: IGD+ and shares."""
+    """Draw the lines of one number of objectives: IGD+ and shares."""
     marks = _marks(look)
     colour = {"color": marks["color"]}
     _draw_line(left, rows, lambda row: row["igd_plus"], stage=_FINAL, **_SOLID, **marks)
@@ -238,7 +238,7 @@ def _match_scales(axes: Sequence[Axes], counts: Sequence[int]) -> None:
 def _draw_line(
     axis: Axes, rows: Sequence[Row], value: Callable[[Row], float | None], stage: str | None = None, **style: Any
 ) -> None:
-    """The mean over seeds against the number of vectors, of one stage or of any."""
+    """Draw the mean over seeds against the number of vectors, of one stage or of any."""
     results: dict[int, list[float]] = {}
     for row in rows:
         number = value(row)

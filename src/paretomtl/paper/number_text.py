@@ -1,4 +1,4 @@
-"""Numbers over seeds as text of tables."""
+"""Numbers over seeds as text for tables."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def plus_minus(values: Sequence[float], digits: int = 3) -> str:
 
 
 def starred(gap: Difference, digits: int = 3) -> str:
-    """A difference with a star where it is more than seeds explain."""
+    """A difference, with a star if it is more than seeds explain."""
     return f"{gap.value:+.{digits}f}{'*' if gap.significant else ''}"

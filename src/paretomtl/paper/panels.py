@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def draw_figures(rows: Sequence[Row], folder: Path, figures: Mapping[str, Draw]) -> list[Path]:
-    """Draw each figure as PNG and SVG, named by its key; returns the paths.
+    """Draw each figure as PNG and SVG, named by its key, and return the paths.
 
-    A figure without anything to draw is left out.
+    A figure with nothing to draw is left out.
     """
     pyplot = require("matplotlib.pyplot", "figures")
     paths = []
@@ -48,13 +48,13 @@ def grid(
     """A figure with a grid of panels, line by line.
 
     Args:
-        lines: of panels.
-        columns: of panels.
+        lines: the number of lines of panels.
+        columns: the number of columns of panels.
         panels: the number of panels, if fewer than the grid holds; the rest stays empty.
-        width: of a panel with its labels, in inches.
-        height: of a panel with its caption, in inches.
-        below: room for the legend, in inches.
-        options: of every panel, as its projection.
+        width: the width of a panel with its labels, in inches.
+        height: the height of a panel with its caption, in inches.
+        below: the room for the legend, in inches.
+        options: options of every panel, such as its projection.
     """
     pyplot = require("matplotlib.pyplot", "figures")
     size = (width * columns, height * lines + below)
@@ -69,7 +69,7 @@ def grid(
 
 
 def caption(axis: Axes, number: int, *lines: str, drop: float = 36) -> None:
-    """Write lines below a panel and the name of its horizontal axis, lettered as in the paper.
+    """Write a caption, lettered as in the paper, below a panel and the name of its horizontal axis.
 
     Empty lines are left out. The text begins ``drop`` points below the panel.
     """
@@ -79,7 +79,7 @@ def caption(axis: Axes, number: int, *lines: str, drop: float = 36) -> None:
 
 
 def name_lines(axis: Axes, names: Sequence[str]) -> None:
-    """Names at the left, at the heights 0, 1, 2 and so on, each with a pale line."""
+    """Write names at the left, at the heights 0, 1, 2 and so on, each with a pale line."""
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(-0.6, len(names) - 0.4)
     axis.grid(axis="y", color="0.9", linewidth=0.6)
@@ -87,7 +87,7 @@ def name_lines(axis: Axes, names: Sequence[str]) -> None:
 
 
 def draw_strip(axis: Axes, height: int, method: str, values: Sequence[float], **style: Any) -> None:
-    """A number of every seed as a point, their mean as a bar, at one of the heights of :func:`name_lines`."""
+    """Draw a value per seed as points and their mean as a bar, at one of the heights of :func:`name_lines`."""
     heights = [height + 0.1 * (k - (len(values) - 1) / 2) for k in range(len(values))]
     marks: dict[str, Any] = {
         "color": colour_of(method),
@@ -101,7 +101,7 @@ def draw_strip(axis: Axes, height: int, method: str, values: Sequence[float], **
 
 
 def legend(figure: Figure, note: str = "", *, columns: int = 7) -> None:
-    """One legend for all panels, at the bottom, under a note."""
+    """Draw one legend for all panels, at the bottom, under a note."""
     entries: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -114,7 +114,7 @@ def legend(figure: Figure, note: str = "", *, columns: int = 7) -> None:
 
 
 def legend_label(method: str) -> str:
-    """The label of a method in a legend: that of the paper's tables, with a capital."""
+    """The label of a method in a legend: that of the paper's tables, capitalized."""
     name = paper_label_of(method)
     return name[:1].upper() + name[1:]
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """A line of the registry: where a study is, and what it is.
+    """A line of the registry.
 
     Attributes:
         module: the module with the study, below ``paretomtl.paper``.
-        title: one line on what the study is.
+        title: a summary of the study in one line.
     """
 
     module: str
@@ -33,7 +33,7 @@ REGISTRY = {
     ),
     "many-tasks": Entry(
         "many_tasks",
-        "The synthetic problem with 2 to 10 objectives, and 5 to 100 preference vectors: what is covered.",
+        "The synthetic problem with 2 to 10 objectives, and 5 to 100 preference vectors: coverage of the front.",
     ),
     "images-lenet": Entry(
         "images.lenet",
@@ -41,7 +41,7 @@ REGISTRY = {
     ),
     "images-resnet": Entry(
         "images.resnet",
-        "ResNet-18 on the three sets: what is optimized, and what is left of it on the test split.",
+        "ResNet-18 on the three sets: training losses, and how much of the gain is left on the test split.",
     ),
     "ablation-init": Entry(
         "images.ablation_init",
@@ -49,7 +49,7 @@ REGISTRY = {
     ),
     "ablation-release": Entry(
         "images.ablation_release",
-        "The constraints dropped at the end, on clothing: the snapshot before, and what became of it.",
+        "The constraints dropped at the end, on clothing: before and after.",
     ),
     "preferences": Entry(
         "images.preferences",
@@ -61,7 +61,7 @@ REGISTRY = {
     ),
     "acceptance": Entry(
         "images.acceptance",
-        "How near the regenerated canvases come to the lost ones: accuracies of separate networks.",
+        "How close the regenerated canvases come to the lost ones: accuracies of separate networks.",
     ),
     "census": Entry(
         "real_data.census",
@@ -84,7 +84,7 @@ REGISTRY = {
 
 
 class _Studies(Mapping[str, "Study"]):
-    """The studies by name; a study is imported when it is asked for."""
+    """The studies by name; a study is imported lazily."""
 
     def __getitem__(self, name: str) -> Study:
         module = f"{__package__}.{REGISTRY[name].module}"
@@ -108,7 +108,7 @@ class _Studies(Mapping[str, "Study"]):
 
 
 STUDIES: Mapping[str, Study] = _Studies()
-"""What ``paretomtl reproduce`` can run. Names are known at once; ``STUDIES[name]`` imports the study."""
+"""The studies that ``paretomtl reproduce`` can run. Names need no import; ``STUDIES[name]`` imports the study."""
 
 STUDY_TITLES = {name: entry.title for name, entry in REGISTRY.items()}
-"""What each study is, in one line."""
+"""A summary of each study in one line."""

@@ -1,4 +1,4 @@
-"""Stored rows: the fields of a trained front, and picking rows by their fields."""
+"""Stored rows: the fields of a trained front, and the selection of rows by their fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paretomtl.front import Front
 def solution_fields(front: Front, reference: Sequence[float]) -> Row:
     """Points, metrics, regions and weights of a front with a test split, and how it was trained.
 
-    Hypervolumes are left to :func:`fill_indicators`: moocore need not be there where models are trained.
+    Hypervolumes are left to :func:`fill_indicators`: machines that train models need not have moocore.
     """
     directed = front.reading == "direction"
     return {
@@ -43,7 +43,7 @@ def solution_fields(front: Front, reference: Sequence[float]) -> Row:
 
 
 def pick(rows: Sequence[Row], **fields: Any) -> list[Row]:
-    """The rows with these fields: final ones without a note unless the fields say otherwise. An error for none."""
+    """The rows with these fields, by default final rows without a note; no rows are an error."""
     wanted = {"stage": "final", "note": "", **fields}
     picked = [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
     if not picked:
@@ -53,7 +53,7 @@ def pick(rows: Sequence[Row], **fields: Any) -> list[Row]:
 
 
 def pick_by_seed(rows: Sequence[Row], **fields: Any) -> list[Row]:
-    """As :func:`pick`, sorted by seed; an empty list where there are no such rows."""
+    """Like :func:`pick`, sorted by seed; an empty list if there are no such rows."""
     try:
         return sorted(pick(rows, **fields), key=lambda row: int(row["seed"]))
     except ValueError:
@@ -66,18 +66,18 @@ def has(rows: Sequence[Row], **fields: Any) -> bool:
 
 
 def column(rows: Sequence[Row], value: str | Callable[[Row], float]) -> list[float]:
-    """A number of each row."""
+    """One number from each row."""
     return [float(row[value] if isinstance(value, str) else value(row)) for row in rows]
 
 
 def favouring(row: Row, task: int) -> int:
     """The solution whose preference favours a task most."""
-    sign = 1.0 if row["reading"] == "direction" else -1.0  # a direction allows, an importance asks
+    sign = 1.0 if row["reading"] == "direction" else -1.0  # a small direction or a large importance favours the task
     return min(range(len(row["vectors"])), key=lambda k: sign * row["vectors"][k][task])
 
 
 def direction_rank_correlation(row: Row, losses: str = "losses") -> float:
-    """The rank correlation of the directions of the preference vectors with those of the loss vectors, of two tasks."""
+    """The rank correlation of the directions of preference vectors and loss vectors, for two tasks."""
     pairs = [
         (math.atan2(u[1], u[0]), math.atan2(point[1], point[0]))
         for u, point in zip(row["vectors"], row[losses], strict=True)

@@ -1,4 +1,4 @@
-"""Running a study: stored rows are kept, missing ones are trained and stored."""
+"""Running a study: stored rows are reused, missing ones are trained and stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from paretomtl.training.progress.study_listeners import quiet_elsewhere
 from paretomtl.training.progress.time_left import Tally
 
 _SHOWN = 5  # rows that a message names
-_REMEDY = "--again trains them again, and keeps the old rows in a file of their own."
+_REMEDY = "--again trains them again, and keeps the old rows in a separate file."
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Progress:
     """The stored rows of a study, and its missing cells.
 
     Attributes:
-        rows: all that are stored, in the order of the cells.
+        rows: all stored rows, in the order of the cells.
         missing: the names of the cells that are not complete yet.
         trained: the number of cells that this call trained.
     """
@@ -49,9 +49,9 @@ def results_file(folder: Path, name: str) -> Path:
 
 
 def stored_study(name: str, study: Study, folder: Path, size: Size = "full", seeds: int | None = None) -> Progress:
-    """The stored rows of a study, checked; nothing is trained.
+    """Load and check the stored rows of a study; nothing is trained.
 
-    Each row must belong to a cell, with its present settings, and be there once: an error names those that do not.
+    Each row must belong to a cell with its present settings, and must be unique: an error names those that do not.
     """
     cells = _cells(study, size, seeds)
     path = results_file(folder, name)
@@ -77,23 +77,23 @@ def run_study(
     executor: Executor | None = None,
     progress: ProgressStyle = "auto",
 ) -> Progress:
-    """Train the cells of a study that are not stored yet, and store the rows of each as soon as there are any.
+    """Train the cells of a study that are not stored yet, and store the rows of each as soon as it ends.
 
     Args:
-        name: of the study, and of its file.
+        name: the name of the study, and of its file.
         study: the study.
         folder: the folder of the rows.
         size: how much of the study to run.
-        seeds: the number of seeds of every cell, in place of the study's own; stored seeds are kept, even beyond it.
-        seconds: begin no cell that would end later than this, judged by the slowest one that is stored or was trained.
-        only: train the cells alone whose name contains this.
-        data: where data sets are kept.
-        again: train cells again whose rows come from other settings; those rows are moved to ``NAME-old.json``.
-        other_processes: how many other processes train on the same device; it is stored with the time taken.
+        seeds: the number of seeds of every cell, in place of the study's own; further stored seeds are kept.
+        seconds: start no cell that would end later than this, estimated by the slowest one so far.
+        only: train only the cells whose name contains this.
+        data: the folder of data sets.
+        again: train cells again whose rows have other settings; those rows are moved to ``NAME-old.json``.
+        other_processes: how many other processes train on the same device; stored with the time taken.
         command: the command that is stored with the results.
-        log: called with messages other than progress, such as rows that are taken over.
-        executor: where cells are trained, each as a whole; None for one after another, here.
-        progress: "rich", "plain" or "quiet", of all cells together, with the time left; "auto" as in
+        log: called with messages other than progress, such as rows that are taken from another study.
+        executor: where to train; a cell is one job. None trains one after another, in this process.
+        progress: the display of all cells together, with the time left: "rich", "plain" or "quiet"; "auto" as in
             :func:`paretomtl.fit`.
 
     Raises:
@@ -120,7 +120,7 @@ def run_study(
         log(f"Rows of version {version} are kept: their settings are the same.")
     rows = _with_shared_rows(study, cells, rows, folder, log)
     began, trained = time.monotonic(), 0
-    slowest = max((float(row.get("seconds") or 0.0) for row in rows), default=0.0)  # of those that are stored
+    slowest = max((float(row.get("seconds") or 0.0) for row in rows), default=0.0)  # of the stored ones
     wanted = [(cell, _missing_rows(cell, rows)) for cell in cells if only is None or only in cell.name]
     incomplete = [(cell, sorted({seed for seed, _ in gone})) for cell, gone in wanted if gone]
     asked = len(wanted)
@@ -143,8 +143,8 @@ def run_study(
                 display.end(i)
                 slowest = max(slowest, taken)
                 new = {_label(row) for row in made}
-                mine = [row for row in rows if _label(row) not in new] + made
-                rows = update_rows(path, name, command, partial(_with_others, cells=cells, rows=mine))
+                own = [row for row in rows if _label(row) not in new] + made
+                rows = update_rows(path, name, command, partial(_with_others, cells=cells, rows=own))
                 trained += 1
                 stop_in_time()
     rows = update_rows(path, name, command, lambda stored: fill_indicators(_with_others(stored, cells, rows)))
@@ -152,7 +152,7 @@ def run_study(
 
 
 def check_only(only: str | None, cells: Sequence[Cell]) -> None:
-    """Refuse a part of a name that no cell has."""
+    """Raise an error if no cell has this in its name."""
     if only is not None and not any(only in cell.name for cell in cells):
         known = "; ".join(cell.name for cell in cells)
         raise ValueError(f"'only' must be a part of the name of some cell. Got {only!r}; the cells are: {known}.")
@@ -168,7 +168,7 @@ def check_study(
     only: str | None = None,
     data: Path | None = None,
 ) -> None:
-    """Raise an error where a study cannot be trained or drawn: it has no figures, or its data is not prepared.
+    """Raise an error if a study cannot be trained or drawn: it has no figures, or its data are not prepared.
 
     The arguments are those of :func:`run_study`.
     """
@@ -181,19 +181,19 @@ def check_study(
 
 
 def _cells(study: Study, size: Size, seeds: int | None) -> Sequence[Cell]:
-    """The cells of a study, with another number of seeds if one is given."""
+    """The cells of a study, with the number of seeds replaced if one is given."""
     if seeds is not None and seeds < 1:
         raise ValueError(f"'seeds' must be 1 or more. Got {seeds} instead.")
     return [cell if seeds is None else replace(cell, seeds=seeds) for cell in study.cells(size)]
 
 
 def _kind(name: str) -> str:
-    """Cells that take about the same time: those that differ in the last part of their names."""
+    """The kind of a cell: cells whose names differ only in the last part take about the same time."""
     return name.rpartition(" / ")[0] or name
 
 
 class _Cells(JobBatch):
-    """Cells of a study with the seeds that are not stored yet."""
+    """Cells of a study with their missing seeds."""
 
     def __init__(
         self,
@@ -220,18 +220,18 @@ class _Cells(JobBatch):
 def train_cell(
     config: tuple[Path | None, Row], work: tuple[Cell, Sequence[int]], channel: Channel
 ) -> tuple[list[Row], float]:
-    """The rows of some seeds of a cell, with the machine that trained them, and the time that it took."""
+    """Train some seeds of a cell; return the rows, with the machine that trained them, and the time taken."""
     (data, stamp), (cell, seeds) = config, work
     began = time.monotonic()
     stamp = {"settings": cell.settings, **stamp, **environment()}
     with quiet_elsewhere(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", UNITS_WARNING)  # what is scaled, and what is not, is what studies compare
+        warnings.filterwarnings("ignore", UNITS_WARNING)  # studies compare scaled and unscaled losses on purpose
         rows = cell.run(data, seeds)
     return [{"cell": cell.name, **row, **stamp} for row in rows], time.monotonic() - began
 
 
 def _check_rows(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:
-    """The rows in the order of the cells; an error names those that are foreign, old or doubled."""
+    """Sort the rows in the order of the cells; an error names those that are foreign, old or duplicate."""
     known = {cell.name: cell for cell in cells}
     for row in rows:
         lacks = [field for field in ("cell", "seed", "stage", "settings", "versions") if field not in row]
@@ -239,12 +239,12 @@ def _check_rows(path: Path, rows: Sequence[Row], cells: Sequence[Cell]) -> list[
             raise ValueError(f"'{path}' must hold rows of this study. Got one without {', '.join(lacks)}. {_REMEDY}")
     foreign = [_label(row) for row in rows if row["cell"] not in known]
     if foreign:
-        raise ValueError(f"'{path}' must hold rows of this study and size alone. Got {_abbreviate(foreign)}. {_REMEDY}")
+        raise ValueError(f"'{path}' must hold only rows of this study and size. Got {_abbreviate(foreign)}. {_REMEDY}")
     old = [row for row in rows if not _belongs(row, known)]
     if old:
         differ = _difference(old[0]["settings"], known[old[0]["cell"]].settings)
         raise ValueError(
-            f"'{path}' must hold rows of the settings that the study has now. Got others for "
+            f"'{path}' must hold rows with the present settings of the study. Got others for "
             f"{_abbreviate([_label(row) for row in old])}; the first differs in {differ}. {_REMEDY}"
         )
     doubled = [label for label, count in Counter(map(_label, rows)).items() if count > 1]
@@ -261,7 +261,7 @@ def _belongs(row: Row, known: Mapping[str, Cell]) -> bool:
 
 
 def _set_aside_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str, command: str) -> list[Row]:
-    """The rows with the present settings of their cells; the others are moved to a file of their own."""
+    """The rows with the present settings of their cells; the others are moved to a separate file."""
     known = {cell.name: cell for cell in cells}
     old = [row for row in rows if not _belongs(row, known)]
     if not old:
@@ -274,16 +274,16 @@ def _set_aside_old(path: Path, rows: list[Row], cells: Sequence[Cell], name: str
 def _with_shared_rows(
     study: Study, cells: Sequence[Cell], rows: list[Row], folder: Path, log: Callable[[str], None]
 ) -> list[Row]:
-    """These rows, and those of cells that another study has trained with the same settings."""
+    """These rows, and rows with the same settings from the studies that share cells."""
     for other in study.shares:
         path = results_file(folder, other)
         if not path.exists():
             continue
-        theirs = [row for row in load_rows(path) if "settings" in row]
+        stored = [row for row in load_rows(path) if "settings" in row]
         for cell in cells:
-            mine = [row for row in theirs if row["settings"] == cell.settings]
-            if _missing_rows(cell, rows) and not _missing_rows(cell, mine, any_name=True):
-                wanted = {(row["seed"], row["stage"]): row for row in mine if row["seed"] < cell.seeds}
+            same = [row for row in stored if row["settings"] == cell.settings]
+            if _missing_rows(cell, rows) and not _missing_rows(cell, same, any_name=True):
+                wanted = {(row["seed"], row["stage"]): row for row in same if row["seed"] < cell.seeds}
                 rows = [row for row in rows if row["cell"] != cell.name]
                 rows += [{**row, "cell": cell.name} for row in wanted.values()]
                 log(f"{cell.name}: taken over from {other}")
@@ -291,9 +291,9 @@ def _with_shared_rows(
 
 
 def _with_others(stored: Sequence[Row], cells: Sequence[Cell], rows: Sequence[Row]) -> list[Row]:
-    """These rows, and those that another process has stored meanwhile."""
-    known, mine = {cell.name: cell for cell in cells}, {_label(row) for row in rows}
-    return _sort_rows(cells, [*rows, *(row for row in stored if _belongs(row, known) and _label(row) not in mine)])
+    """These rows, and those that another process has stored in the meantime."""
+    known, own = {cell.name: cell for cell in cells}, {_label(row) for row in rows}
+    return _sort_rows(cells, [*rows, *(row for row in stored if _belongs(row, known) and _label(row) not in own)])
 
 
 def _missing_rows(cell: Cell, rows: Sequence[Row], *, any_name: bool = False) -> list[tuple[int, str]]:
@@ -317,7 +317,7 @@ def _abbreviate(labels: Sequence[str]) -> str:
 
 
 def _difference(old: Any, new: str) -> str:
-    """The first settings in which two differ, both ways."""
-    mine, theirs = (dict(part.partition("=")[::2] for part in str(text).split("; ")) for text in (new, old))
-    names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
-    return "; ".join(f"{name}: stored {theirs.get(name)}, now {mine.get(name)}" for name in names[:2]) or "nothing"
+    """Describe the first two settings that differ."""
+    now, stored = (dict(part.partition("=")[::2] for part in str(text).split("; ")) for text in (new, old))
+    names = [name for name in {**now, **stored} if now.get(name) != stored.get(name)]
+    return "; ".join(f"{name}: stored {stored.get(name)}, now {now.get(name)}" for name in names[:2]) or "nothing"

@@ -21,7 +21,7 @@ from paretomtl.problems import TrueFront, synthetic
 from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 PLATEAU = 0.95
-"""Where all losses are above this, gradients have vanished: no step leads back."""
+"""If all losses are above this, gradients have vanished: no step leads back."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class SyntheticCell:
     """One method on one variant of the problem, for several seeds.
 
     Attributes:
-        part: what the cell is for; tables and figures pick rows by it.
-        method: configured.
-        preferences: how many, or the rows.
-        epochs: how many steps.
-        learning_rate: of gradient descent; methods whose weights sum to m take 1/m of the others'.
-        seeds: how many.
+        part: the part of the study; tables and figures pick rows by it.
+        method: the configured method.
+        preferences: the number of vectors, or the vectors.
+        epochs: the number of steps.
+        learning_rate: that of gradient descent; methods whose weights sum to m take 1/m of the others'.
+        seeds: the number of seeds.
         tasks: the number of objectives.
         ratio: the difficulty of the first objective over that of the others.
         half: the half width of the cube of starts.
@@ -80,7 +80,7 @@ class SyntheticCell:
         return ("final", "snapshot") if released else ("final",)
 
     def run(self, data: Path | None, seeds: Sequence[int]) -> list[Row]:
-        """One row per seed, and one more where a snapshot was taken before a release. There are no ``data``."""
+        """One row per seed, and one more if a snapshot was taken before a release. ``data`` is not used."""
         problem = synthetic(tasks=self.tasks, difficulties=[self.ratio] + [1.0] * (self.tasks - 1), half=self.half)
         fronts = fit_seeds_to_end(
             problem,
@@ -104,7 +104,7 @@ class SyntheticCell:
 
 
 def cells(size: Size = "full") -> list[SyntheticCell]:
-    """The whole study; with fewer seeds; or with few seeds and steps."""
+    """The whole study; or the study with fewer seeds, or with few seeds and steps."""
     until_feasible = ParetoMTL(initial_steps=200)
     released = ParetoMTL(initial_steps=200, release_steps=100)
     sets = [preferences.even(5, 2), preferences.even(8, 2), preferences.biased(5, [1.0, 2.0])]
@@ -167,13 +167,13 @@ def _row(cell: SyntheticCell, front: Front, stage: str, distance: Tensor, reacha
 
 
 def _meets_front(truth: TrueFront, front: Front) -> int:
-    """How many regions the true front passes through at all."""
+    """How many regions the true front passes through."""
     points = truth.front(5000) * (1.0 if front.scale is None else front.scale[0])
     return len(set((points @ front.preferences.T).argmax(-1).tolist()))
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The paper's claims on this problem, judged by the rows alone."""
+    """The paper's claims on this problem, judged only by the rows."""
     linear, mgda = _pick(rows, "convergence", "random-search"), _pick(rows, "convergence", "mgda")
     pareto, bare = _pick(rows, "convergence", "pareto-mtl"), _pick(rows, "no initial phase", "pareto-mtl")
     volumes = [_mean(part, "hypervolume") for part in (linear, mgda, pareto, bare)]
@@ -243,7 +243,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Other measurements: a description and its figures each."""
+    """Other measurements, as pairs of a description and its numbers."""
     schedules = {"paper schedule": "100 steps, 20 of them initial", "convergence": "300 steps, at most 200 initial"}
     results = []
     for part, name in schedules.items():
@@ -284,7 +284,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _coverage(runs: Sequence[Row]) -> str:
-    """How many solutions are where they belong, per seed and in all, how far from the front, and the hypervolume."""
+    """How many solutions are in their own region, per seed and in all, how far from the front, and the hypervolume."""
     volumes = torch.tensor([row["hypervolume"] for row in runs])
     inside = [row["in_region"] for row in runs]
     distances = sorted(row["distance"] for row in runs)
@@ -299,10 +299,10 @@ def _coverage(runs: Sequence[Row]) -> str:
 
 
 def _ten_points() -> tuple[float, float]:
-    """What ten points of the front for two objectives can have: nearest to the even rays, and the best ten there are.
+    """Hypervolumes of ten points of the front for two objectives: those nearest to the even rays, and the best ten.
 
-    The best are found among 1,000 points by dynamic programming: with the points sorted along the front, each adds a
-    rectangle that depends on its successor alone.
+    Dynamic programming finds the best among 1,000 points: with the points sorted along the front, each adds a rectangle
+    that depends only on its successor.
     """
     truth = synthetic().truth
     assert truth is not None
@@ -320,7 +320,7 @@ def _ten_points() -> tuple[float, float]:
 
 
 def _front_volume(tasks: int) -> float:
-    """The hypervolume of the whole front of equal difficulties, from points on it, hence from below."""
+    """The hypervolume of the whole front of equal difficulties: a lower bound, from points on it."""
     truth = synthetic(tasks=tasks).truth
     assert truth is not None
     return hypervolume(truth.front(20_000), [1.0] * tasks)
@@ -358,7 +358,7 @@ def _total(rows: Sequence[Row]) -> int:
 
 
 def _leans_to_first(rows: Sequence[Row]) -> float:
-    """The share of solutions that are better at the first task than at the second, each loss over its largest value."""
+    """The share of solutions that are better at the first task than at the second, relative to the largest losses."""
     losses = _losses(rows) / torch.tensor(rows[0]["reference"], dtype=torch.float64)
     return float((losses[..., 0] < losses[..., 1]).double().mean())
 

@@ -1,4 +1,4 @@
-"""The figures of the synthetic study, drawn from its stored rows alone."""
+"""The figures of the synthetic study, drawn only from its stored rows."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _first_seed(rows: Sequence[Row], **fields: Any) -> Row:
 
 
 def _draw_solutions(axis: Axes, row: Row) -> None:
-    """The true front, the preference rays and the solutions of one run."""
+    """Draw the true front, the preference rays and the solutions of one run."""
     reference = row["reference"]
     truth = synthetic(difficulties=[row["ratio"], 1.0]).truth
     assert truth is not None
@@ -124,13 +124,13 @@ def _draw_solutions(axis: Axes, row: Row) -> None:
 
 
 def _set_title(axis: Axes, axes: Any, text: str) -> None:
-    """A caption below the panel, lettered as in the paper."""
+    """Write a caption below the panel, lettered as in the paper."""
     letter = "abcdefghijkl"[list(axes).index(axis)]
     axis.set_title(f"({letter}) {text}", y=-0.3)
 
 
 def _label(method: str) -> str:
-    """The label of a method; random weights stand for linear scalarization in the paper's figure 2."""
+    """The label of a method; the paper's figure 2 shows random weights as linear scalarization."""
     return label_of("linear" if method == "random-search" else method)
 
 

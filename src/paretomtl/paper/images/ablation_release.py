@@ -33,7 +33,7 @@ def cells(size: Size) -> list[ImageCell]:
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """The claim of the supplement, section 1.
 
-    The snapshot has had fewer epochs, so that it is compared with constraints kept for as many epochs, too.
+    The snapshot has had fewer epochs, so the result is also compared with constraints kept for as many epochs.
     """
     kept, snapshot, released = _stages(rows).values()
     measured, better = [], []
@@ -72,7 +72,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _sum_of_losses(row: Row) -> float:
-    """The sum of both training losses, as mean over the solutions."""
+    """The sum of both training losses, mean over the solutions."""
     return mean([sum_or_nan(point) for point in row["train_losses"]])
 
 
@@ -113,7 +113,7 @@ def _draw_arrows(axis: Axes, quantity: Quantity, start: Row, end: Row, *, faint:
         if None not in (*one, *two):
             arrow = axis.annotate("", tuple(two), tuple(one), arrowprops=style, annotation_clip=True, zorder=2.5)
             assert arrow.arrow_patch is not None
-            arrow.arrow_patch.set_clip_path(axis.patch)  # one may come from far outside
+            arrow.arrow_patch.set_clip_path(axis.patch)  # it may start far outside
 
 
 STUDY = Study(

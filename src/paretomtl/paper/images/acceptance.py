@@ -29,7 +29,7 @@ PUBLISHED = {
 
 
 def cells(size: Size) -> list[ImageCell]:
-    """Separate networks, trained as those whose accuracies on the lost files are published."""
+    """Separate networks, trained like those whose accuracies on the lost files are published."""
     common = {"recipe": "acceptance", "epochs": 100, "seeds": 3}
     return resize([ImageCell("constant rate", name, "single-task", None, **common) for name in SETS], size)  # type: ignore[arg-type]
 
@@ -51,7 +51,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _draw_acceptance(rows: Sequence[Row]) -> Figure | None:
-    """A line for each set and task: every seed, the mean, the published value, and how far they are apart."""
+    """Draw a line for each set and task: every seed, the mean, the published value, and their difference."""
     results = [
         (problem, task, mine) for problem in SETS if (mine := pick_by_seed(rows, problem=problem)) for task in range(2)
     ]

@@ -34,7 +34,7 @@ METHODS = ("pareto-mtl", "linear", "mgda", "random-search", "gradnorm", "uncerta
 PAPER, STRONG, LONG = "paper's settings", "strong recipe", "paper's settings, 100 epochs"
 """Parts of studies: the recipe of their cells."""
 STEPS = 469
-"""Steps of an epoch of all canvases."""
+"""The steps of an epoch over all canvases."""
 
 Network = Literal["LeNet", "ResNet-18"]
 _NETWORKS: dict[str, Any] = {"LeNet": LeNet, "ResNet-18": ResNet18}
@@ -55,7 +55,7 @@ def _resnet(samples: int) -> Recipe:
 
 
 RECIPES = {**IMAGE_RECIPES, "acceptance": ImageRecipe(1.0, _acceptance), "resnet": ImageRecipe(1.0, _resnet)}
-"""Those of the problems, that by which the lost files were judged, and one for 12 epochs of ResNet-18."""
+"""The recipes of the problems, the one of the published accuracies, and one for 12 epochs of ResNet-18."""
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,20 @@ class ImageCell:
     """One method on one set of canvases.
 
     Attributes:
-        part: what the cell is for; tables and figures pick rows by it.
+        part: the part of the study; tables and figures pick rows by it.
         problem: the name of the set.
-        method: its name, as the recipe configures it, or configured.
-        preferences: how many, or the rows; None for the usual number of the method.
+        method: a name, to be configured by the recipe, or a configured method.
+        preferences: the number of vectors, or the vectors; None for the method's usual number.
         recipe: the name of one of the recipes for images.
-        epochs: how long.
-        seeds: how many, all in one stack where that is possible.
-        network: which one.
+        epochs: the number of epochs.
+        seeds: the number of seeds, all in one stack if possible.
+        network: the network.
         keep: "last", or "best" on the validation split.
         precision: as in :func:`paretomtl.fit`.
-        strategy: as in :func:`paretomtl.fit`; rows of any are the same but for rounding, and count as such.
-        samples: how many training canvases, and a third as many for the test; None for all. 0: a few made-up ones, and
-            a narrow ResNet-18.
-        note: tells cells apart that differ in nothing else that their names show.
+        strategy: as in :func:`paretomtl.fit`; it is not a setting, because rows differ only in rounding.
+        samples: the number of training canvases, and a third as many for test; None for all. With 0, a few made-up
+            ones and a narrow ResNet-18.
+        note: distinguishes cells whose names are otherwise the same.
     """
 
     part: str
@@ -112,7 +112,7 @@ class ImageCell:
         released = isinstance(self.method, ParetoMTL) and self.method.release_steps > 0
         return ("final", "snapshot") if released else ("final",)
 
-    @functools.cached_property  # a schedule is gone through
+    @functools.cached_property  # it steps through a schedule
     def settings(self) -> str:
         whole = 100_000 if self.keep == "best" else 120_000
         recipe = RECIPES[self.recipe].make(_MADE_UP if self.samples == 0 else self.samples or whole)
@@ -181,9 +181,9 @@ class ImageCell:
 
 
 def resize(study: list[ImageCell], size: Size) -> list[ImageCell]:
-    """The cells of a size: all as they are; with few canvases and epochs; or with made-up canvases.
+    """The cells of a size: unchanged; with few canvases and epochs; or with made-up canvases.
 
-    Small ones have a fixed strategy, as trials of strategies would take longer than training.
+    Small cells have a fixed strategy, because trials of strategies would take longer than training.
     """
     if size == "full":
         return study
@@ -197,7 +197,7 @@ def resize(study: list[ImageCell], size: Size) -> list[ImageCell]:
             method = replace(method, initial_steps=initial, release_steps=steps if method.release_steps else 0)
         rows = cell.preferences
         few = rows if size == "quick" or rows is None else 3 if isinstance(rows, int) else rows[:6]
-        longer = epochs + (cell.epochs > 30)  # so that it is a cell of its own
+        longer = epochs + (cell.epochs > 30)  # so that the cell differs from the short one
         changes = {"epochs": longer, "seeds": min(seeds, cell.seeds), "samples": samples, "strategy": "sequential"}
         shortened.append(replace(cell, method=method, preferences=few, **changes))  # type: ignore[arg-type]
     return shortened
@@ -205,14 +205,14 @@ def resize(study: list[ImageCell], size: Size) -> list[ImageCell]:
 
 @functools.lru_cache(maxsize=1)
 def _loaded(name: str, validation: bool, data: Path | None) -> dict[str, tuple[Tensor, Tensor]]:
-    """A set of canvases, read once for all cells in a row that want it."""
+    """A set of canvases, cached for consecutive cells that use it."""
     problem = PROBLEMS[name](validation, data)
     splits: dict[str, Any] = {"train": problem.train, "val": problem.val, "test": problem.test}
     return {split: part for split, part in splits.items() if part is not None}
 
 
 def _made_up(name: str) -> dict[str, tuple[Tensor, Tensor]]:
-    """Canvases of noise with bright rows that tell the classes: enough to show that everything works."""
+    """Canvases of noise with bright rows that encode the classes, for smoke runs."""
     generator = torch.Generator().manual_seed(len(name))
     splits = {}
     for split, count in (("train", _MADE_UP), ("val", _MADE_UP // 2), ("test", _MADE_UP // 2)):

@@ -37,7 +37,7 @@ _ORDERED = 0.9  # a rank correlation, to be called in order
 
 
 def cells(size: Size) -> list[ImageCell]:
-    """All methods on all sets: the paper's settings, the strong recipe; once with all of the paper's epochs."""
+    """All methods on all sets: the paper's settings, the strong recipe, and one run with all of the paper's epochs."""
     study = [
         cell for part, recipe in ((PAPER, "paper"), (STRONG, "strong")) for cell in _all_methods(SETS[:1], part, recipe)
     ]
@@ -73,7 +73,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Other measurements: order of the solutions, recipe against method, all epochs."""
+    """Other measurements: order of the solutions, effect of recipe and method, all epochs."""
     results = []
     for part in (PAPER, STRONG, LONG):
         for problem in SETS:
@@ -136,7 +136,7 @@ def _beats(rows: Sequence[Row], part: str, where: str, rivals: Sequence[str], cl
 
 
 def _distributed(rows: Sequence[Row]) -> Claim:
-    """Solutions are in order without being spread evenly, which their regions would make them."""
+    """Solutions are in order, but not spread evenly: they would be if all were in their own regions."""
     measured, ordered, even = [], [], []
     for part in (PAPER, STRONG):
         for problem in _complete_sets(rows, part):
@@ -308,7 +308,7 @@ def _draw_scatters(rows: Sequence[Row], quantity: Quantity) -> Figure | None:
 
 
 def _draw_hypervolumes(rows: Sequence[Row]) -> Figure | None:
-    """Every seed a point, the mean a bar; the methods in the same order everywhere."""
+    """Draw every seed as a point and the mean as a bar, with the methods in the same order everywhere."""
     measured = [row for row in rows if row["hypervolume"] is not None]
     methods = [method for method in METHODS if has(measured, method=method)][::-1]
     figure, panels = _recipe_grid(measured, height=0.34 * len(methods) + 1.1, below=0.3)
@@ -325,7 +325,7 @@ def _draw_hypervolumes(rows: Sequence[Row]) -> Figure | None:
 
 
 def _draw_all_epochs(rows: Sequence[Row]) -> Figure | None:
-    """A figure of the paper's settings with all of the paper's epochs."""
+    """Draw the paper's settings with all of the paper's epochs."""
     mine = pick_by_seed(rows, part=LONG)
     if not mine:
         return None

@@ -100,7 +100,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _draw_sets(rows: Sequence[Row]) -> Figure | None:
-    """A panel for each set of vectors, all of the same size."""
+    """Draw a panel for each set of vectors, all with the same limits."""
     sets = [(name, pick_by_seed(rows, note=name)) for name in dict.fromkeys(row["note"] for row in rows)]
     options = {"label": "Solutions", "joined": True, "others": True}
     panels = [

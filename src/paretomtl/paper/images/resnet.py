@@ -1,4 +1,4 @@
-"""ResNet-18 on the three sets (supplement, section 6, figure 13): what is optimized, and what is left of it on test."""
+"""ResNet-18 on the three sets (supplement, section 6, figure 13): training losses, and their gain on test."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _SMALL = 0.05  # a training loss, to be called close to 0: right answers have 95
 def cells(size: Size) -> list[ImageCell]:
     """ResNet-18 on all sets: stopped early on the first, to the end on the others (supplement, section 6).
 
-    The end is after 12 epochs, where the paper's code takes 20; both let the learning rate fall to a tenth halfway.
-    Early is after 4, at the full rate, for all methods alike.
+    The end is after 12 epochs, while the paper's code takes 20; both drop the learning rate to a tenth halfway. Early
+    is after 4 epochs, at the full rate, for all methods.
     """
     study = [
         ImageCell(
@@ -126,9 +126,9 @@ def _fitted(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
 
 
 def _matched(rows: Sequence[Row], problems: Sequence[str]) -> Claim:
-    """The network for a task is matched by a solution that favours it, the baseline by one that does so in both.
+    """Whether a solution that favours a task matches its network, and whether one solution matches both networks.
 
-    To match is not to be worse, so that it needs no difference that seeds do not explain.
+    To match means not to be worse, so this needs no significant difference.
     """
     measured, matched, both = [], [], []
     for problem in problems:
@@ -219,7 +219,7 @@ def _trained(rows: Sequence[Row]) -> list[str]:
 
 
 def _ranges(row: Row, split: str) -> list[float]:
-    """For each task how far the best accuracy of a solution is above the worst."""
+    """For each task the difference between the best and the worst accuracy of the solutions."""
     known = [point for point in accuracies(row, split) if not any(math.isnan(value) for value in point)]
     return [max(values) - min(values) for values in zip(*known, strict=True)] or [math.nan] * len(row["tasks"])
 
@@ -236,7 +236,7 @@ def _all_accuracies(rows: Sequence[Row], problem: str) -> list[float]:
 
 
 def _ratio(points: Sequence[Sequence[float]]) -> float:
-    """The largest over the smallest loss in a task, of the task where that is less."""
+    """The ratio of the largest to the smallest loss, in the task where it is smaller."""
     finite = [point for point in points if None not in point]
     return min(max(values) / max(min(values), 1e-12) for values in zip(*finite, strict=True)) if finite else 0.0
 
@@ -250,7 +250,7 @@ def _starred_or_equal(gap: Difference) -> str:
 
 
 def _draw_planes(rows: Sequence[Row]) -> Figure | None:
-    """A figure with a line of panels for each set."""
+    """Draw a line of panels for each set."""
     results = [(problem, pick_by_seed(rows, problem=problem)) for problem in SETS]
     results = [(problem, mine) for problem, mine in results if mine]
     if not results:

@@ -19,13 +19,13 @@ def best_accuracies(row: Row, split: str = "metrics") -> list[float]:
 
 
 def own_accuracies(row: Row, split: str = "metrics") -> list[float]:
-    """For each task the accuracy of the solution whose preference favours it most, not of the one with the best."""
+    """For each task the accuracy of the solution whose preference favours it most, even if another one is better."""
     points = accuracies(row, split)
     return [points[favouring(row, task)][task] for task in range(len(row["tasks"]))]
 
 
 def sum_or_nan(point: Sequence[float]) -> float:
-    """The sum of the losses of a solution; NaN where one is missing."""
+    """The sum of the losses of a solution; NaN if one is missing."""
     return math.nan if None in point else sum(point)
 
 

@@ -19,13 +19,13 @@ class MethodLine:
     """One method on one set with one recipe, over all seeds; text for a table.
 
     Attributes:
-        method: its name.
-        hypervolume: of the test losses at (2, 2).
-        error_hypervolume: of the test error rates at (1, 1).
+        method: the name of the method.
+        hypervolume: that of the test losses at (2, 2).
+        error_hypervolume: that of the test error rates at (1, 1).
         accuracy: the best for each task.
-        spread: of the test losses; empty for separate networks.
-        regions: the share in its own region on training and on test; empty for methods without regions.
-        seconds: for all seeds at once; marked where another process trained on the same GPU.
+        spread: the spread of the test losses; empty for separate networks.
+        regions: the share of solutions in their own region on training and on test; empty for methods without regions.
+        seconds: the time of all seeds at once; marked if another process trained on the same GPU.
         ideal: whether the hypervolumes are those of one point made of separate networks.
     """
 

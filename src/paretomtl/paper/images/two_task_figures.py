@@ -1,4 +1,4 @@
-"""Planes of two tasks: all methods of a set, or the same solutions in two planes."""
+"""Scatter plots of two tasks: all methods of a set, or the same solutions by two quantities."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SEEDS_OF_SOME = "Large: the first seed. Small and faint: the other seeds of Par
 
 
 def draw_methods(axis: Axes, rows: Sequence[Row], quantity: Quantity) -> str:
-    """Draw all methods of these rows; returns a remark on solutions outside the panel."""
+    """Draw all methods of these rows, and return a remark on solutions outside the panel."""
     layers = [
         layer(method, pick_by_seed(rows, method=method), joined=method == "pareto-mtl", others=method in _WITH_SEEDS)
         for method in METHODS
@@ -41,7 +41,7 @@ def methods_note(rows: Sequence[Row]) -> str:
 def draw_pair(
     layers: Sequence[Layer], quantities: Sequence[Quantity], note: str = f"{NUMBERS}\n{SEEDS}", *, origin: bool = True
 ) -> Figure | None:
-    """A figure of the same solutions in several planes."""
+    """Draw the same solutions by several quantities, one panel each."""
     first = next((each.rows[0] for each in layers if each.rows), None)
     if first is None:
         return None

@@ -68,7 +68,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _first_shares(rows: Sequence[Row], method: str) -> list[float]:
-    """For each model the share of the first task in the absolute weights, mean over epochs and seeds."""
+    """For each model the share of the first task in the absolute weights, averaged over epochs and seeds."""
     by_seed = [
         [mean([_share(epoch[k]) for epoch in row["weights"]]) for k in range(row["preferences"])]
         for row in pick(rows, method=method)
@@ -108,7 +108,7 @@ def _draw_weights(rows: Sequence[Row]) -> Figure | None:
 
 
 def _draw_course(axis: Axes, rows: Sequence[Row], vector: tuple[float, float]) -> None:
-    """Draw the weights of the model whose preference vector is nearest to this one; the first of equally near ones."""
+    """Draw the weights of the model whose preference vector is nearest to this one; the first one in a tie."""
     tasks = rows[0]["tasks"]
     for task, style in zip(range(len(tasks)), _TASK_LINES, strict=True):
         courses = [[_number(epoch[_nearest(row, vector)][task]) for epoch in row["weights"]] for row in rows]

@@ -24,7 +24,7 @@ def _describe_cell(line: CellLine) -> str:
 
 
 def scale_facts(rows: Sequence[Row], base: str) -> list[tuple[str, str]]:
-    """Every way to scale the losses, compared with losses as they are."""
+    """Every way to scale the losses, compared with unscaled losses."""
     results = []
     for part in dict.fromkeys(row["part"] for row in rows):
         for line in scale_lines([row for row in rows if row["part"] == part], base)[1:]:

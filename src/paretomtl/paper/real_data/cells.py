@@ -28,7 +28,7 @@ EVEN = "25 even"
 """The note of the cells of census and three digits with as many vectors as a grid has weights."""
 SCALES = ("first", "running", "gradnorm", "uncertainty")
 RECIPE_VERSION = 1
-"""Of the recipes that these problems come with: rows of another one are not those of these cells."""
+"""The version of the recipes of these problems; rows of another version do not belong to these cells."""
 
 _MADE_UP = 24  # samples of a smoke run
 
@@ -42,7 +42,7 @@ class Network:
 
 
 _ON_NOISE: dict[str, dict[str, Any]] = {"localization": {"reference": [2.0, 2.0]}}
-"""Arguments of problems on made-up data, which the real data would give."""
+"""Arguments of problems on made-up data that the real data would determine."""
 
 NETWORKS: dict[tuple[str, str], Network] = {
     ("census", "MLP"): Network(None, lambda: MLP(482, 3, hidden=(8, 4))),
@@ -53,27 +53,27 @@ NETWORKS: dict[tuple[str, str], Network] = {
     ("localization", "PoseNet"): Network(None, lambda: PoseNet(width=4)),
     ("multi-mnist-3", "LeNet"): Network(None, lambda: LeNet(3, scale=1 / 255)),
 }
-"""By problem and name; None is the network that the problem comes with."""
+"""The networks by problem and name; None is the problem's own network."""
 
 
 @dataclass(frozen=True)
 class TaskCell:
-    """One method on one problem, as its recipe says.
+    """One method on one problem, with the problem's recipe.
 
     Attributes:
-        part: what the cell is for; tables and figures pick rows by it.
-        problem: its name.
+        part: the part of the study; tables and figures pick rows by it.
+        problem: the name of the problem.
         network: one of :data:`NETWORKS`.
-        method: its name, as the recipe configures it.
-        preferences: how many, or the rows; None for the usual number of the method.
-        random: whether the preference vectors are drawn at random, other ones for each seed.
-        changes: options of the method in place of the recipe's.
-        seeds: how many.
+        method: the name of the method, configured by the recipe.
+        preferences: the number of vectors, or the vectors; None for the method's usual number.
+        random: whether the preference vectors are drawn at random, different ones for each seed.
+        changes: options of the method that replace the recipe's.
+        seeds: the number of seeds.
         precision: as in :func:`paretomtl.fit`.
-        strategy: as in :func:`paretomtl.fit`; rows of any are the same but for rounding.
-        samples: how many of each split; None for all. 0: a few made-up ones, and a small network.
-        epochs: None for those of the recipe.
-        note: tells cells apart that differ in nothing else that their names show.
+        strategy: as in :func:`paretomtl.fit`; it is not a setting, because rows differ only in rounding.
+        samples: the number of samples of each split; None for all. With 0, a few made-up ones and a small network.
+        epochs: the number of epochs; None for the recipe's.
+        note: distinguishes cells whose names are otherwise the same.
     """
 
     part: str
@@ -159,7 +159,7 @@ class TaskCell:
             assert isinstance(rows, int)
             return torch.stack([vector_sets.random(rows, tasks, seed=seed) for seed in seeds])
         if isinstance(rows, int) and rows > 1 and tasks > 2 and self.method in ("pareto-mtl", "linear"):
-            spread = vector_sets.lattice_or_energy_rows(rows, tasks)  # what stored rows were trained with
+            spread = vector_sets.lattice_or_energy_rows(rows, tasks)  # stored rows were trained with these
             if self.method == "pareto-mtl":
                 return spread
             directions = vector_sets.lattice_or_energy(rows, tasks)
@@ -186,12 +186,12 @@ class TaskCell:
 
 @functools.lru_cache(maxsize=1)
 def _loaded(name: str, data: Path | None) -> Problem:
-    """A problem, read once for all cells in a row that want it."""
+    """A problem, cached for consecutive cells that use it."""
     return PROBLEMS[name](folder=data)
 
 
 def made_up(name: str, model: Callable[[], nn.Module]) -> Problem:
-    """A few samples of noise in the shape of a problem's: enough to show that everything works."""
+    """A problem on a few samples of noise with the right shapes, for smoke runs."""
     generator = torch.Generator().manual_seed(len(name))
     splits = {split: _noise(name, generator) for split in ("train", "test")}
     return find_data_set(name).from_splits(splits, model, **_ON_NOISE.get(name, {}))
@@ -216,12 +216,12 @@ def _noise(name: str, generator: torch.Generator) -> tuple[Tensor, ...]:
 def baseline_cells(
     common: dict[str, Any], grid: tuple[tuple[float, ...], ...], kinds: tuple[str, ...]
 ) -> list[TaskCell]:
-    """The methods of the paper's tables besides Pareto MTL; those without trade-offs have one start a seed.
+    """The methods of the paper's tables except Pareto MTL; those without trade-offs train one model per seed.
 
     Args:
         common: arguments of every cell.
         grid: the weights of linear scalarization.
-        kinds: "classification" or "regression" for each task, as Uncertainty needs them.
+        kinds: "classification" or "regression" for each task, for Uncertainty.
     """
     return [
         TaskCell(method="linear", preferences=grid, **common),
@@ -233,7 +233,7 @@ def baseline_cells(
 
 
 def scaled_cells(cell: TaskCell, worst: tuple[float, ...]) -> list[TaskCell]:
-    """Pareto MTL with losses scaled: in every way that needs no knowledge, and by the points 0 and ``worst``."""
+    """Pareto MTL with scaled losses: in every way that needs no prior knowledge, and by the points 0 and ``worst``."""
     ways: dict[str, Any] = {**{name: name for name in SCALES}, "points": ((0.0,) * len(worst), worst)}
     return [
         replace(
@@ -247,7 +247,7 @@ def scaled_cells(cell: TaskCell, worst: tuple[float, ...]) -> list[TaskCell]:
 
 
 def resize(study: list[TaskCell], size: Size, *, samples: int, epochs: int) -> list[TaskCell]:
-    """The cells of a size: all as they are; on few samples; or on made-up ones, with small networks and few vectors."""
+    """The cells of a size: unchanged; on few samples; or on made-up ones, with small networks and few vectors."""
     if size == "full":
         return study
     common: dict[str, Any] = {"strategy": "sequential", "precision": "float32", "epochs": epochs}
@@ -258,6 +258,6 @@ def resize(study: list[TaskCell], size: Size, *, samples: int, epochs: int) -> l
         rows = cell.preferences
         few = rows if rows is None else min(rows, 3 + rows // 10) if isinstance(rows, int) else rows[:6]
         small = replace(cell, samples=0, seeds=min(cell.seeds, 2), preferences=few, **common)
-        released = "release_steps" in cell.changes  # an epoch is one step, and not all may be released
+        released = "release_steps" in cell.changes  # an epoch is one step, and at least one must not be released
         results.append(replace(small, epochs=epochs + 1) if released else small)
     return results

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KNOWING_NOTHING = (0.23, 0.5, 0.68)
-"""About what a constant answer costs on training data, in each task: the worst point of a scale that is given."""
+"""The approximate training losses of a constant prediction: the worst point of the scale "points"."""
 _TITLE = "Census income"
 _RELEASED = 650  # steps: a third of a run
 _MUCH = 0.01  # of a hypervolume, to be called "much better"
@@ -89,7 +89,7 @@ def _more_vectors(rows: Sequence[Row], part: str) -> Claim:
 
 
 def _few_vectors(rows: Sequence[Row], part: str) -> Claim:
-    """Compared with as many solutions of MOO-MTL, which differ by their starts alone."""
+    """Compared with as many solutions of MOO-MTL, which differ only in their initial weights."""
     measured, ahead, useful = [], [False], False
     if has(rows, part=part, note="5 random") and has(rows, part=part, method="mgda"):
         mine, starts = pick(rows, part=part, note="5 random"), pick(rows, part=part, method="mgda")
@@ -127,12 +127,12 @@ def _dominates(rows: Sequence[Row], part: str) -> Claim:
 
 
 def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Every cell: hypervolume, spread, regions, time; what dominates what; every way to scale the losses."""
+    """Every cell: hypervolume, spread, regions, time; dominance between cells; every way to scale the losses."""
     return cell_facts(rows) + dominance_facts(rows) + scale_facts(rows, EVEN)
 
 
 def _draw_scatter(rows: Sequence[Row]) -> Figure | None:
-    """A line for each network: few and many vectors; many vectors and as many random weights."""
+    """Draw a line for each network: few and many vectors; many vectors and as many random weights."""
     results: list[list[tuple[str, list[Layer]]]] = []
     for part in (SHARED, EXPERTS):
         few = first_seed("pareto-mtl", rows, part=part, note="5 random", colour="black", marker="D", hollow=True)

@@ -1,4 +1,4 @@
-"""Dominance between solutions of Pareto MTL and as many of random search or of a grid."""
+"""Dominance between solutions of Pareto MTL and the same number from random search or a grid."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from paretomtl.paper.number_text import starred
 from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED
 from paretomtl.paper.rows import column, has, pick
 
-_MANY = ("25 random", "25 random, released", EVEN, f"{EVEN}, released")  # as many as random search and the grid have
+_MANY = ("25 random", "25 random, released", EVEN, f"{EVEN}, released")  # the same number as random search and the grid
 
 
 def dominated(rows: Sequence[Row], others: Sequence[Row]) -> float:
-    """The share of solutions that a solution of the other rows dominates, of the same seed, as mean over seeds."""
+    """The share of solutions that a solution of the other rows with the same seed dominates, mean over seeds."""
     points, rivals = ({row["seed"]: finite_points(row["losses"]) for row in each} for each in (rows, others))
     return mean([dominated_share(points[seed], rivals[seed]) for seed in sorted(points.keys() & rivals.keys())])
 
@@ -31,12 +31,12 @@ def dominated_share(points: Sequence[Sequence[float]], others: Sequence[Sequence
     """The share of points that one of the others dominates: nowhere worse, and somewhere better. NaN without points."""
     if not (points and others):
         return 0.0 if points else math.nan
-    mine, theirs = (torch.tensor(rows, dtype=torch.float64) for rows in (points, others))
-    return float(dominates(theirs[None], mine[:, None]).any(-1).double().mean())
+    own, other = (torch.tensor(rows, dtype=torch.float64) for rows in (points, others))
+    return float(dominates(other[None], own[:, None]).any(-1).double().mean())
 
 
 def dominance_facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """How much of random search and of a grid the same number of vectors dominates, and would add to it."""
+    """How many solutions of random search and of a grid the same number of vectors dominates, and what they add."""
     results = []
     for part, note, method in itertools.product((SHARED, EXPERTS), _MANY, ("random-search", "linear")):
         common = {"part": part, "method": method}
@@ -60,10 +60,10 @@ def _within(rows: Sequence[Row]) -> float:
 
 
 def _added(rows: Sequence[Row], others: Sequence[Row]) -> float:
-    """How much hypervolume these rows add to that of the others, of the same seed; the mean over seeds."""
-    mine, theirs = ({row["seed"]: row for row in each} for each in (rows, others))
+    """How much hypervolume these rows add to the others with the same seed, mean over seeds."""
+    own, other = ({row["seed"]: row for row in each} for each in (rows, others))
     results = []
-    for seed in sorted(mine.keys() & theirs.keys()):
-        both = [*finite_points(mine[seed]["losses"]), *finite_points(theirs[seed]["losses"])]
-        results.append(points_hypervolume(both, theirs[seed]["reference"], ideal=False) - theirs[seed]["hypervolume"])
+    for seed in sorted(own.keys() & other.keys()):
+        both = [*finite_points(own[seed]["losses"]), *finite_points(other[seed]["losses"])]
+        results.append(points_hypervolume(both, other[seed]["reference"], ideal=False) - other[seed]["hypervolume"])
     return mean(results)

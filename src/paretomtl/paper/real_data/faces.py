@@ -40,7 +40,7 @@ PAPER_TABLE: dict[str, tuple[float, ...]] = {
 }
 """The paper's table, on its own data: accuracies of gender and race, and the error of age."""
 KNOWING_NOTHING = (0.69, 1.45, 15.0)
-"""About what a constant answer costs on training data, in each task: the worst point of a scale that is given."""
+"""The approximate training losses of a constant prediction: the worst point of the scale "points"."""
 _KINDS = ("classification", "classification", "regression")
 _BALANCED: dict[str, Any] = {"color": "black", "linestyle": "-", "marker": "o"}
 _FAVOURING: tuple[dict[str, Any], ...] = (
@@ -107,7 +107,7 @@ def _draw_parallel(rows: Sequence[Row]) -> Figure | None:
 
 
 def _draw_scatter(rows: Sequence[Row]) -> Figure | None:
-    """Losses as they are, with the other methods; then with losses that are scaled."""
+    """Draw unscaled losses with the other methods, and with scaled losses."""
     plain, scaled, others = _layers(rows)
     panels = [("losses as they are, and other methods", [*plain, *others])] if plain or others else []
     panels += [("losses as they are, and scaled", [*plain, *scaled])] if scaled else []
@@ -122,7 +122,7 @@ def _draw_scatter(rows: Sequence[Row]) -> Figure | None:
 
 
 def _draw_projections(rows: Sequence[Row]) -> Figure | None:
-    """A panel for each pair of tasks."""
+    """Draw a panel for each pair of tasks."""
     plain, scaled, others = _layers(rows)
     layers = [*others, *scaled, *plain]
     if not layers:
@@ -139,7 +139,7 @@ def _draw_projections(rows: Sequence[Row]) -> Figure | None:
 
 
 def _layers(rows: Sequence[Row]) -> tuple[list[Layer], list[Layer], list[Layer]]:
-    """Pareto MTL with losses as they are, and scaled in each way; the other methods, and separate networks."""
+    """Pareto MTL with unscaled losses, and scaled in each way; the other methods, and separate networks."""
     panels, baselines, alone = summarize(rows)
     ours = {note: [as_errors(mine)] for note, mine in panels if mine}
     markers = dict(zip((note for note in ours if note), itertools.cycle(_SCALED_MARKERS), strict=False))
@@ -164,7 +164,7 @@ def _thin(each: Summary, course: Sequence[float | None]) -> Polyline:
 
 
 def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Polyline:
-    """A line named by the task that the vector favours, which has the smallest number in it."""
+    """A line named by the task that the vector favours: the one with the smallest component."""
     vector = row["vectors"][model]
     least = [task for task, value in enumerate(vector) if value < min(vector) + 1e-3]
     style, word = _BALANCED, "balanced"

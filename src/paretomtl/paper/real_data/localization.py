@@ -36,7 +36,7 @@ PAPER_TABLE: dict[str, tuple[float, ...]] = {
 }
 """The paper's table, on its own data: metres and degrees."""
 KNOWING_NOTHING = (0.55, 0.19)
-"""About what a constant answer costs on training data, in each task: the worst point of a scale that is given."""
+"""The approximate training losses of a constant prediction: the worst point of the scale "points"."""
 _KINDS = ("regression", "regression")
 _WHERE = "section 6.2, figure 4"
 _NAMES = ("translation error (m)", "rotation error (degrees)")

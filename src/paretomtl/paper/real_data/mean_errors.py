@@ -1,4 +1,4 @@
-"""Mean errors on test over seeds, as figures of faces and localization show them."""
+"""Mean test errors over seeds, for the figures of faces and localization."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _BASELINES = ("linear", "mgda", "gradnorm", "uncertainty")
 ERRORS = Quantity("losses", "error")
-"""The quantity of rows by :func:`as_errors` and :func:`in_plane`."""
+"""The quantity in rows from :func:`as_errors` and :func:`in_plane`."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Summary:
 def summarize(rows: Sequence[Row]) -> tuple[list[tuple[str, Summary | None]], list[Summary], list[Summary]]:
     """Pareto MTL for each way to scale the losses; the other methods; separate networks.
 
-    Where there is no Pareto MTL but something else, one panel is without it.
+    If there are only other methods, one panel has no Pareto MTL.
     """
     notes = dict.fromkeys(["", *(row["note"] for row in rows if row["method"] == "pareto-mtl")])
     every = [(note, _summarize_method(rows, "pareto-mtl", note)) for note in notes]
@@ -57,7 +57,7 @@ def _summarize_method(rows: Sequence[Row], method: str, note: str = "") -> Summa
 
 
 def _values(row: Row) -> list[list[float | None]]:
-    """The metrics of the paper's table for each solution; those of separate networks make one, each in its own task."""
+    """The metrics of the paper's table for each solution; separate networks count as one, each in its own task."""
     metrics = [row["metrics"][name] for name in TABLE_METRICS[row["problem"]]]
     if is_separate(row["method"]):
         return [[values[task] for task, values in enumerate(metrics)]]
@@ -70,7 +70,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def as_errors(each: Summary) -> Row:
-    """The means over seeds as errors, so that less is better in every task: one minus an accuracy."""
+    """The means over seeds as errors, so that lower is better in every task: one minus an accuracy."""
     row = each.rows[0]
     names = TABLE_METRICS[row["problem"]]
     rising = [row["better"][name] == "higher" for name in names]
@@ -83,7 +83,7 @@ def as_errors(each: Summary) -> Row:
 
 
 def in_plane(each: Summary) -> list[Row]:
-    """The mean and then the seeds, as rows that a plane can draw: without rays and without a reference."""
+    """The mean and then the seeds, as rows for a scatter plot without rays and reference."""
     common = {"reading": "", "reference": [math.inf, math.inf]}
     means = {**each.rows[0], **common, "losses": [list(point) for point in each.means]}
     return [means, *({**row, **common, "losses": _values(row)} for row in each.rows)]

@@ -1,4 +1,4 @@
-"""Claims on trade-offs and on balanced tasks, which several studies share."""
+"""Claims on trade-offs and on balanced tasks, shared by several studies."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from paretomtl.paper.real_data.tables import AS_THEY_ARE, TABLE_METRICS, in_own_
 from paretomtl.paper.rows import column, favouring, has, pick
 
 MOST = 0.8
-"""The share of all solutions that is called nearly all."""
-_BALANCED = ("gradnorm", "uncertainty")  # the methods that the paper would balance tasks by
+"""The share of all solutions that counts as nearly all."""
+_BALANCED = ("gradnorm", "uncertainty")  # the methods with which the paper would balance tasks
 AHEAD = (
     "{} of the vector that favours a task, better by how much than the mean of the others (* more than seeds explain)"
 )
@@ -27,12 +27,12 @@ AHEAD = (
 def trade_offs(rows: Sequence[Row]) -> tuple[str, list[bool], bool]:
     """For each task, whether the vector that favours it is ahead of the others; whether few solutions are dominated.
 
-    Solutions are judged by the metrics of the paper's tables, or else by losses. The first result is both as text.
+    Solutions are judged by the metrics of the paper's tables, or else by losses. The first result describes both.
     """
     tables = [_lower(row) for row in rows]
     measured, ahead = [], []
     for task, name in enumerate(rows[0]["tasks"]):
-        first = [favouring(row, task) for row in rows]  # vectors may be other ones for each seed
+        first = [favouring(row, task) for row in rows]  # vectors may differ between seeds
         own = [table[best][task] for best, table in zip(first, tables, strict=True)]
         others = [
             mean([point[task] for k, point in enumerate(table) if k != best])
@@ -47,7 +47,7 @@ def trade_offs(rows: Sequence[Row]) -> tuple[str, list[bool], bool]:
 
 
 def _lower(row: Row) -> list[list[float]]:
-    """A value for each solution and task that is better when lower."""
+    """A value for each solution and task, where lower is better."""
     metrics = TABLE_METRICS.get(row["problem"])
     if metrics is None:
         return [[math.nan if value is None else value for value in point] for point in row["losses"]]

@@ -1,4 +1,4 @@
-"""Claims on the paper's tables, of faces and of localization."""
+"""Claims on the paper's tables for faces and localization."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paretomtl.paper.real_data.shared_claims import AHEAD, trade_offs
 from paretomtl.paper.real_data.tables import TABLE_METRICS, metrics_of, solution_values, vector_lines
 from paretomtl.paper.rows import favouring, has, pick
 
-_ALIKE = 5e-5  # means that differ less are a tie: rows hold five digits
+_ALIKE = 5e-5  # means that differ less are tied: rows hold five digits
 RIVALS = ("linear", "gradnorm", "uncertainty", "mgda")
 """The other methods of the paper's tables, on shared networks."""
 
@@ -23,9 +23,9 @@ def table_claims(rows: Sequence[Row], where: str, diversity: str) -> list[Claim]
     """Claims on a table: the vector that favours a task has the best value in it, and trade-offs differ.
 
     Args:
-        rows: of the study.
+        rows: the rows of the study.
         where: the place of the table in the paper.
-        diversity: what the paper says that Pareto MTL finds.
+        diversity: what Pareto MTL finds according to the paper.
     """
     notes = list(dict.fromkeys(row["note"] for row in rows if row["method"] == "pareto-mtl"))
     claims = [_favoured(rows, note, where) for note in notes]
@@ -55,7 +55,7 @@ def _favoured(rows: Sequence[Row], note: str, where: str) -> Claim:
 
 
 def _best_of_all(rows: Sequence[Row], notes: Sequence[str], where: str) -> Claim:
-    """In each column of the paper's table the vector that favours the task is the best; partly: another vector is."""
+    """In each column of the paper's table the vector that favours the task is the best; "partly" if another one is."""
     rivals = [row for row in rows if row["method"] != "pareto-mtl"]
     problem, tasks = rows[0]["problem"], rows[0]["tasks"]
     best, first, any_first = [], [], []
@@ -89,7 +89,7 @@ def _best_of_all(rows: Sequence[Row], notes: Sequence[str], where: str) -> Claim
 
 
 def _best(solutions: Mapping[str, Sequence[float | None]], sign: float) -> tuple[str, list[float]]:
-    """The solution with the best mean, and its values, larger being better."""
+    """The solution with the best mean, and its values, signed so that larger is better."""
     known = {name: _signed(values, sign) for name, values in solutions.items()}
     name = max(known, key=lambda each: -math.inf if math.isnan(mean(known[each])) else mean(known[each]))
     return name, known[name]

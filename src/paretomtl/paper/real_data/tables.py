@@ -1,4 +1,4 @@
-"""Lines of tables from the rows of studies on real data: cells, vectors, ways to scale."""
+"""Table lines from the rows of studies on real data: cells, vectors, ways to scale."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ class CellLine:
     """One cell over all its seeds; text for a table.
 
     Attributes:
-        part: of the study.
-        label: the method, and what tells the cell from others of it.
-        models: how many a front has.
-        seeds: how many fronts.
-        hypervolume: of the test losses.
-        spread: of the test losses; empty for separate networks.
-        nondominated: the number of solutions that no other one dominates, on test; empty for separate networks.
-        regions: the share in its own region on training and on test, in the units of training; empty without regions.
+        part: the part of the study.
+        label: the method, and the note that distinguishes the cell.
+        models: the number of models of a front.
+        seeds: the number of fronts.
+        hypervolume: that of the test losses.
+        spread: that of the test losses; empty for separate networks.
+        nondominated: the number of nondominated solutions on test; empty for separate networks.
+        regions: the share of solutions in their own region on training and on test, in the units of training; empty
+            without regions.
         best: for each task the best value of any solution, on test.
-        seconds: for one front; ‡ where other studies trained on the same device.
+        seconds: the time of one front; ‡ if other studies trained on the same device.
     """
 
     part: str
@@ -60,10 +61,10 @@ class VectorLine:
     """One solution of a table of the paper, over all seeds.
 
     Attributes:
-        name: as in the paper's table, and how losses were scaled.
-        values: of the metrics of :func:`metrics_of`.
-        regions: as in :class:`CellLine`, of all vectors of the cell together.
-        paper: the numbers of the paper, on other data; empty where it has none, as for scaled losses.
+        name: the name in the paper's table, and how losses were scaled.
+        values: the values of :func:`metrics_of`.
+        regions: as in :class:`CellLine`, for all vectors of the cell together.
+        paper: the numbers of the paper, on other data; empty if it has none, as for scaled losses.
     """
 
     name: str
@@ -74,16 +75,16 @@ class VectorLine:
 
 @dataclass(frozen=True)
 class ScaleLine:
-    """Pareto MTL with one way to scale the losses, compared with losses as they are.
+    """Pareto MTL with one way to scale the losses, compared with unscaled losses.
 
     Attributes:
-        losses: how they are scaled.
-        hypervolume: of the test losses, unscaled.
-        spread: of the test losses, unscaled.
-        regions: the share in its own region on training and on test, in the units of training.
-        plain: the same by losses as they are.
+        losses: how losses are scaled.
+        hypervolume: that of the test losses, unscaled.
+        spread: that of the test losses, unscaled.
+        regions: the share of solutions in their own region on training and on test, in the units of training.
+        plain: the same by unscaled losses.
         best: for each task the best value of any solution, on test.
-        verdict: what is more or less than with losses as they are by more than seeds explain.
+        verdict: which numbers differ from those with unscaled losses by more than seeds explain.
     """
 
     losses: str
@@ -96,7 +97,7 @@ class ScaleLine:
 
 
 def metrics_of(row: Row) -> tuple[str, ...]:
-    """The metrics that tables show: first one for each task."""
+    """The metrics in tables: first one for each task, then all others."""
     first = TABLE_METRICS.get(row["problem"]) or tuple(f"{task} accuracy" for task in row["tasks"])
     return (*first, *(name for name in row["metrics"] if name not in first))
 
@@ -151,7 +152,7 @@ def solution_values(rows: Sequence[Row], metric: str) -> dict[str, list[float | 
 
 
 def _model(row: Row, metric: str, model: int) -> int:
-    """The model whose value of a metric stands in a line: of separate networks, the task's own one."""
+    """The model whose value of a metric is shown in a line; for separate networks, the task's own network."""
     if not is_ideal(row):
         return model
     return next(i for i, name in enumerate(TABLE_METRICS[row["problem"]]) if metric.endswith(name))
@@ -169,14 +170,14 @@ def _solution(row: Row, model: int) -> str:
 
 
 def scaled_rows(rows: Sequence[Row], base: str) -> dict[str, list[Row]]:
-    """The rows with scaled losses, by the way to scale them; ``base`` is the note of rows with losses as they are."""
+    """The rows with scaled losses, by the way to scale them; ``base`` is the note of rows with unscaled losses."""
     start = ", ".join(filter(None, (base, "scaled by ")))
     notes = dict.fromkeys(row["note"] for row in rows if row["note"].startswith(start))
     return {note.removeprefix(start): pick(rows, note=note, method="pareto-mtl") for note in notes}
 
 
 def scale_lines(rows: Sequence[Row], base: str) -> list[ScaleLine]:
-    """A line for losses as they are, and one for every way to scale them; empty without the former.
+    """A line for unscaled losses, and one for every way to scale them; empty without the former.
 
     The rows are those of one part of a study.
     """
@@ -232,7 +233,7 @@ def in_own_region(rows: Sequence[Row], field: str) -> list[float]:
 
 
 def plain_share(row: Row, field: str) -> float:
-    """The share of solutions whose losses, as they are, lie in the region of their own vector."""
+    """The share of solutions whose unscaled losses lie in the region of their own vector."""
     values = [[math.nan if value is None else value for value in point] for point in row[field]]
     constraints = region_rows(torch.tensor(row["vectors"], dtype=torch.float64))
     inside = constraint_values(constraints, torch.tensor(values, dtype=torch.float64)) <= FEASIBLE_TOLERANCE
@@ -240,7 +241,7 @@ def plain_share(row: Row, field: str) -> float:
 
 
 def _best(rows: Sequence[Row]) -> tuple[str, ...]:
-    """The best values of each row, one for each task, as mean over the rows."""
+    """The best value of each row in each task, mean over the rows."""
     results = []
     for task in range(len(rows[0]["tasks"])):
         metric = metrics_of(rows[0])[task]
@@ -251,7 +252,7 @@ def _best(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _mean_text(values: Sequence[float | None], digits: int) -> str:
-    """Mean ± standard deviation of the values that are known, with four figures of larger numbers."""
+    """Mean ± standard deviation of the known values; numbers above 1 have as many digits in all."""
     results = [value for value in values if value is not None]
     if not results:
         return _NONE

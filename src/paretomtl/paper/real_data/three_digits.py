@@ -44,7 +44,7 @@ def cells(size: Size) -> list[TaskCell]:
 
 
 def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Every cell, and what dominates what."""
+    """Every cell, and dominance between cells."""
     return cell_facts(rows) + dominance_facts(rows)
 
 

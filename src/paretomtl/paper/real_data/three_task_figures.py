@@ -1,4 +1,4 @@
-"""Figures of three tasks: points in space, pairs of losses, parallel coordinates, hypervolumes."""
+"""Figures of three tasks: 3D scatter plots, pairs of losses, parallel coordinates, hypervolumes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ALIKE = 1e-3  # numbers of a preference that differ less are the same
 
 
 def draw_spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bool = False) -> Figure | None:
-    """A figure of panels in space; those of a line have the same limits, or all of them (``alike``)."""
+    """Draw panels in 3D; those of a line have the same limits, or all of them with ``alike``."""
     shown = [line for line in lines if line]
     if not shown:
         return None
@@ -54,7 +54,7 @@ def draw_spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bo
 
 
 def draw_projections(rows: Sequence[Row], title: str) -> Figure | None:
-    """A line for each network, a panel for each pair of tasks."""
+    """Draw a line for each network, with a panel for each pair of tasks."""
     results = []
     for part in _PARTS:
         layers = filled(
@@ -83,7 +83,7 @@ def draw_projections(rows: Sequence[Row], title: str) -> Figure | None:
 
 
 def draw_parallels(rows: Sequence[Row], title: str) -> Figure | None:
-    """A line for each network: Pareto MTL and random search, or else a grid, on the same axes."""
+    """Draw a line for each network: Pareto MTL and random search, or else a grid, on the same axes."""
     results = []
     rival = next((method for method in ("random-search", "linear") if has(rows, method=method)), "random-search")
     for part in _PARTS:
@@ -123,7 +123,7 @@ def draw_parallels(rows: Sequence[Row], title: str) -> Figure | None:
 
 
 def _last_task(row: Row, model: int) -> dict[str, Any]:
-    """The style of the line of a model: by the task that its preference puts last, if there is one."""
+    """The style of a model's line, by the task that its preference puts last, if there is one."""
     vector = row["vectors"][model]
     losses = vector if row["reading"] == "direction" else [-weight for weight in vector]
     last = [task for task, value in enumerate(losses) if value > max(losses) - _ALIKE]
@@ -134,7 +134,7 @@ def _last_task(row: Row, model: int) -> dict[str, Any]:
 
 
 def draw_hypervolumes(rows: Sequence[Row], title: str) -> Figure | None:
-    """Every seed a point, the mean a bar; the same lines in the panel of each network."""
+    """Draw every seed as a point and the mean as a bar, with the same lines in the panel of each network."""
     measured = [row for row in rows if row["hypervolume"] is not None and row["stage"] == "final"]
     parts = [part for part in _PARTS if has(measured, part=part)]
     if not parts:
@@ -162,7 +162,7 @@ def draw_hypervolumes(rows: Sequence[Row], title: str) -> Figure | None:
 
 
 def _place(cell: tuple[str, str]) -> tuple[int, bool, int, bool, str]:
-    """Methods in their order; losses as they are before scaled ones, few vectors before many, random before even."""
+    """The sort key of cells: method; unscaled before scaled, few vectors before many, random before even."""
     method, note = cell
     count = note.split(" ")[0]
     place = _ORDER.index(method) if method in _ORDER else len(_ORDER)

@@ -4,10 +4,10 @@
     torchrun --standalone --nproc-per-node 2 benchmarks/distributed.py --out FOLDER
 
 Steps of one network (three layers, 1.06 million parameters, batches of 256) with two and five tasks, over gloo on one
-machine: weighed by the Gramian of all gradients, by that of the representation, and by fixed weights; and a step of
-DistributedDataParallel on the mean of the losses. The first process alone, with one thread and with as many as there
-are processes, takes turns with all processes of one thread each. Bytes are those of the tensors that a process hands to
-collective operations.
+machine: with weights from the Gramian of all gradients, from that of the representation, and with fixed weights; and a
+step of DistributedDataParallel on the mean of the losses. The first process alone, with one thread and with as many as
+there are processes, takes turns with all processes of one thread each. Bytes are those of the tensors that a process
+passes to collective operations.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def group_of(tasks: int, method: Any, representation: str | None, ranks: Process
 
 
 class Counted:
-    """Adds up the bytes of all tensors that collective operations get."""
+    """Counts the bytes of all tensors that are passed to collective operations."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -126,7 +126,7 @@ def measure(tasks: int, name: str, counted: Counted) -> Row:
 
     before = counted.bytes
     by_all()
-    sent = size if ddp is not None else counted.bytes - before  # what DDP sends passes by the functions that count
+    sent = size if ddp is not None else counted.bytes - before  # the functions that count do not see what DDP sends
     calls = {"one": lambda: by_one(1), "all threads": lambda: by_one(ranks.size), "shared": by_all}
     times = take_turns(calls, "cpu", ROUNDS, 3)
     middle = {way: round(statistics.median(values), 2) for way, values in times.items()}
@@ -163,7 +163,7 @@ def main() -> None:
         common = {"cores": os.cpu_count(), "load": round(os.getloadavg()[1], 1), **environment()}
         command = "torchrun --standalone --nproc-per-node 2 benchmarks/distributed.py"
         save_rows(out / "distributed.json", "distributed", command, [{**row, **common} for row in rows])
-    dist.barrier()  # none leaves while the first still writes
+    dist.barrier()  # no process exits while the first one still writes
     dist.destroy_process_group()
 
 

@@ -3,9 +3,10 @@
     python benchmarks/dual.py                 # writes benchmarks/results/dual-cpu.json, or -cuda on a GPU
     python benchmarks/dual.py --out FOLDER
 
-LeNet with a head for each task, a batch of 256, one model of K. `step` is a whole training step of Pareto MTL, one
-forward and m backward passes, Gramian, weights, update; `weigh` is what comes between Gramian and update: regions,
-active constraints, the dual. Both take turns in one run; medians over rounds. On a GPU steps are launched.
+LeNet with a head for each task, a batch of 256, one model of K. `step` is a whole training step of Pareto MTL: one
+forward and m backward passes, Gramian, weights, update. `weigh` is the part between Gramian and update: regions, active
+constraints, the dual. Both take turns in one run; times are medians over rounds. On a GPU steps are launched, not
+captured.
 """
 
 from __future__ import annotations

@@ -9,14 +9,14 @@ K models are advanced by one step on a batch of 256, by each contender, SGD with
 - `graphed` (on a GPU), `batched` and `sequential`: Pareto MTL as `fit` trains it, by these strategies.
 - `paper`: the paper's step for one model after another: two forward passes for each task and one backward pass more
   than tasks, gradients flattened and read by the host, a Frank-Wolfe search on the host.
-- `torchjd`: `autojac.backward` and MGDA of TorchJD, one model after another; left out where it is not installed.
+- `torchjd`: `autojac.backward` and MGDA of TorchJD, one model after another; left out if it is not installed.
 - `sum`: a plain weighted-sum step, one model after another.
 
 Contenders that take one model after another are measured on one model, and multiplied by K (`multiplied` is true).
 All contenders of a case take turns in one run. Times are medians over rounds; each round of `graphed` is many steps.
-Peak memory is what a step allocates at most, without what other contenders hold. The floor is the larger of the
-arithmetic over the rate of a large matrix product and the activations over the rate of a large copy, both measured at
-the start of the run (float32 without TF32).
+Peak memory is that of a step, without the memory of other contenders. The floor is the larger of two times: the
+arithmetic at the rate of a large matrix product, and the activations at the rate of a large copy. Both rates are
+measured at the start of the run (float32 without TF32).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from paretomtl.training.torch_modes import library_modes
 from timing import take_turns
 
 STEPS = 10  # of a graphed runner in a round
-SECONDS = 2.5  # about so long for all rounds of a case, and three rounds at least
+SECONDS = 2.5  # about how long all rounds of a case take; at least three rounds
 
 
 def sgd(parameters: Any) -> torch.optim.Optimizer:
@@ -73,7 +73,7 @@ def main() -> None:
             for row in found:
                 print({k: v for k, v in row.items() if k not in ("rounds", "quartiles")}, flush=True)
             path = arguments.out / f"front-{device.type}{'-quick' if arguments.quick else ''}.json"
-            save_rows(path, "front", "python benchmarks/front.py", rows)  # so far: a later case may break
+            save_rows(path, "front", "python benchmarks/front.py", rows)  # after each case: a later one may fail
 
 
 def grid(device: torch.device, *, quick: bool) -> list[tuple[Case, int, int, str]]:
@@ -83,7 +83,7 @@ def grid(device: torch.device, *, quick: bool) -> list[tuple[Case, int, int, str
     for case in cases():
         large = case.name == "ResNet-18"
         if device.type == "cpu" and large:
-            continue  # minutes a step
+            continue  # takes minutes per step
         found += [(case, models, case.tasks, "float32") for models in counts if models <= 25 or not large]
         found += [(case, 5, tasks, "float32") for tasks in (2, 3, 8) if tasks != case.tasks and not quick]
         if device.type == "cuda":
@@ -132,7 +132,7 @@ def measure(
     for name, (make, _, _) in contenders.items():
         try:
             calls[name], peaks[name] = ready(make, device)
-        except (RuntimeError, ModuleNotFoundError) as error:  # no memory, say; a benchmark tells what did not work
+        except (RuntimeError, ModuleNotFoundError) as error:  # such as out of memory; stored as a result
             failed[name] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     spent = sum(_once(call, device) for call in calls.values())
     times = take_turns(calls, device.type, max(3, min(rounds, int(SECONDS / max(spent, 1e-3)))), 1)
@@ -186,7 +186,7 @@ def runner(
 
 
 def one_at_a_time(problem: pm.Problem, size: int, device: torch.device) -> dict[str, Callable[[], Callable[[], Any]]]:
-    """Steps of one model by others."""
+    """Steps of one model by the other contenders."""
     inputs, labels = (part[:size].to(device) for part in problem.train)
     tasks = len(problem.tasks)
 
@@ -245,7 +245,7 @@ def one_at_a_time(problem: pm.Problem, size: int, device: torch.device) -> dict[
 
 
 def frank_wolfe(rows: list[Tensor], steps: int = 20) -> list[float]:
-    """A search for the min-norm weights with the products read by the host, as the paper's code does it."""
+    """A search for the min-norm weights on the host, which reads the products, as in the paper's code."""
     products = [[float(a @ b) for b in rows] for a in rows]
     count = len(rows)
     weights = [1.0 / count] * count
@@ -261,7 +261,7 @@ def frank_wolfe(rows: list[Tensor], steps: int = 20) -> list[float]:
 
 
 def ready(make: Callable[[], Callable[[], Any]], device: torch.device) -> tuple[Callable[[], Any], float | None]:
-    """A contender after some steps, and the most memory that they took, in megabytes."""
+    """A contender after some steps, and their peak memory in megabytes."""
     _forget(device)
     before = torch.cuda.memory_allocated() if device.type == "cuda" else 0
     if device.type == "cuda":

@@ -1,12 +1,13 @@
-"""What the middle and inner vectors of an even set buy for three tasks and more, and what they cost in distance.
+"""What the middle and inner vectors of an even set gain for three tasks and more, and what they cost in distance.
 
     python benchmarks/layouts.py      # writes benchmarks/results/layouts.json
 
 The synthetic problem, 400 steps of gradient descent, the constraints dropped for the last 100 of them; three seeds.
-`layout` is `preferences.even`, or `preferences.lattice_or_energy`, which need not have a middle.
+`layout` is `preferences.even`, or `preferences.lattice_or_energy`, which may lack a middle.
 
-- `least_angle`: between two vectors, in degrees; `positive`: vectors without a zero.
-- `regions_met`: by the true front; `in_region`: solutions before the release; `igd_plus`: after it.
+- `least_angle`: the smallest angle between two vectors, in degrees; `positive`: the number of vectors without a zero.
+- `regions_met`: the regions that the true front meets; `in_region`: solutions in their own region before the release;
+  `igd_plus`: IGD+ after it.
 """
 
 from __future__ import annotations

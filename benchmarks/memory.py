@@ -4,9 +4,9 @@
     python benchmarks/memory.py --out FOLDER
 
 A network whose parameters outweigh its activations: four layers of 1024 by 1024 and a head for each task, batch 16, SGD
-with momentum, float32. What is counted is the most that was allocated during a step, in units of one model's
-parameters: parameters, momentum, the copy from one step ago, the m task gradients, their weighted sum, and what else
-there is. The Gramian is over all parameters, over the shared ones, or over the representation.
+with momentum, float32. Peak memory of a step is in units of one model's parameters: parameters, momentum, the copy from
+one step ago, the m task gradients, their weighted sum, and temporaries. The Gramian is over all parameters, over the
+shared ones, or over the representation.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
         "shared": {"shared": ["trunk"]},
         "representation": {"representation": "trunk"},
     }
-    measure(pm.ParetoMTL(), 2, 1, stacked=True, scope="all", options={})  # what is made once for all is not counted
+    measure(pm.ParetoMTL(), 2, 1, stacked=True, scope="all", options={})  # warm-up: one-time allocations do not count
     rows = [
         measure(method, tasks, models, stacked=stacked, scope=name, options=options)
         for name, options in scopes.items()

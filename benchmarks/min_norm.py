@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def training_situation(device: str) -> tuple[Tensor, Tensor, Tensor]:
-    """What training makes: correlated gradients, losses away from their regions, the main phase's active rows."""
+    """Inputs as in training: correlated gradients, losses outside their regions, the main phase's active rows."""
     g = torch.Generator().manual_seed(0)
     jacobian = torch.randn(SUBPROBLEMS, TASKS, 50, generator=g) + 0.7 * torch.randn(SUBPROBLEMS, 1, 50, generator=g)
     rows = core.region_rows(preferences.lattice_or_energy(SUBPROBLEMS, TASKS))
@@ -130,7 +130,7 @@ def captured(call: Callable[[], Any]) -> Callable[[], None]:
 
 
 def lenet_step(device: str) -> Callable[[], Any]:
-    """One forward pass and two backward passes: what a Pareto MTL step of one model costs without the dual."""
+    """One forward pass and two backward passes: the cost of a Pareto MTL step of one model without the dual."""
     torch.manual_seed(0)
     model = LeNet().to(device)
     images = torch.rand(256, 1, 36, 36, device=device)
@@ -154,7 +154,7 @@ def daqp_simplex(hessian: np.ndarray) -> np.ndarray:
 
 
 def daqp_lifted_arguments(points: Tensor) -> tuple[np.ndarray, ...]:
-    """The projection on a cone that finds the same point, in m + 1 variables; in default tolerances."""
+    """The projection on a cone that finds the same point, in m + 1 variables, with default tolerances."""
     p = points.numpy()
     lengths = (p * p).sum(1)
     rho = np.sqrt(np.clip(lengths.min(), 1e-10 * lengths.max(), lengths.max()))
@@ -206,7 +206,7 @@ def accuracy(problems: int = 20) -> list[Row]:
 
 
 def lengths(problems: int = 5_000) -> list[Row]:
-    """By how much ⟨g, d⟩ ≥ |d|² fails, relative to |g| |d|, for gradients whose lengths differ by some digits."""
+    """By how much ⟨g, d⟩ ≥ |d|² fails, relative to |g| |d|, for gradients that differ by orders of magnitude."""
     found = []
     for precision in (torch.float64, torch.float32):
         for digits in (0, 4, 8, 12, 16):

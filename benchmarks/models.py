@@ -15,7 +15,7 @@ SAMPLES = 2048
 
 
 class Census(nn.Module):
-    """The paper's model for census income: 482 features, layers of 1024 and 128, a head a task."""
+    """The paper's model for census income: 482 features, layers of 1024 and 128, a head per task."""
 
     def __init__(self, tasks: int) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Census(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Two layers of width 64 over 32 tokens, and a head a task."""
+    """Two layers of width 64 over 32 tokens, and a head per task."""
 
     def __init__(self, tasks: int) -> None:
         super().__init__()
@@ -48,12 +48,12 @@ class Case:
     """A network and its usual setting.
 
     Attributes:
-        name: what results call it.
-        model: makes one, for a number of tasks.
-        tasks: m, where it is not varied.
-        classes: of each head.
+        name: the name in results.
+        model: makes a model for a number of tasks.
+        tasks: the default number of tasks m.
+        classes: the number of classes of each head.
         batch: the size of a batch.
-        flops: of one forward pass of one sample, multiplications and additions.
+        flops: multiplications and additions of one forward pass of one sample.
         activations: numbers that one forward pass of one sample keeps.
     """
 
@@ -76,10 +76,10 @@ class Case:
         return pm.Problem(lambda: self.model(tasks), cross_entropies, names, train=(inputs, labels))
 
     def floor(self, models: int, tasks: int, flops_a_second: float, bytes_a_second: float) -> float:
-        """Milliseconds that no step can be faster than: its arithmetic, or its activations once through the memory.
+        """A lower bound of the milliseconds of a step: its arithmetic, or its memory traffic of activations.
 
-        One forward pass, and for each task a backward pass of twice the arithmetic; activations are written once, and
-        read and replaced by gradients once for each task.
+        It has one forward pass, and for each task a backward pass of twice the arithmetic; activations are written
+        once, and read and replaced by gradients once for each task.
         """
         samples = models * self.batch
         arithmetic = samples * self.flops * (1 + 2 * tasks) / flops_a_second

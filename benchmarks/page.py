@@ -6,17 +6,17 @@
 Chromium, without a window and without a GPU, opens the file from disk in a new tab each time. Times go from the start
 of the navigation to the frame after
 
-- "first words": something can be read;
-- "open": the front can be seen and used: text, sliders and tables are there, and the plane of the front (with three
-  tasks also the three projections; with five the parallel coordinates) is drawn;
-- "in reach": all charts in sight, and up to one window further down, are drawn; with three tasks that includes the view
-  in space, whose pixels are read back to be sure;
-- "everything": charts farther away are drawn too, as for printing. Otherwise each is drawn when it comes near.
+- "first words": the first text is visible;
+- "open": the front is visible and usable: text, sliders and tables are present, and the scatter plot of the front (with
+  three tasks also the three projections; with five the parallel coordinates) is drawn;
+- "in reach": all visible charts, and those up to one window further down, are drawn; with three tasks that includes the
+  3D view, whose pixels are read back to be sure;
+- "everything": all other charts are drawn, too, as for printing. Otherwise they are drawn lazily.
 
-The processor time of the page's main thread until "in reach" is measured, too: other work on the machine does not
-lengthen it. The tab is driven without a debugger, as people's are. With one, as pages of Playwright have
-it, V8 reads plotly's script again for errors that are caught while it loads; "open" is measured with it, too.
-Two times come first that are not counted.
+The CPU time of the page's main thread until "in reach" is measured, too: it does not depend on other work on the
+machine. The tab is driven without a debugger, like those of users. With a debugger, which pages of Playwright have, V8
+parses plotly's script again for errors that are caught while it loads; "open" is also measured with it. Two warm-up
+rounds are not counted.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def measure(browser: Browser, folder: Path, tasks: int) -> Row:
 
 @dataclass(frozen=True)
 class Opening:
-    """Milliseconds until each stage, and on the processor."""
+    """Milliseconds until each stage, and of CPU time."""
 
     first: float
     open: float
@@ -131,7 +131,7 @@ class Opening:
 
 
 class Tab:
-    """A tab of the browser's own context, in which Playwright turns no debugger on."""
+    """A tab of the browser's own context, in which Playwright does not enable a debugger."""
 
     def __init__(self, browser: Browser) -> None:
         self._session: Any = browser.new_browser_cdp_session()
@@ -151,7 +151,7 @@ class Tab:
         message = json.dumps({"id": self._asked, "method": method, "params": params})
         self._session.send("Target.sendMessageToTarget", {"sessionId": self._id, "message": message})
         while self._asked not in self._answers:
-            self._session.send("Target.getTargets")  # whatever the browser answers, answers of the tab come with it
+            self._session.send("Target.getTargets")  # answers of the tab come with those of the browser
             time.sleep(0.02)
         answer = self._answers.pop(self._asked)
         if "error" in answer:

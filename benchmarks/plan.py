@@ -1,4 +1,4 @@
-"""A thousand preferences of a model with a billion parameters: the arithmetic, and how well it fits what was measured.
+"""A thousand preferences of a model with a billion parameters: the arithmetic, and how well it fits measurements.
 
     python benchmarks/plan.py                                     # the tables of docs/beyond.md
     python benchmarks/plan.py --price 2 --utilisation 0.5 --tasks 3
@@ -26,27 +26,27 @@ GIGA = 1e9
 
 @dataclass(frozen=True)
 class Plan:
-    """What is assumed.
+    """The assumptions.
 
     Attributes:
-        layers: of the transformer.
-        width: of its layers; the feed-forward part is four times as wide.
+        layers: the number of layers of the transformer.
+        width: the width of its layers; the feed-forward part is four times as wide.
         context: tokens in a sequence.
-        tokens: that each model is trained on.
+        tokens: training tokens of each model.
         batch: tokens in a step.
-        held: sequences of a step whose activations are held at once; the others are accumulated.
-        preferences: K, how many models.
-        tasks: m.
-        rank: of the adapters.
-        weigh_every: steps between two weighings, where weights are reused.
-        flops: a second, that a GPU is sold with, in bfloat16 without sparsity.
+        held: sequences of a step whose activations are held at once; gradients of micro-batches are accumulated.
+        preferences: the number of models K.
+        tasks: the number of tasks m.
+        rank: the rank of the adapters.
+        weigh_every: steps between two weighings, if weights are reused.
+        flops: nominal operations per second of a GPU, in bfloat16 without sparsity.
         utilisation: the share of them that training reaches.
-        memory: of a GPU, in bytes.
-        link: bytes a second that a GPU sends to others, within a machine.
-        wire: bytes a second that a GPU sends to another machine.
-        price: of an hour of a GPU, in dollars.
-        gpus: that are there.
-        together: GPUs that share a subproblem, where they do.
+        memory: bytes of GPU memory.
+        link: bytes per second that a GPU sends to others within a machine.
+        wire: bytes per second that a GPU sends to another machine.
+        price: dollars per GPU hour.
+        gpus: the number of GPUs.
+        together: the number of GPUs that share a subproblem, if they do.
     """
 
     layers: int = 20
@@ -70,7 +70,7 @@ class Plan:
 
     @property
     def parameters(self) -> float:
-        """Of a model: four matrices of attention and two of eight in all for the rest, in each layer."""
+        """Parameters of a model; each layer has 4 width² in attention and 8 width² in its feed-forward part."""
         return 12.0 * self.layers * self.width**2
 
     @property
@@ -80,7 +80,7 @@ class Plan:
 
     @property
     def steps(self) -> float:
-        """Of a model."""
+        """Training steps of a model."""
         return self.tokens / self.batch
 
 
@@ -89,13 +89,13 @@ class Way:
     """A way to train the front.
 
     Attributes:
-        name: of the way.
-        trained: parameters that each preference has of its own.
-        shared: parameters that all of them share, which are not trained.
-        gradients: how many gradients a step has at once.
-        passes: arithmetic for each parameter and token, in multiplications and additions.
-        exact: whether it is Pareto MTL for what is trained.
-        models: how many are trained.
+        name: the name of the way.
+        trained: trained parameters of each preference.
+        shared: frozen parameters that all of them share.
+        gradients: how many gradients a step holds at once.
+        passes: multiplications and additions for each parameter and token.
+        exact: whether it is Pareto MTL for the trained parameters.
+        models: the number of trained models.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Way:
 
     def held(self, plan: Plan) -> dict[str, float]:
         """Bytes of a subproblem on its GPU, by what takes them."""
-        weights = 2.0 if self.shared else 6.0  # bfloat16, and float32 where they are trained in mixed precision
+        weights = 2.0 if self.shared else 6.0  # bfloat16, and float32 if they are trained in mixed precision
         return {
             "weights": weights * (self.shared or self.trained) + (4.0 * self.trained if self.shared else 0.0),
             "Adam": 8.0 * self.trained,
@@ -119,11 +119,11 @@ class Way:
         }
 
     def bytes(self, plan: Plan) -> float:
-        """Of a subproblem on its GPU."""
+        """Total bytes of a subproblem on its GPU."""
         return sum(self.held(plan).values())
 
     def hours(self, plan: Plan) -> float:
-        """Of one GPU, for all models."""
+        """GPU hours for all models."""
         arithmetic = self.models * plan.tokens * self.passes * plan.parameters
         return arithmetic / (plan.flops * plan.utilisation) / 3600
 
@@ -182,7 +182,7 @@ def cost_lines(plan: Plan) -> tuple[list[str], list[list[str]]]:
 
 
 def storage_lines(plan: Plan) -> tuple[list[str], list[list[str]]]:
-    """What is on disk for one model, and for all."""
+    """Storage on disk for one model, and for all."""
     lines = []
     for name, numbers in (("whole models", plan.parameters), (f"adapters of rank {plan.rank}", plan.adapters)):
         for what, size in (
@@ -196,7 +196,7 @@ def storage_lines(plan: Plan) -> tuple[list[str], list[list[str]]]:
 
 
 def sensitivity_lines(plan: Plan) -> tuple[list[str], list[list[str]]]:
-    """Hours of a GPU for all models, by what is known least."""
+    """GPU hours for all models, by the least certain assumptions."""
     shares = [row["floor_milliseconds"] / row["milliseconds"] for row in _largest()]
     used = sorted({plan.utilisation, min(shares), max(shares)})
     lines = []
@@ -227,7 +227,7 @@ def communication_lines(plan: Plan) -> tuple[list[str], list[list[str]]]:
 
 
 def time_lines() -> tuple[list[str], list[list[str]]]:
-    """Milliseconds for K models, by a line through those of 1 and 5, compared with what was measured."""
+    """Milliseconds for K models, by a line through those of 1 and 5, compared with measurements."""
     lines = []
     for model, rows in _measured().items():
         usual = rows[0]["tasks"]
@@ -270,7 +270,7 @@ def measured_memory_lines() -> tuple[list[str], list[list[str]]]:
 
 
 def sent_lines() -> tuple[list[str], list[list[str]]]:
-    """Gradients that a process hands over in a step, in units of the model's parameters, counted and measured."""
+    """Gradients that a process sends in a step, in units of the model's parameters, counted and measured."""
     lines = []
     for row in load_rows(RESULTS / "distributed.json"):
         said = row["tasks"] if row["step"] == "gramian" else 1

@@ -1,13 +1,14 @@
-"""The time and the hypervolume of whole fronts, by every way of training them: is what is faster also as good?
+"""The time and the hypervolume of whole fronts, by every way of training them: is the faster way as good?
 
     python benchmarks/quality.py --data FOLDER      # writes benchmarks/results/quality-cuda.json
-    python benchmarks/quality.py --fill             # works out the hypervolumes of stored points, where moocore is
+    python benchmarks/quality.py --fill             # adds the hypervolumes of stored points, with moocore
 
 Regenerated MultiMNIST (`paretomtl data prepare multi-mnist --cache FOLDER`), LeNet, five preferences, batch 256, the
 settings of the paper's code.
 
-- `mode`: five seeds at once in one stack of 25 models, 6 epochs; the same seeds, starts and batches in every mode. The
-  first mode is the yardstick: torch operations launched one by one, float32. Differences are from it, seed by seed.
+- `mode`: five seeds at once in one stack of 25 models, 6 epochs; every mode has the same seeds, initial weights and
+  batches. The first mode is the baseline: torch operations launched one by one, float32. Differences are from it, seed
+  by seed.
 - `run`: one front of five models, 30 epochs, evaluation on training and test data included, as a user calls `fit`. The
   first run also starts CUDA, compiles kernels and tries the capture.
 """

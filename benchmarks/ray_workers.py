@@ -1,11 +1,11 @@
-"""Eight subproblems on two cores: one worker of Ray, two, and one process with all threads.
+"""Eight subproblems on two cores: one Ray worker, two Ray workers, and one process with all threads.
 
     python benchmarks/ray_workers.py                 # writes benchmarks/results/ray-workers.json
     python benchmarks/ray_workers.py --rounds 5 --epochs 6 --out FOLDER
 
 Eight LeNets (Pareto MTL, two tasks, batches of 256 canvases of 36 by 36) train for a few epochs. The ways take turns;
 the first round, in which workers start and import torch, is not counted. Times are those of the whole call of `fit`,
-with what is sent to workers, evaluation and the front put together. Both ways on Ray have the same four shards. The
+including transfers to workers, evaluation and the merge of the front. Both ways on Ray have the same four shards. The
 best setting of one process is the fastest of those that `auto` chooses from, with all threads.
 """
 

@@ -1,12 +1,12 @@
-"""What it costs to look at a front of large models: seconds and peak memory of commands that need no weights.
+"""The cost of inspecting a front of large models: seconds and peak memory of commands that need no weights.
 
     python benchmarks/reading.py                       # writes benchmarks/results/reading.json
     python benchmarks/reading.py --tree ../old         # measures another checkout in the same run, too
     python benchmarks/reading.py --models 25 --megabytes 50 --rounds 5 --out FOLDER
 
-Each checkout stores the front for itself, in its own format. Each call is a process of its own; calls take turns in an
-order that changes at random. Seconds are medians over rounds, on the clock and of the processor. Memory is the largest
-resident set of any round; that of ``import torch`` stands beside it. ``state_dict(k)`` reads one model.
+Each checkout stores its own front, in its own format. Each call is a separate process; calls take turns in a random
+order. Seconds are medians over rounds, of wall-clock time and CPU time. Memory is the largest resident set of any
+round, shown next to that of ``import torch``. ``state_dict(k)`` reads one model.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _calls(place: Path) -> dict[str, str]:
 def _take_turns(
     calls: dict[tuple[Path, str], str], rounds: int, folder: Path
 ) -> dict[tuple[Path, str], list[tuple[float, float, float]]]:
-    """Seconds on the clock, of the processor, and peak megabytes of every call in every round but the first."""
+    """Wall-clock seconds, CPU seconds and peak megabytes of every call in every round but the first."""
     found: dict[tuple[Path, str], list[tuple[float, float, float]]] = {key: [] for key in calls}
     chance = random.Random(0)
     for turn in range(1 + rounds):
@@ -135,7 +135,7 @@ def _take_turns(
 
 
 def _run(code: str, tree: Path, place: Path) -> tuple[float, float, float]:
-    """Run Python code on a checkout: seconds, seconds of the processor, and peak megabytes."""
+    """Run Python code on a checkout; return wall-clock seconds, CPU seconds and peak megabytes."""
     result = place.with_suffix(".json")
     code = MEASURED.format(code=code, result=str(result))
     env = {**os.environ, "PYTHONPATH": str(tree / "src")}

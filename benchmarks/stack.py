@@ -6,8 +6,8 @@
 The networks of the experiments with three tasks, on made-up data of the same shapes, batches of 256, Pareto MTL and SGD
 with momentum, float32: the census network, the mixture of experts, ResNet-18 on pictures of 48 by 48. `graphed`,
 `batched` and `sequential` are the strategies of `fit`; all of them hold 25 models. They take turns in one run; times
-are medians over rounds. Peak memory is the most that was allocated while one of them was made and took its first
-steps, without what the others hold.
+are medians over rounds. Peak memory is that of one strategy from its set-up through its first steps, without the memory
+of the others.
 """
 
 from __future__ import annotations

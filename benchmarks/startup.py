@@ -4,10 +4,10 @@
     python benchmarks/startup.py --tree ../old         # measures another checkout in the same run, too
     python benchmarks/startup.py --rounds 15 --out FOLDER
 
-Each call is a process of its own. Calls take turns in an order that changes at random, so that other work on the
-machine falls on all of them alike. A round that is not counted comes first: it compiles the modules and fills the
-system's file cache. Ratios are those of medians, for seconds on the clock and for seconds of the processor; the latter
-do not depend on other work. ``show`` prints a front of five models, which each checkout trained for itself.
+Each call is a separate process. Calls take turns in a random order, so that other work on the machine affects all of
+them alike. A warm-up round compiles the modules and fills the system's file cache. Ratios are those of medians, for
+wall-clock time and for CPU time; the latter does not depend on other work. ``show`` prints a front of five models,
+which each checkout trained for itself.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _of_paretomtl(run: Path) -> dict[str, list[str]]:
 def _take_turns(
     calls: dict[tuple[Path | None, str], list[str]], rounds: int
 ) -> dict[tuple[Path | None, str], list[tuple[float, float]]]:
-    """Seconds on the clock and of the processor, of every call in every round but the first."""
+    """Wall-clock seconds and CPU seconds of every call in every round but the first."""
     times: dict[tuple[Path | None, str], list[tuple[float, float]]] = {key: [] for key in calls}
     chance = random.Random(0)
     for turn in range(1 + rounds):
@@ -114,7 +114,7 @@ def _take_turns(
 
 
 def _start(arguments: list[str], tree: Path | None) -> str:
-    """Run Python with these arguments on the code of a checkout; what it wrote to standard error."""
+    """Run Python with these arguments on the code of a checkout; return its standard error."""
     env = {**os.environ, "PYTHONPATH": "" if tree is None else str(tree / "src")}
     done = subprocess.run(
         [sys.executable, *arguments], env=env, cwd=tempfile.gettempdir(), capture_output=True, check=False
@@ -125,7 +125,7 @@ def _start(arguments: list[str], tree: Path | None) -> str:
 
 
 def _loaded(arguments: list[str], tree: Path | None) -> tuple[int, list[str]]:
-    """How many modules of paretomtl a call loads, and which heavy packages of others."""
+    """How many modules of paretomtl a call loads, and which heavy third-party packages."""
     lines = _start(["-X", "importtime", *arguments], tree).splitlines()
     modules = {match[1] for line in lines if (match := re.match(r"import time:.*\|\s*(\S+)$", line))}
     heavy = [name for name in ("torch", "numpy", "matplotlib", "plotly", "rich") if name in modules]

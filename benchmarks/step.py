@@ -139,7 +139,7 @@ def rows_of(part: str, times: dict[str, list[float]], **fields: Any) -> list[Row
 
 
 def _ratio(first: list[float], other: list[float]) -> float:
-    """The median over the rounds of one time over the other: what slows the machine for a while slows both."""
+    """The median over the rounds of the ratio of two times: other work on the machine slows both."""
     return statistics.median(a / b for a, b in zip(first, other, strict=True))
 
 

@@ -3,10 +3,10 @@
     python benchmarks/step_profile.py                 # writes benchmarks/results/profile-cuda.json; needs a GPU
     python benchmarks/step_profile.py --out FOLDER
 
-For 1, 5 and 25 models, by the kernels of this library and by torch operations alone (`PARETOMTL_KERNELS=0`): kernels a
-step, milliseconds a step without a profiler (`milliseconds`), milliseconds in which some kernel runs (`busy`), and the
-groups of kernels that take most. `idle` is what is left between kernels, 1 - busy / milliseconds; `idle_profiled` is
-the same on the time line of the profiler, which stretches it.
+For 1, 5 and 25 models, by the kernels of this library and by torch operations alone (`PARETOMTL_KERNELS=0`): kernels
+per step, milliseconds per step without a profiler (`milliseconds`), milliseconds in which some kernel runs (`busy`),
+and the groups of kernels that take most. `idle` is the share of time between kernels, 1 - busy / milliseconds;
+`idle_profiled` is the same on the time line of the profiler, which stretches it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def measure(models: int, *, kernels: bool) -> Row:
 
 
 def _union(spans: list[tuple[Any, Any]]) -> float:
-    """Microseconds in at least one of the spans."""
+    """Microseconds that at least one of the spans covers."""
     total, end = 0.0, float("-inf")
     for begin, finish in sorted(spans):
         total += max(0.0, finish - max(begin, end))

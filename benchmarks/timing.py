@@ -15,7 +15,7 @@ ROUNDS, WARM_UP = 60, 10
 def take_turns(
     calls: dict[str, Callable[[], Any]], device: str, rounds: int = ROUNDS, warm_up: int = WARM_UP
 ) -> dict[str, list[float]]:
-    """Milliseconds of every call in every round, in an order that changes at random: none always follows the same."""
+    """Milliseconds of every call in every round; the order is random, so that no call always follows the same one."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     chance = random.Random(0)
     for turn in range(warm_up + rounds):

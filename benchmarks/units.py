@@ -1,13 +1,13 @@
-"""Losses in different units: Pareto MTL with losses as they are, with scale="auto", and scaled by hand.
+"""Losses in different units: Pareto MTL with unscaled losses, with scale="auto", and scaled by hand.
 
     python benchmarks/units.py      # writes benchmarks/results/units.json
 
-Two regressions of random targets share one hidden unit, so that they are in conflict. The second loss is multiplied by
-4,000. Five preferences, five seeds, 300 epochs of Adam. Losses are measured in units that compare, so that hypervolumes
-do.
+Two regressions of random targets share one hidden unit, so they conflict. The second loss is multiplied by 4,000. Five
+preferences, five seeds, 300 epochs of Adam. Losses are measured in common units, so that hypervolumes are comparable.
 
-- `by hand`: the same problem without the factor, which is what scaling should come to.
-- `in_region`: of five solutions; `hypervolume`: below 1 in both, about what a constant answer costs.
+- `by hand`: the same problem without the factor, which scaling should match.
+- `in_region`: solutions in their own region, of five; `hypervolume`: against 1 in both, about the loss of a constant
+  prediction.
 """
 
 from __future__ import annotations

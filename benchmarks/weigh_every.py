@@ -1,10 +1,10 @@
-"""Weights that are updated every n steps: how much time that saves, and what it does to the front.
+"""Weights that are updated every n steps: how much time that saves, and how it changes the front.
 
     python benchmarks/weigh_every.py                 # writes benchmarks/results/weigh_every.json; about five minutes
     python benchmarks/weigh_every.py --out FOLDER
 
-The problem multi-digits by its recipe (30 epochs, five preferences), Pareto MTL, five seeds for each n, on a CPU, one
-model after another. Hypervolumes on the test split at (2, 2).
+The problem multi-digits with its recipe (30 epochs, five preferences), Pareto MTL, five seeds for each n, on a CPU, one
+model after another. Hypervolumes are on the test split at (2, 2).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ problem = pm.Problem(
     val=(x[1000:], y[1000:]),
     name="feed",
 )
-directions = pm.preferences.even(10, tasks=4).clamp_min(0.3)  # away from the axes: no model gives up a task
+directions = pm.preferences.even(10, tasks=4).clamp_min(0.3)  # away from the axes, so that no model gives up a task
 front = pm.fit(
     problem, preferences=directions, epochs=60, batch_size=100, optimizer=lambda p: torch.optim.Adam(p, lr=0.01)
 )

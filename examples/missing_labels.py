@@ -21,7 +21,7 @@ class Reader(nn.Module):
 
 
 def losses(outputs, targets):
-    """Labels of -1 are missing. The mean over no sample at all is 0/0: NaN."""
+    """The losses; labels of -1 are missing, and the mean over no samples is 0/0: NaN."""
     found = []
     for logits, labels in zip(outputs, targets.unbind(-1), strict=True):
         each = nn.functional.cross_entropy(logits, labels, ignore_index=-1, reduction="sum")
@@ -36,7 +36,7 @@ y = torch.stack([topic, mood], -1)
 y[:500, 1] = -1  # the first half has no moods
 y[500:, 0] = -1  # the second half has no topics
 
-# Batches from one half or the other, so that in every batch one task has no labels at all.
+# Each batch comes from one half, so that one task has no labels in it.
 halves = [torch.utils.data.TensorDataset(x[part], y[part]) for part in (slice(500), slice(500, 1000))]
 batches = [batch for half in halves for batch in torch.utils.data.DataLoader(half, batch_size=50)]
 train = torch.utils.data.DataLoader(batches, batch_size=None, shuffle=True)

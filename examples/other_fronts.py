@@ -1,4 +1,4 @@
-"""Five models from a loop that knows nothing of this library, compared and chosen from as a front.
+"""Five models from a loop that does not use this library, compared and selected as a front.
 
 python examples/other_fronts.py
 """

@@ -1,4 +1,4 @@
-"""A training loop of your own: `pm.backward` where `loss.backward()` was, once per preference.
+"""Your own training loop: `pm.backward` in place of `loss.backward()`, once per preference.
 
 python examples/own_loop.py
 """

@@ -1,4 +1,4 @@
-"""A model and data of your own: what it draws, and whether it will fail, from the same sensors.
+"""Your own model and data: predict power draw and failure of a machine from the same sensors.
 
 python examples/own_model.py
 paretomtl run examples/own_model.py:problem
@@ -49,7 +49,7 @@ problem = pm.Problem(
     name="sensors",
 )
 
-if __name__ == "__main__":  # nothing is trained where the command line imports this file
+if __name__ == "__main__":  # the command line imports this file, and must not train
     front = pm.fit(problem, preferences=5)
     print(front)
 

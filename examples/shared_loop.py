@@ -1,8 +1,8 @@
-"""One subproblem on several processes: each sees its share of every batch, all take the same steps.
+"""One subproblem on several processes: each gets its share of every batch, and all take the same steps.
 
 torchrun --standalone --nproc-per-node 2 examples/shared_loop.py
 
-Started without torchrun, it trains the same in one process.
+Without torchrun, it trains the same model in one process.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Two data sets, each with the labels of one task: a loader and a loss for each, and no join by hand.
+"""Two data sets, each with the labels of one task: a loader and a loss for each, without joining them by hand.
 
 python examples/task_loaders.py
 """

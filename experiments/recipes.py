@@ -1,11 +1,11 @@
-"""Look for a recipe by which LeNet learns MultiMNIST best. The test split is not touched.
+"""Search the recipe with which LeNet learns MultiMNIST best. The test split is not used.
 
     python experiments/recipes.py --data FOLDER                 # on a GPU, about five minutes
     python experiments/recipes.py --data FOLDER --out FOLDER    # instead of experiments/results
 
 Every candidate trains five models by linear scalarization for 30 epochs on the first 100,000 canvases; some also by
-Pareto MTL. All have inputs from 0 to 1 and AdamW. Stored are the losses on the last 20,000 training canvases, which
-share no image with the others, and their hypervolume at (2, 2), filled in where moocore is installed.
+Pareto MTL. All have inputs from 0 to 1 and AdamW. It stores the losses on the last 20,000 training canvases, which
+share no image with the others, and their hypervolume at (2, 2), if moocore is installed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run the studies of the paper where only torch and numpy are installed, such as on a borrowed GPU.
+"""Run the studies of the paper with only torch and numpy installed, such as on a borrowed GPU.
 
     python experiments/run.py images-lenet ablation-init --out FOLDER --seconds 500
     python experiments/run.py images-lenet --only multi-mnist --data FOLDER
@@ -27,11 +27,11 @@ def main() -> None:
     parser.add_argument("--size", choices=("full", "quick", "smoke"), default="full")
     parser.add_argument("--seeds", type=int, help="seeds of every cell, in place of the study's own number")
     parser.add_argument(
-        "--seconds", type=float, help="begin no cell that would end later than this, for all studies together"
+        "--seconds", type=float, help="start no cell that would end later than this, for all studies together"
     )
     parser.add_argument("--only", help="train only cells whose name contains this")
     parser.add_argument("--data", type=Path, help="folder of the data sets")
-    parser.add_argument("--other-processes", type=int, default=0, help="how many train on the same GPU")
+    parser.add_argument("--other-processes", type=int, default=0, help="how many other processes train on the same GPU")
     arguments = parser.parse_args()
     began = time.monotonic()
     for name in arguments.names:

@@ -1,11 +1,11 @@
-"""Turn repacked copies of the data sets into the layouts in which the sets are published.
+"""Convert repacked copies of the data sets to the layouts in which the sets are published.
 
     python experiments/dev_data/convert.py --from ../shared/data --out FOLDER
     paretomtl data prepare census --from FOLDER
     paretomtl data prepare utkface --from FOLDER/utkface
     paretomtl data prepare localization --from FOLDER/7scenes-redkitchen
 
-The copies are small: text as .xz, and pictures as tiles on large JPEG sheets. Nobody publishes data in this form, so
+The copies are small: text as .xz, and pictures as tiles on large JPEG sheets. Data are not published in this form, so
 the library does not read it. Tiles become PNG files, which keep every pixel, under the names of the published files.
 Such a name may end with .jpg, because pictures are recognized by their content. MNIST and Fashion-MNIST are copies of
 the published files and need no conversion.
@@ -32,7 +32,7 @@ CENSUS, FACES, FRAMES = "census-income-kdd", "utkface", "7scenes-redkitchen"
 
 
 def convert_census(source: Path, out: Path) -> None:
-    """Text packed as .xz becomes text packed as .gz."""
+    """Convert text compressed as .xz to .gz."""
     for packed in sorted(source.glob("census-income.*.xz")):
         target = out / packed.with_suffix(".gz").name
         with lzma.open(packed) as text, gzip.GzipFile(target, "wb", compresslevel=1, mtime=0) as file:
@@ -40,7 +40,7 @@ def convert_census(source: Path, out: Path) -> None:
 
 
 def convert_faces(source: Path, out: Path) -> None:
-    """Tiles of 48 by 48 become a picture for each row of ``labels.csv``, under the name of the published file."""
+    """Convert tiles of 48 by 48 to a picture for each row of ``labels.csv``, under the name of the published file."""
     by_sheet: dict[int, list[dict[str, str]]] = {}
     for row in _read_table(source / "labels.csv"):
         by_sheet.setdefault(int(row["sheet"]), []).append(row)
@@ -51,7 +51,7 @@ def convert_faces(source: Path, out: Path) -> None:
 
 
 def convert_frames(source: Path, out: Path) -> None:
-    """Tiles of 64 by 48 and ``poses.csv`` become the pictures and matrices of 7-Scenes; frame i is tile i."""
+    """Convert tiles of 64 by 48 and ``poses.csv`` to the pictures and matrices of 7-Scenes; frame i is tile i."""
     sheets = [read_tiles(path, grid=(10, 25), tile=(48, 64)) for path in sorted(source.glob("sheet_?.jpg"))]
     tiles = np.concatenate(sheets)
     for row in _read_table(source / "poses.csv"):
@@ -96,9 +96,9 @@ def _save(tile: Tile, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--from", dest="source", type=Path, required=True, help="folder with a folder for each copy")
+    parser.add_argument("--from", dest="source", type=Path, required=True, help="folder with a subfolder for each copy")
     parser.add_argument("--out", type=Path, required=True, help="folder for the published layouts")
-    parser.add_argument("--only", choices=list(CONVERTERS), help="convert this folder alone")
+    parser.add_argument("--only", choices=list(CONVERTERS), help="convert only this folder")
     arguments = parser.parse_args()
     names = [arguments.only] if arguments.only else [name for name in CONVERTERS if (arguments.source / name).is_dir()]
     for name in names:

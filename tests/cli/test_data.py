@@ -124,7 +124,7 @@ def test_the_problems_are_listed() -> None:
 def test_what_is_not_prepared_says_how_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETOMTL_DATA", str(tmp_path))
     text = call("run", "multi-fashion", code=2)
-    assert f"'{tmp_path / 'multi-fashion-seed0.npz'}' is not there yet" in text
+    assert f"'{tmp_path / 'multi-fashion-seed0.npz'}' does not exist yet" in text
     assert text.strip().endswith("Make it with: paretomtl data prepare multi-fashion")
 
 

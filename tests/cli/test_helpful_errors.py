@@ -83,7 +83,7 @@ def test_a_folder_without_a_front(here: Path, words: tuple[str, ...]) -> None:
         (("data", "prepare", "mulit-mnist"), "Did you mean 'multi-mnist'?"),
         (
             ("run", "multi-mnist"),
-            "multi-mnist-seed0.npz' is not there yet. Make it with: paretomtl data prepare multi-",
+            "multi-mnist-seed0.npz' does not exist yet. Make it with: paretomtl data prepare multi-",
         ),
         (("show",), "Missing argument 'RUN'"),
         (("run",), "Missing argument 'PROBLEM'"),

@@ -44,11 +44,11 @@ def test_every_study_looks_for_its_data_first(name: str, tmp_path: Path) -> None
     data = tmp_path / "my data"
     for missing in needed:  # one after another is made
         path = find_data_set(missing).file(PrepareOptions(cache=data))
-        with pytest.raises(FileNotFoundError, match="First type: ") as error:
+        with pytest.raises(FileNotFoundError, match="First run: ") as error:
             run_study(name, study, tmp_path, data=data)
         assert prepare_command(missing, data) in str(error.value)
         assert shlex.split(prepare_command(missing, data))[3] in DATA_SETS
-        with pytest.raises(FileNotFoundError, match=f"'{path}' is not there yet"):
+        with pytest.raises(FileNotFoundError, match=f"'{path}' does not exist yet"):
             PROBLEMS[missing](folder=data)  # where training looks for it
         data.mkdir(exist_ok=True)
         path.touch()
@@ -63,6 +63,6 @@ def test_all_studies_are_looked_at_before_the_first(tmp_path: Path, monkeypatch:
         found = CliRunner().invoke(app, ["reproduce", *words])
         assert found.exit_code == 2
         text = " ".join(found.output.split())
-        assert "First type: paretomtl data prepare multi-mnist; paretomtl data prepare multi-fashion" in text
+        assert "First run: paretomtl data prepare multi-mnist; paretomtl data prepare multi-fashion" in text
     found = CliRunner().invoke(app, ["reproduce", "faces", "--smoke"])
     assert isinstance(found.exception, AssertionError), "made-up samples need no data"

@@ -53,7 +53,7 @@ def test_loaders_combined_by_lightning_are_taken_apart() -> None:
         ({"losses": {"age": nn.MSELoss(), "sex": 3}}, r"'losses\['sex'\]' must be a function. Got int"),
         ({"losses": {"age": nn.MSELoss(), "sex": lambda o: o}}, r"'losses\['sex'\]' must take \(outputs, targets\)"),
         ({"losses": lambda outputs, targets: outputs}, "'losses' must be a dictionary of functions by task name, or"),
-        ({"representation": "trunk"}, "'representation' must be None where each task has data of its own"),
+        ({"representation": "trunk"}, "'representation' must be None if each task has its own data"),
         ({"metrics": {"m": pm.Metric(nn.MSELoss(), task="race")}}, r"'task' must be one of the tasks .* Got 'race'"),
         ({"train": PerTask({"age": PAIR, "sex": None})}, r"'train\['sex'\]' must be a data set. Got NoneType"),
         ({"train": {"age": PAIR, "sex": (X, torch.ones(2))}}, r"'train\['sex'\]' must be tensors with the same"),

@@ -23,5 +23,5 @@ def check_data(cells: Sequence[Any], folder: Path | None) -> None:
     if missing:
         commands = "; ".join(prepare_command(name, folder) for name in missing)
         paths = ", ".join(f"'{path}'" for path in missing.values())
-        plural = "are" if len(missing) > 1 else "is"
-        raise FileNotFoundError(f"{paths} {plural} not there yet. First type: {commands}")
+        verb = "do" if len(missing) > 1 else "does"
+        raise FileNotFoundError(f"{paths} {verb} not exist yet. First run: {commands}")

@@ -244,13 +244,13 @@ class Problem:
             object.__setattr__(self, "losses", make_losses(given, tuple(self.tasks), by_task=by_task))
         if by_task and not self.takes_model:
             raise TypeError(
-                "'losses' must be a dictionary of functions by task name, or losses(model, batch), where each task has "
-                "data of its own. Got losses(outputs, targets): its targets would be those of one task."
+                "'losses' must be a dictionary of functions by task name, or losses(model, batch), if each task has "
+                "its own data. Got losses(outputs, targets): its targets would be those of one task."
             )
         if by_task and self.representation is not None:
             raise ValueError(
-                "'representation' must be None where each task has data of its own: gradients for the outputs of "
-                f"different samples never meet. Name parameters in 'shared' instead. Got {self.representation!r}."
+                "'representation' must be None if each task has its own data: gradients for the outputs of different "
+                f"samples cannot be compared. Name parameters in 'shared' instead. Got {self.representation!r}."
             )
 
     @functools.cached_property

@@ -95,7 +95,7 @@ def test_own_files_are_read_anew_and_kept_apart(tmp_path: Path, cache: Path) -> 
         assert len(load_census(cache, verify=False).train_codes) == size
         assert len(census(folder=cache, verify=False).train[0]) == size  # type: ignore[arg-type, index]
     assert len(load_census(cache).train_codes) == 60
-    with pytest.raises(ValueError, match=r"'source' must be a folder with files of your own where 'verify' is False"):
+    with pytest.raises(ValueError, match=r"'source' must be a folder with your own files if 'verify' is False"):
         prepare_census(cache=cache, verify=False)
 
 
@@ -216,9 +216,13 @@ def test_it_trains_in_both_strategies(cache: Path, strategy: Any) -> None:
 
 
 def test_records_that_are_not_prepared_say_how_to(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"census.npz' is not there yet. Make it with: paretomtl data prepare"):
+    with pytest.raises(
+        FileNotFoundError, match=r"census.npz' does not exist yet. Make it with: paretomtl data prepare"
+    ):
         census(folder=tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"census-own.npz' is not there yet. Make it with: .*prepare_census\("):
+    with pytest.raises(
+        FileNotFoundError, match=r"census-own.npz' does not exist yet. Make it with: .*prepare_census\("
+    ):
         census(folder=tmp_path, verify=False)
 
 

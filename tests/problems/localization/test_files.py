@@ -45,7 +45,7 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
 
 
 def test_what_is_not_prepared_says_how_to(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"localization-20x30.npz' is not there yet. Make it with: ") as error:
+    with pytest.raises(FileNotFoundError, match=r"localization-20x30.npz' does not exist yet. Make it with: ") as error:
         pm.problems.localization(folder=tmp_path, size=(20, 30))
     command = f"paretomtl data prepare localization --from FOLDER --cache {tmp_path} --size 20x30"
     assert str(error.value).endswith(command)

@@ -166,6 +166,6 @@ def test_lenet_takes_bytes_as_the_paper_does() -> None:
     [({}, "paretomtl data prepare multi-mnist --cache"), ({"seed": 3}, "--seed 3")],
 )
 def test_canvases_that_are_not_prepared_say_how_to(tmp_path: Path, arguments: dict[str, int], command: str) -> None:
-    with pytest.raises(FileNotFoundError, match=r"multi-mnist-seed\d.npz' is not there yet. Make it with") as error:
+    with pytest.raises(FileNotFoundError, match=r"multi-mnist-seed\d.npz' does not exist yet. Make it with") as error:
         pm.problems.multi_mnist(folder=tmp_path, **arguments)
     assert command in str(error.value)

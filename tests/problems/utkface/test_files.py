@@ -36,7 +36,7 @@ def test_what_is_there_is_only_read(folder: Path, tmp_path: Path) -> None:
 
 def test_what_is_not_prepared_says_how_to(tmp_path: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"utkface-20.npz' is not there yet. Make it with: paretomtl data"
+        FileNotFoundError, match=r"utkface-20.npz' does not exist yet. Make it with: paretomtl data"
     ) as error:
         pm.problems.utkface(folder=tmp_path, side=20)
     assert str(error.value).endswith(f"prepare utkface --from FOLDER --cache {tmp_path} --side 20")

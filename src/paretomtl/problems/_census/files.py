@@ -118,7 +118,7 @@ def prepare_census(
     """
     path = census_file(cache, verify)
     if not verify and source is None:
-        raise ValueError("'source' must be a folder with files of your own where 'verify' is False. Got None instead.")
+        raise ValueError("'source' must be a folder with your own files if 'verify' is False. Got None instead.")
 
     def make() -> Census:
         if source is None:
@@ -189,5 +189,5 @@ def _check_published(census: Census, what: str) -> None:
     if actual != PUBLISHED_CENSUS:
         raise ValueError(
             f"{what} must have the published SHA-256 {PUBLISHED_CENSUS} of census. Got {actual} instead: download the "
-            "files again, or pass verify=False for records of your own."
+            "files again, or pass verify=False for your own records."
         )

@@ -53,7 +53,7 @@ def census(
         >>> census(folder="new")
         Traceback (most recent call last):
         ...
-        FileNotFoundError: 'new/census.npz' is not there yet. Make it with: paretomtl data prepare census --cache new
+        FileNotFoundError: 'new/census.npz' does not exist yet. Make it with: paretomtl data prepare census --cache new
     """
     data = load_census(folder, verify=verify)
     trained, held_out = _parts(len(data.train_labels), validation)

@@ -92,7 +92,7 @@ def read_arrays(path: Path, command: str, schema: Schema, **header: str | int) -
         header: the header that the file must have.
     """
     if not path.exists():
-        raise FileNotFoundError(f"'{path}' is not there yet. Make it with: {command}")
+        raise FileNotFoundError(f"'{path}' does not exist yet. Make it with: {command}")
     again = f"Make it again with: {command}"
     with open_file(path, limit=TENSORS, follow=True) as file:  # data may lie on another disk
         try:

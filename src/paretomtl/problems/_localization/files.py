@@ -65,7 +65,9 @@ def prepare_localization(
 def _read(source: str | Path | None, size: Size, skip_broken: bool, log: Callable[[str], None]) -> Frames:
     """Read the frames of a folder in either layout."""
     if source is None:
-        raise ValueError("'source' (--from) must be a folder with frames and poses. Got None, and none are kept.")
+        raise ValueError(
+            "'source' (--from) must be a folder with frames and poses. Got None, and no prepared file exists."
+        )
     folder = Path(source).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(f"'source' (--from) must be a folder with frames and poses. There is no '{folder}'.")

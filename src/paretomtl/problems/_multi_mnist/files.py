@@ -93,5 +93,5 @@ def _check_published(name: str, seed: int, checksum: str, what: str) -> None:
     if seed == 0 and checksum != PUBLISHED[name]:
         raise ValueError(
             f"{what} must have the published SHA-256 {PUBLISHED[name]} of {name}. Got {checksum} instead: download the "
-            "files again, or take another seed for files of your own."
+            "files again, or take another seed for your own files."
         )

@@ -44,7 +44,7 @@ def prepare_utkface(
     def make() -> Faces:
         if source is None:
             raise ValueError(
-                "'source' (--from) must be a folder with the faces of UTKFace. Got None, and none are kept."
+                "'source' (--from) must be a folder with the faces of UTKFace. Got None, and no prepared file exists."
             )
         began = time.perf_counter()
         faces = read_faces(Path(source).expanduser(), side, skip_broken, log)

@@ -123,8 +123,8 @@ def test_settings_are_refused_where_they_are_made(make: Callable[[], Any], messa
             {"optimizer": sgd, "scheduler": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, 3), "epochs": 4},
             "'scheduler' must have room for the 4 times that it is going to step. Got OneCycleLR with total_steps=3",
         ),
-        ({"device": ["cpu"]}, "'device' must be one that is there. Got ['cpu']: "),
-        ({"device": "meta"}, "'device' must be one that is there. Got 'meta': tensors have no values there."),
+        ({"device": ["cpu"]}, "'device' must be available. Got ['cpu']: "),
+        ({"device": "meta"}, "'device' must be available. Got 'meta': tensors have no values there."),
         ({"compile": "default"}, "'compile' must be True, False or a dictionary. Got 'default' instead."),
         ({"compile": {"modes": 1}}, "'compile' must be arguments of torch.compile: ["),
         ({"executor": "ray"}, "'executor' must be one, such as RayExecutor(). Got 'ray' instead."),
@@ -154,7 +154,7 @@ def _trained(report: Any) -> None:
             {"train": (X, Y[:5])},
             "instead. These are 8 inputs, 5 targets: row i of each is one sample, so leave out the",
         ),
-        ({"val": (X[:0], Y[:0])}, "There are no rows in it: look at the filter or the split that made it."),
+        ({"val": (X[:0], Y[:0])}, "It has no rows: check the filter or the split that made it."),
         ({"model": lambda: nn.Linear(1, 1).requires_grad_(False)}, "to train. Got none: all 2 are frozen. Call requ"),
         ({"model": lambda: nn.Linear(1, int(torch.randint(1, 99, ())))}, "different shapes: 'weight' is ["),
         (
@@ -197,7 +197,7 @@ def test_damaged_files_point_to_the_doctor(tmp_path: Path) -> None:
 def test_a_device_of_number_zero_is_not_taken_for_none() -> None:
     if torch.accelerator.is_available():
         pytest.skip("there is a device of this number")
-    refused(lambda: fit(device=0), "'device' must be one that is there. Got 0: ")
+    refused(lambda: fit(device=0), "'device' must be available. Got 0: ")
 
 
 @pytest.mark.parametrize("seeds", [3, 1.5])

@@ -128,7 +128,7 @@ TRIGGERS: dict[str, Callable[[Path], Any]] = {
     ),
     "'keep' must be \"last\" for a problem without a validation split.": lambda _: fit(keep="best"),
     "'patience' must be None for a problem without a validation split": lambda _: fit(patience=3),
-    "'device' must be one that is there.": lambda _: fit(device="nowhere"),
+    "'device' must be available.": lambda _: fit(device="nowhere"),
     "'start' must be a front of the tasks": lambda _: fit(start=FRONT),
     # During training.
     "'train' must have batches in every pass.": lambda _: fit(problem(train=DataLoader(Once(), batch_size=8))),

@@ -215,7 +215,10 @@ def test_a_checkpoint_that_does_not_fit_the_run_is_named(tmp_path: Path) -> None
     for changes, message in (
         ({"epoch": -(10**9)}, "must describe the state of a run"),
         ({"groups": []}, "must be of this run to resume it. It does not fit"),
-        ({"trace": {**whole["trace"], "first": torch.ones(())}}, "the history is not of as many subproblems and tasks"),
+        (
+            {"trace": {**whole["trace"], "first": torch.ones(())}},
+            "the history has another number of subproblems or tasks",
+        ),
         ({"groups": [{**group, "state": other} for group in whole["groups"]]}, "the method has a state of"),
     ):
         write_checkpoint(tmp_path, {**whole, **changes})

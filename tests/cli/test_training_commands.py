@@ -222,7 +222,7 @@ def test_defaults_are_the_librarys(here: Path) -> None:
         ),
         (["run", "toys:needs"], "'PROBLEM' must be a Problem, or a function that makes one from what --with sets. Got"),
         (["run", "broken:problem"], "'tasks' must be names. Got 1 instead. This came from importing 'broken'."),
-        (["run", "toys:make", "--epochs", "1", "--device", "foo"], "'device' must be one that is there. Got 'foo'"),
+        (["run", "toys:make", "--epochs", "1", "--device", "foo"], "'device' must be available. Got 'foo'"),
         (["run", "toys:make", "--epochs", "1", "--learning-rate", "-1"], "'--learning-rate' must not be negative"),
         (["compare", "toys:make", "--epochs", "1", "--methods", "linear,typo"], "'method' must be one of"),
     ],

@@ -71,11 +71,11 @@ def fit(**changes: Any) -> pm.Front:
         ({"train": (X, CLASSES.int()), "losses": entropies}, "Class numbers of cross_entropy are int64: write"),
         ({"train": (X, CLASSES.float()), "losses": entropies}, "Class numbers of cross_entropy are int64: write"),
         ({"train": (X, CLASSES + 5), "losses": entropies}, "Class numbers must begin at 0 and be below the number"),
-        ({"model": lambda: nn.Linear(4, 2)}, "A layer has in_features=4, and the last dimension of what it gets is 3:"),
+        ({"model": lambda: nn.Linear(4, 2)}, "A layer has in_features=4, but the last dimension of its input is 3:"),
         ({"train": (X[:, :, None, None], Y)}, "nn.Flatten() makes one row of each image."),
         ({"train": (X[:, :, None], Y), "model": Convolution}, "write images[:, None] for grey images without channels"),
         ({"train": (X, CLASSES), "losses": logits}, "floating-point targets: write targets.float()."),
-        ({"train": (X, CLASSES[:, :1].float()), "losses": logits}, "Outputs and targets need one shape: write"),
+        ({"train": (X, CLASSES[:, :1].float()), "losses": logits}, "Outputs and targets need the same shape: write"),
         ({"model": lambda: nn.Bilinear(3, 3, 2)}, "model(inputs) gets one argument. For several inputs"),
         ({"model": lambda: Two(3, 2)}, "several outputs, 'outputs' holds all of them: take its parts, such as"),
         ({"losses": on_another_device}, "make tensors in losses with device=outputs.device, and keep constants"),
@@ -87,7 +87,7 @@ def fit(**changes: Any) -> pm.Front:
         ({"test": loaded(ragged)}, "This came from batch 3 of 'test', on which losses are measured. Its tensors: "),
         (
             {"train": DataLoader([X.numpy(), X.numpy()], batch_size=2, collate_fn=lambda rows: (rows[0], Y))},  # type: ignore[arg-type]
-            "The batch holds arrays of NumPy: let the collate_fn",
+            "The batch holds NumPy arrays: let the collate_fn",
         ),
     ],
 )  # fmt: skip

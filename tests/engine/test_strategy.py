@@ -170,7 +170,7 @@ def by_shape(parameters: Any) -> torch.optim.Optimizer:
 
 
 class Sign(torch.optim.Optimizer):
-    """Not on the list of optimizers that are known to treat each number on its own."""
+    """Not on the list of optimizers that are known to work elementwise."""
 
     def __init__(self, parameters: Any) -> None:
         super().__init__(parameters, {"lr": 0.001})
@@ -187,7 +187,7 @@ class Sign(torch.optim.Optimizer):
     ("optimizer", "reason"),
     [
         (by_shape, "the optimizer's factory treats stacked parameters differently"),
-        (Sign, "'optimizer' must treat each number on its own"),
+        (Sign, "'optimizer' must work elementwise"),
         (lambda p: torch.optim.Adafactor([q for _, q in p]), "Got Adafactor instead"),
     ],
 )

@@ -197,5 +197,5 @@ def test_a_model_that_fails_is_named(problem: pm.Problem) -> None:
         pm.Front.from_models([network()], "problem")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'batch_size'"):
         pm.Front.from_models([network()], problem, batch_size=0)
-    with pytest.raises(ValueError, match="'device' must be one that is there"):
+    with pytest.raises(ValueError, match="'device' must be available"):
         pm.Front.from_models([network()], problem, device="nowhere")

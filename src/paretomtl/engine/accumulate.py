@@ -1,7 +1,7 @@
 """Accumulation: losses and task gradients of micro-batches and processes, summed to those of the whole batch.
 
-Several processes average losses and task gradients before the Gramian, weighed by samples: m gradients travel instead
-of one, and the weights are those of one process. Cheaper ways would change the weights.
+Several processes average losses and task gradients before the Gramian, weighted by samples. They send m gradients
+instead of one, and the weights are those of one process. Cheaper ways would change the weights.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Sums:
     """Sums over micro-batches and processes: means over samples, times the number of samples in each mean.
 
     Attributes:
-        losses: ``Σ n L [..., m]``, in float64; absent tasks count for nothing, NaN and all.
+        losses: ``Σ n L [..., m]``, in float64; absent tasks add zero, even if they are NaN.
         counts: ``Σ n [..., m]``, in float64.
-        broken: ``[...]``, how many parts had losses that broke: no number, in spite of samples or labels.
-        gradients: ``Σ n ∇L``; empty where they were not asked for.
+        broken: ``[...]``, how many parts had a loss that is NaN in spite of samples or labels.
+        gradients: ``Σ n ∇L``; empty if they were not requested.
     """
 
     losses: Tensor
@@ -61,7 +61,7 @@ class Sums:
         return Sums(self.losses + other.losses, self.counts + other.counts, self.broken + other.broken, rows)
 
     def all_reduce(self, processes: ProcessGroup) -> Sums:
-        """Losses, counts and what broke of all processes; gradients stay those of this one."""
+        """All-reduce losses, counts and broken parts; gradients stay those of this process."""
         if not processes.is_distributed:
             return self
         numbers = [self.losses, self.counts, self.broken]
@@ -75,12 +75,12 @@ class Sums:
         return self.losses / self.counts
 
     def mean_rows(self) -> TaskGradients:
-        """The share of these gradients in the means over all that was counted."""
+        """The share of these gradients in the overall means."""
         return scale_rows(self.gradients, torch.where(self.counts > 0, 1.0 / self.counts, 0.0))
 
 
 def scale_rows(gradients: TaskGradients, factors: Tensor) -> TaskGradients:
-    """Each task's gradients times a factor ``[..., m]``; a factor of zero leaves zeros, whatever was there."""
+    """Each task's gradients times a factor ``[..., m]``; a factor of zero gives zeros, even for NaN."""
     rows: TaskGradients = []
     for i, row in enumerate(gradients):
         factor = factors[..., i]
@@ -89,7 +89,7 @@ def scale_rows(gradients: TaskGradients, factors: Tensor) -> TaskGradients:
 
 
 def all_reduce_rows(processes: ProcessGroup, gradients: TaskGradients, parameters: Sequence[Tensor]) -> TaskGradients:
-    """Task gradients added up over all processes."""
+    """Sum task gradients over all processes."""
     if not processes.is_distributed:
         return gradients
     summed = iter(processes.all_reduce([part for row in gradients for part in row], [*parameters] * len(gradients)))
@@ -97,17 +97,17 @@ def all_reduce_rows(processes: ProcessGroup, gradients: TaskGradients, parameter
 
 
 def _scaled(part: Tensor, factor: Tensor) -> Tensor:
-    wide = part.to(torch.promote_types(part.dtype, torch.float32))  # a half may overflow when it is multiplied
+    wide = part.to(torch.promote_types(part.dtype, torch.float32))  # the product may overflow in float16
     factor = factor.to(wide.dtype).reshape([*factor.shape, *[1] * (part.ndim - factor.ndim)])
     return torch.where(factor == 0, 0.0, wide * factor)
 
 
 def measure_micro_batches(group: Group, batch: MicroBatches, *, weigh: bool) -> Measurement:
-    """Measure a batch that is seen in micro-batches, and by several processes.
+    """Measure a batch that comes in micro-batches, or is shared by several processes.
 
-    Losses and task gradients are averaged over all of them before the Gramian is taken, each counted by its samples, so
-    that the weights are those of the whole batch, and the same in every process. Gradients of each task travel only
-    where the method weighs by them; of a representation, the Gramian alone does.
+    Losses and task gradients are averaged over all of them before the Gramian is taken, weighted by samples. The
+    weights are therefore those of the whole batch, and the same in every process. Task gradients are sent only if the
+    method weighs by them; with a representation, only its Gramian is sent.
     """
     models, processes = group.models, group.processes
     parameters, in_trunk = list(models.trained.values()), models.in_trunk
@@ -164,11 +164,10 @@ def measure_micro_batches(group: Group, batch: MicroBatches, *, weigh: bool) -> 
 
 
 def count_labels(models: Models, losses: Tensor, part: Any, samples: int) -> tuple[Tensor, Tensor]:
-    """The samples that each loss counts for, shaped like the losses; and which models broke, ``[K]`` or no dimension.
+    """Count the samples of each loss, in the shape of the losses, and find broken models, ``[K]`` or no dimension.
 
-    A model without any loss where there are samples broke, and so did one with NaN in spite of labels, where the
-    problem counts these. Counts also show a model that broke in some part or in another process: it has a loss for
-    fewer samples than another model.
+    A model broke if it has samples but no loss, or NaN in spite of labels, if the problem counts these. The counts
+    also reveal a model that broke in another part or process: it has a loss for fewer samples than another model.
     """
     present = ~losses.isnan()
     labels = models.problem.labels_in(part)
@@ -176,6 +175,6 @@ def count_labels(models: Models, losses: Tensor, part: Any, samples: int) -> tup
     if labels is None or samples == 0:
         return present * (float(samples) if own is None else own), ~present.any(-1) & (samples > 0)
     labels = labels.to(losses.device).double()
-    if own is not None:  # batches that stand in have no labels
+    if own is not None:  # stand-in batches have no labels
         labels = torch.where(own > 0, labels, 0.0)
     return torch.where(present, labels, 0.0), (~present & (labels > 0)).any(-1)

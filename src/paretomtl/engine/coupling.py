@@ -20,9 +20,9 @@ def weigh_fronts(
     total: int,
     alone: bool,
 ) -> list[Tensor]:
-    """Weights of each group by a method that sees all rows of a front at once; its state moves on.
+    """Weigh each group by a method that sees all rows of a front at once, and advance its state.
 
-    Seeds are fronts of their own, one after another in the rows. Models that are frozen, or that break in this step,
+    Each seed is a separate front; their rows follow one another. Models that are frozen, or that break in this step,
     have no task present: the method sees no stand-in for them (:attr:`~paretomtl.methods.inputs.SafeStep.valid`).
     """
     method, active = groups[0].method, torch.cat([group.active for group in groups])
@@ -52,6 +52,6 @@ def weigh_fronts(
 
 
 def slices(count: int, size: int | None) -> list[slice]:
-    """The rows of each front, of ``size`` rows; of one front without a size."""
+    """The rows of each front of ``size`` rows; without a size, all rows are one front."""
     size = size or count
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]

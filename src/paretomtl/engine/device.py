@@ -8,7 +8,7 @@ from paretomtl.engine.processes import ProcessGroup, local_device
 
 
 def find_device(device: torch.device | str | None, processes: ProcessGroup) -> torch.device:
-    """The device of this name, or the GPU if there is one; an error where it is not there."""
+    """Return the named device, or by default the GPU if there is one; raise an error if it is not available."""
     try:
         chosen = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
         if processes.is_distributed and chosen.type == "cuda" and chosen.index is None:
@@ -19,8 +19,8 @@ def find_device(device: torch.device | str | None, processes: ProcessGroup) -> t
     except (RuntimeError, AssertionError, TypeError) as error:
         why = str(error).splitlines()[0].rstrip(".")
         raise ValueError(
-            f"'device' must be one that is there. Got {device!r}: {why}. Here: {', '.join(_devices())}. Leave "
-            "'device' out to take the GPU if there is one."
+            f"'device' must be available. Got {device!r}: {why}. Available: {', '.join(_devices())}. Leave 'device' "
+            "out to use the GPU if there is one."
         ) from None
     return chosen
 

@@ -41,7 +41,7 @@ _HINTS = {
         "binary_cross_entropy takes floating-point targets: write targets.float()."
     ),
     r"target size .* input size": (
-        "Outputs and targets need one shape: write outputs[:, 0] for a column of outputs, or targets[:, None]."
+        "Outputs and targets need the same shape: write outputs[:, 0] for a column of outputs, or targets[:, None]."
     ),
     r"forward\(\) missing \d+ required positional": (
         "model(inputs) gets one argument. For several inputs, let batches be dictionaries, and write "
@@ -55,7 +55,7 @@ _HINTS = {
         "constants, such as class weights, in a buffer of the model (register_buffer)."
     ),
     r"must be tensor, not (list|tuple|str)": (
-        "Some inputs are no tensors: let the Dataset return tensors, such as torch.tensor(row), and numbers for text."
+        "Some inputs are not tensors: let the Dataset return tensors, such as torch.tensor(row), and encode text."
     ),
     r"stack expects each tensor to be equal size": (
         "Samples differ in size: crop or pad them in the Dataset, or in the collate_fn of a DataLoader."
@@ -100,21 +100,21 @@ def came_from(what: str, batch: Any) -> Iterator[None]:
 
 
 def add_notes(error: Exception, what: str, batch: Any) -> None:
-    """Add what :func:`came_from` adds to an error."""
+    """Add the notes of :func:`came_from` to an error."""
     for note in (f"This came from {what}. {_in_words(batch)}", *hints(error, batch)):
         error.add_note(note)
 
 
 def hints(error: Exception, batch: Any) -> list[str]:
-    """Likely causes of an error of torch that does not say what to write."""
+    """Likely causes of a torch error that does not say what to change."""
     text, kinds = str(error).lower(), " ".join(_kinds(batch))
     texts = []
     if "target" in text and "dtype" in text and "long" in text:
-        texts.append("Class numbers of cross_entropy are int64: write targets.long(), or hand over int64 labels.")
+        texts.append("Class numbers of cross_entropy are int64: write targets.long(), or pass int64 labels.")
     elif ("dtype" in text or "input type" in text) and any(kind in kinds for kind in ("int", "bool")):
         texts.append(
             "Integers are not cast, as they may be class numbers or tokens: write inputs.float() where a layer "
-            "multiplies them (images.float() / 255 for pixels), or hand over floating-point numbers, such as "
+            "multiplies them (images.float() / 255 for pixels), or pass floating-point numbers, such as "
             "table.astype('float32')."
         )
     if "out of bounds" in text and isinstance(error, IndexError):
@@ -122,26 +122,26 @@ def hints(error: Exception, batch: Any) -> list[str]:
     if sizes := _PRODUCT.search(text):
         flatten = " nn.Flatten() makes one row of each image." if re.search(r"\[\d+, \d+, \d+", kinds) else ""
         texts.append(
-            f"A layer has in_features={sizes[2]}, and the last dimension of what it gets is {sizes[1]}: let one follow "
-            f"the other.{flatten}"
+            f"A layer has in_features={sizes[2]}, but the last dimension of its input is {sizes[1]}: change one of "
+            f"them.{flatten}"
         )
     texts += [hint for pattern, hint in _HINTS.items() if re.search(pattern, text)]
     if _has_arrays(batch):
-        texts.append("The batch holds arrays of NumPy: let the collate_fn of the DataLoader return tensors.")
+        texts.append("The batch holds NumPy arrays: let the collate_fn of the DataLoader return tensors.")
     return texts
 
 
 def find_pairs(problem: Problem, module: nn.Module, batch: Any) -> tuple[list[int], list[int]] | None:
-    """The shapes of outputs and targets that make a table of all pairs where they are subtracted; None without any."""
+    """The shapes of outputs and targets whose difference broadcasts to a table of all pairs; None if there is none."""
     watch = _Differences()
     with isolated_randomness(), warnings.catch_warnings(), contextlib.suppress(Exception), watch:
-        warnings.simplefilter("ignore")  # torch has warned already, where it does
+        warnings.simplefilter("ignore")  # torch has already warned, if it does
         problem.run(copy.deepcopy(module), batch)
     return watch.shapes
 
 
 class _Differences(TorchFunctionMode):
-    """Notes differences between outputs ``[n, 1]`` and targets ``[n]``, which are tables ``[n, n]`` of all pairs.
+    """Records differences of outputs ``[n, 1]`` and targets ``[n]``, which broadcast to tables ``[n, n]`` of all pairs.
 
     Attributes:
         shapes: the shapes of the first one; None without any.
@@ -159,7 +159,7 @@ class _Differences(TorchFunctionMode):
             outputs, targets = sorted(tensors, key=lambda each: not each.requires_grad)
             shapes = sorted([list(outputs.shape), list(targets.shape)], key=len)
             n = shapes[0][0] if shapes[0] else 0
-            # Pairs within the outputs, as in a ranking loss, are meant.
+            # Pairs within the outputs, as in a ranking loss, are intended.
             if outputs.requires_grad and not targets.requires_grad and n > 1 and shapes == [[n], [n, 1]]:
                 self.shapes = list(outputs.shape), list(targets.shape)
         return func(*args, **(kwargs or {}))

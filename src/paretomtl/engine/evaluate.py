@@ -32,7 +32,7 @@ class Scores:
 
 
 class Evaluated(Protocol):
-    """Models that can be measured, such as a group of those that are trained."""
+    """Models that can be evaluated, such as a group in training."""
 
     @property
     def models(self) -> Models: ...
@@ -55,12 +55,11 @@ def evaluate(
     processes: ProcessGroup | None = None,
     split: str = "a split",
 ) -> Scores:
-    """Every model in eval mode on every sample once.
+    """Evaluate every model in eval mode, once on every sample.
 
-    The loss of a task is the mean over the batches in which it has labels, each counted by its samples; NaN if there is
-    none, and for a model that has no loss in a batch in which the task has labels. ``at_once`` takes more samples at a
-    time than training does, where data lie on a GPU. Several processes take a share of the samples each, and have the
-    scores of all.
+    The loss of a task is the mean over the batches in which it has labels, weighted by samples. It is NaN if there is
+    no such batch, and for a model without a loss in one of them. ``at_once`` takes more samples at a time than training
+    does, if the data are on a GPU. Several processes take a share of the samples each, and get the scores of all.
     """
     processes = processes or ProcessGroup()
     tallies = [_Tally(problem, group) for group in groups]
@@ -111,12 +110,12 @@ class _Tally:
         return losses.detach().double().reshape(self._models.count, -1)
 
     def add(self, losses: Tensor, labels: Tensor) -> None:
-        """Add losses ``[K, m]``, weighed by the samples that have labels, ``[m]``."""
+        """Add losses ``[K, m]``, weighted by the samples that have labels, ``[m]``."""
         self._sums = self._sums + torch.where(labels > 0, losses * labels, 0.0)
         self._counts = self._counts + labels
 
     def all_reduce(self, processes: ProcessGroup) -> None:
-        """Add up what all processes have."""
+        """Sum over all processes."""
         if not processes.is_distributed:
             return
         self._sums, self._counts = processes.all_reduce_tensor(torch.stack([self._sums, self._counts]))
@@ -138,7 +137,7 @@ class _Tally:
                     with self._left_alone(), unchanged(rest, "metrics"):
                         value = _one_number(measure(self._problem, metric, *self._seen_by_metrics(k, rest)))
                     values[name][k] = value
-                except Exception as error:  # the models are worth more than a metric
+                except Exception as error:  # a metric must not cost the models
                     if isinstance(error, ChangedBatchError) and self._problem.takes_model:
                         rest[:] = read_again()
                     text = f"metric '{name}' raised {type(error).__name__}: {str(error).rstrip('.')}. Its value is NaN."
@@ -147,7 +146,7 @@ class _Tally:
 
     @contextlib.contextmanager
     def _left_alone(self) -> Iterator[None]:
-        """Undo what a metric does to a module that is trained, such as to change its mode; stacks hand out copies."""
+        """Undo changes of a metric to a module in training, such as of its mode; stacks hand out copies."""
         if not (self._problem.takes_model and isinstance(self._models, Single)):
             yield
             return
@@ -180,7 +179,7 @@ def _labels(problem: Problem, batch: Any, losses: Sequence[Tensor]) -> Tensor:
 
 
 def _all_of(batches: Batches) -> list[Any]:
-    """All batches of a split, each with the tasks that have samples of their own in it."""
+    """All batches of a split, without the tasks for which a batch only has stand-ins."""
     return [batch.without_stand_ins() if isinstance(batch, TaskBatch) else batch for batch in batches.in_order()]
 
 

@@ -35,7 +35,7 @@ class Fallback:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None) -> Fallback | None:
-        """From a checkpoint; None where the run still has its stacks."""
+        """Read the record from a checkpoint; None if the run still has its stacks."""
         if stored is None:
             return None
         fallback = cls(**stored)
@@ -54,7 +54,7 @@ class Fallback:
 
     @property
     def plan(self) -> ExecutionPlan:
-        """The plan by which the models are trained since."""
+        """The plan by which the models train since then."""
         return ExecutionPlan("sequential", self.reason)
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Fallback:
             what: the work that the stack could not do, such as "step 3".
         """
         warnings.warn(
-            f"{what} failed with the models as a stack, and went well one after another. Training goes on one after "
+            f"{what} failed with the models as a stack, but succeeded one after another. Training goes on one after "
             f'another (strategy="sequential"), which may take longer; nothing is lost. {self.reason}.',
             stacklevel=2,
         )
@@ -80,7 +80,7 @@ def is_failed_stack(error: Exception, groups: Sequence[Group]) -> bool:
 
 
 def unstack(plan: Plan, groups: Sequence[Group]) -> list[Group]:
-    """One group for each model of some groups, each exactly where it stands: parameters, optimizer, scheduler, method.
+    """One group for each model of some groups, in its exact state: parameters, optimizer, scheduler, method.
 
     Args:
         plan: what all groups have in common.
@@ -122,10 +122,10 @@ def _optimizer_of(
 ) -> dict[str, Any]:
     """The state of a stack's optimizer for model k, as the optimizer of that model stores it.
 
-    Tensors shaped like a parameter have a row for each model. All else, such as the number of steps, holds for all.
+    Tensors shaped like a parameter have a row for each model. The rest, such as the step count, is common to all.
     """
     parts = copy.deepcopy(stored["param_groups"])
-    if captured:  # what lets a step be captured is of no use to steps that are not
+    if captured:  # eager steps do not need the options of a capture
         for part, own in zip(parts, single.optimizer.param_groups, strict=True):
             part.update({name: own[name] for name in _FOR_CAPTURE if name in own})
 

@@ -1,4 +1,4 @@
-"""Global variables: numbers in them that losses and forward passes read by name."""
+"""Numbers in global variables that losses and forward passes read by name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from paretomtl.problems.task_losses import loss_functions
 
-_MOST = 100  # entries of a container that are read
-_LARGEST = 1 << 10  # numbers of a tensor
+_MOST = 100  # entries of the largest container that is read
+_LARGEST = 1 << 10  # numbers of the largest tensor
 _PLAIN = (bool, int, float, complex)
 
 
@@ -21,7 +21,7 @@ class GlobalNumbers(MutableMapping[str, Any]):
     Values are set in place, so that other holders of a dictionary or a list see them.
 
     Args:
-        functions: whose names are looked up; functions that they call are left out.
+        functions: those whose global names are looked up; functions that they call are left out.
     """
 
     def __init__(self, functions: list[Callable[..., Any]]) -> None:
@@ -68,10 +68,10 @@ def global_numbers(losses: Any, module: nn.Module) -> GlobalNumbers:
 
 
 def numbers_outside(losses: Any, module: nn.Module) -> dict[str, Any]:
-    """Numbers that Python hands to a step and that a captured one would hold fast, as they are now.
+    """Snapshot of the numbers that Python passes to a step, and that a capture would freeze.
 
     They come from :func:`global_numbers`, the closure of the losses, and the object that the losses belong to. A
-    tensor on a device, which a replay reads there, stands by its address.
+    tensor on a device is represented by its address, because a replay reads it there.
     """
     numbers: dict[str, Any] = {}
 
@@ -94,7 +94,7 @@ def numbers_outside(losses: Any, module: nn.Module) -> dict[str, Any]:
             getattr(function, "__closure__", None) or (),
             strict=False,
         ):
-            with contextlib.suppress(ValueError):  # not filled yet
+            with contextlib.suppress(ValueError):  # an empty cell
                 note(f"closure {name} of {label}", cell.cell_contents)
         owner = getattr(each, "__self__", None if hasattr(each, "__code__") else each)
         for name, value in getattr(owner, "__dict__", {}).items():

@@ -16,8 +16,8 @@ TaskGradients: TypeAlias = list[tuple[Tensor | None, ...]]
 
 
 _FEW = 3  # tasks; their pairs of rows are fewer than the operations that gather them
-_ONE_THREAD, _ONE_GRAIN = 1 << 13, 1 << 15  # numbers; BLAS shares out vectors above the first, torch above the second
-_CHUNK = 1 << 20  # numbers that are gathered at most, since one product of many is faster than many of few
+_ONE_THREAD, _ONE_GRAIN = 1 << 13, 1 << 15  # numbers; BLAS uses threads above the first, torch above the second
+_CHUNK = 1 << 20  # numbers that are gathered at most: one large product is faster than many small ones
 _TOGETHER = 1 << 26  # numbers of all task gradients that may be gathered at once, where launches cost more than copies
 _PAIRS = 1 << 24  # numbers of all products of two rows that may be made at once
 
@@ -29,7 +29,7 @@ def launches_cost(tensor: Tensor) -> bool:
 
 @functools.cache
 def zero(device: torch.device) -> Tensor:
-    """A zero on a device, for ``torch.where``, which would make a tensor of the number 0.0 by a launch of its own."""
+    """A cached zero on a device for ``torch.where``, which would launch an operation to make a tensor of 0.0."""
     return torch.zeros((), device=device)
 
 
@@ -61,8 +61,8 @@ def task_gradients(losses: Tensor, parameters: Sequence[Tensor], scale: Tensor |
 def before_stack(losses: Tensor) -> list[GradientEdge | None] | None:
     """The tasks as they were before ``torch.stack`` made the loss vector of them; None if something else made it.
 
-    Through the stack, each task would send zeros into the graphs of all others: work for nothing, and NaN where the
-    other loss is 0/0 because its labels are missing. A task that is attached to nothing is None.
+    Through the stack, each task would send zeros into the graphs of all others: wasted work, and NaN where the
+    other loss is 0/0 because its labels are missing. A task without a graph is None.
     """
     node = losses.grad_fn
     if node is None or type(node).__name__ != "StackBackward0":
@@ -77,7 +77,7 @@ def gramian(gradients: TaskGradients, count: int) -> Tensor:
     """``C [K, m, m]``, added up over parameter tensors; no flat copy of all gradients is ever made.
 
     Products are in float32 or better, also inside autocast, and their sums in float64. The result has the precision of
-    the products, so that what reads it knows how far to trust it.
+    the products, so that callers know how exact it is.
     """
     reached = [part for row in gradients for part in row if part is not None]
     if not reached:
@@ -99,7 +99,7 @@ class Gathered:
     Attributes:
         rows: J; zeros where a task does not reach a parameter.
         shapes: of each parameter, with a leading K; None where no task reaches it.
-        last: the parameters whose channels come last in memory, and in J too, so that nothing is turned around.
+        last: the parameters whose channels come last in memory, and in J too, so that nothing is transposed.
     """
 
     rows: Tensor
@@ -159,7 +159,7 @@ def _shaped(numbers: Tensor, shape: torch.Size, *, last: bool) -> Tensor:
 def _pairwise(rows: Tensor) -> Tensor:
     """The products of all rows ``[K, m, P]`` on a GPU, ``[K, m, m]`` in float64.
 
-    Not by a matrix product: libraries are slow where both sides of it are as short as m and its depth is P.
+    This is not a matrix product, because libraries are slow at one with sides as short as m and depth P.
     """
     count, tasks, size = rows.shape
     first, second, pair = _pairs(tasks, rows.device)
@@ -173,7 +173,7 @@ def _pairwise(rows: Tensor) -> Tensor:
 
 @functools.cache
 def _pairs(tasks: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """The pairs of tasks in both orders as one: first and second of each, and the number of each pair ``[m, m]``."""
+    """The unordered pairs of tasks: first and second of each, and the number of each pair ``[m, m]``."""
     first, second = torch.triu_indices(tasks, tasks)
     pair = torch.zeros(tasks, tasks, dtype=torch.long)
     pair[first, second] = pair[second, first] = torch.arange(len(first))
@@ -199,7 +199,7 @@ def _dots(gradients: TaskGradients) -> Tensor:
 
 
 def _dot(one: Tensor, other: Tensor) -> float:
-    """The product of two vectors; of middling ones not by BLAS, whose threads would be woken for a few microseconds."""
+    """The dot product of two vectors; medium ones avoid BLAS, which would wake threads for a few microseconds."""
     if _ONE_THREAD < len(one) <= _ONE_GRAIN:
         return float((one * other).sum())
     return float(torch.dot(one, other))
@@ -231,7 +231,7 @@ def _chunks(gradients: TaskGradients) -> Iterator[list[list[Tensor]]]:
 
 
 def combine(weights: Tensor, gradients: TaskGradients) -> list[Tensor | None]:
-    """``Σ_i α_i ∇L_i`` for each parameter; a weight of zero leaves its task out, NaN and all.
+    """``Σ_i α_i ∇L_i`` for each parameter; a weight of zero leaves its task out, even if it is NaN.
 
     Args:
         weights: ``[K, m]``, or ``[m]`` for parameters without a leading K.
@@ -260,7 +260,7 @@ def combine(weights: Tensor, gradients: TaskGradients) -> list[Tensor | None]:
 def weigh_rows(
     weights: Tensor, present: Tensor, gradients: TaskGradients, in_trunk: Sequence[bool]
 ) -> list[Tensor | None]:
-    """The trunk's gradients by the weights, the heads' gradients by one."""
+    """Weigh the gradients of the trunk by the weights, and those of the heads by one."""
     if all(in_trunk):
         return combine(weights, gradients)
     trunk, heads = (
@@ -286,7 +286,7 @@ def one_backward(
 
 
 def clip(changes: list[Tensor | None], count: int, longest: float) -> list[Tensor | None]:
-    """The update of each of ``count`` models, no longer than ``longest``."""
+    """Clip the update of each of ``count`` models to the norm ``longest``."""
     squares = [u.detach().reshape(count, -1).double().square().sum(-1) for u in changes if u is not None]
     factor = (longest / (torch.stack(squares).sum(0).sqrt() + 1e-6)).clamp_max(1.0)
     scaled: list[Tensor | None] = []

@@ -22,10 +22,10 @@ _CAPACITY = 16  # rows of a new table
 class GrowingTensor:
     """Tensors of one shape, added one by one to one piece of memory, which doubles when it is full.
 
-    A tensor of its own for each epoch would take a hundred times the memory of its numbers.
+    A separate tensor for each epoch would take a hundred times the memory of its numbers.
 
     Args:
-        rows: those to begin with, ``[T, ...]``, if any.
+        rows: the initial rows, ``[T, ...]``, if any.
     """
 
     def __init__(self, rows: Tensor | None = None) -> None:
@@ -45,7 +45,7 @@ class GrowingTensor:
         self._count += 1
 
     def rows(self) -> Tensor:
-        """All rows, ``[T, ...]``; there must be one."""
+        """All rows, ``[T, ...]``; there must be at least one."""
         assert self._memory is not None
         return self._memory[: self._count]
 
@@ -57,7 +57,7 @@ class EpochHistory:
         rows: K.
         tasks: m.
         device: where the models are; nothing here waits for it.
-        reference: of models that began with the weights of a front; None where they began untrained.
+        reference: the reference point of models that started from a front; None if they started untrained.
     """
 
     def __init__(self, rows: int, tasks: int, device: torch.device, reference: tuple[float, ...] | None = None) -> None:
@@ -83,7 +83,7 @@ class EpochHistory:
         self._present += present
 
     def count(self) -> None:
-        """Count a step that was added, here or by a replay of what was captured."""
+        """Count a step that was added, here or by a replay."""
         self._steps += 1
 
     def end_epoch(self) -> None:
@@ -117,7 +117,7 @@ class EpochHistory:
         return (self._ever | (self._present > 0).any(0)).cpu()
 
     def reference(self, problem: Problem, rows: slice = slice(None)) -> tuple[float, ...] | None:
-        """The problem's own, that of a warm start, or the largest losses of the first step; None without labels."""
+        """That of the problem, of a warm start, or the largest losses of the first step; None without labels."""
         if problem.reference is not None:
             return tuple(problem.reference)
         if self._reference is not None:
@@ -152,10 +152,10 @@ class EpochHistory:
         device = self._losses.device
         tables = [] if state["first"] is None else [state["first"][None]]
         if any(table.shape[1:] != self._losses.shape for table in (*tables, *state["history"].values())):
-            raise ValueError("the history is not of as many subproblems and tasks")
+            raise ValueError("the history has another number of subproblems or tasks")
         for name in ("losses", "weights", "present", "ever"):
             getattr(self, f"_{name}").copy_(state[name])
         self._steps = state["steps"]
         self._first = None if state["first"] is None else state["first"].to(device)
-        for name, table in state["history"].items():  # those of evaluations are on the CPU
+        for name, table in state["history"].items():  # validation losses stay on the CPU
             self._history[name] = GrowingTensor(table if name == "val" else table.to(device))

@@ -1,8 +1,8 @@
 """Measurement of a batch: losses, gradients and Gramian of K models, and how updates follow from weights.
 
-A method without a Gramian takes one backward pass, and must know before it whether all tasks have labels. Asking
-waits for the device, which a captured step cannot do. Training data without NaN or negative classes count as labelled
-there, and a batch that proves otherwise is left out of the step; with such values, the step takes m passes.
+A method without a Gramian takes one backward pass, and must know beforehand whether all tasks have labels. Checking
+the batch waits for the device, which a captured step cannot do. There, training data without NaN or negative classes
+count as labelled, and a batch that proves otherwise is left out of the step. With such values, the step takes m passes.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from paretomtl.engine.models.stack import Stack
 
 @dataclass
 class Measurement:
-    """What a batch says about K models, before any task is weighed.
+    """Losses, gradients and Gramian of K models on a batch, before any task is weighed.
 
     Attributes:
         losses: ``[K, m]``.
         present: which tasks have labels, ``[K, m]``.
-        counts: how many samples have, or :attr:`present`, ``[K, m]``.
+        counts: how many samples have labels, or :attr:`present`, ``[K, m]``.
         gramian: of the task gradients, ``[K, m, m]``; None where the method does not weigh by it.
-        sizes: of losses, and of gradients where they are known: not finite where these are not, ``[K, m]``.
-        known: whether all is known to be finite.
+        sizes: magnitudes of losses, and of gradients if they are known; not finite where these are not, ``[K, m]``.
+        known: whether everything is known to be finite.
     """
 
     losses: Tensor
@@ -51,14 +51,14 @@ class Measurement:
     _combine: Callable[[Tensor], list[Tensor | None]] | None
 
     def combine(self, weights: Tensor) -> list[Tensor | None]:
-        """The update of each parameter for weights ``[K, m]``; once, as the gradients are freed with it."""
+        """The update of each parameter for weights ``[K, m]``; works once, because it frees the gradients."""
         assert self._combine is not None
         combine, self._combine = self._combine, None
         return combine(weights)
 
 
 def measure_batch(group: Group, batch: Any, *, weigh: bool, labelled: bool | None) -> Measurement:
-    """Measure a batch that is seen as a whole, here alone."""
+    """Measure a whole batch, in this process alone."""
     models = group.models
     with group.precision():
         losses = models.losses(batch)
@@ -80,9 +80,9 @@ def measure_batch(group: Group, batch: Any, *, weigh: bool, labelled: bool | Non
 
 
 def matches_majority(counts: Tensor, active: Tensor) -> Tensor:
-    """The models that have losses wherever another active one has, ``[K]`` bool; the others broke.
+    """Find the models that have losses wherever another active one has, ``[K]`` bool; the others broke.
 
-    Without labels a task is NaN for all models alike.
+    A task without labels is NaN for all models.
 
     Args:
         counts: how many samples each task has a loss for, or whether it has one, ``[K, m]``.
@@ -93,7 +93,7 @@ def matches_majority(counts: Tensor, active: Tensor) -> Tensor:
 
 
 def find_healthy(measured: Measurement, active: Tensor, *, alone: bool) -> Tensor:
-    """The models that go on, ``[K]`` bool, by the sizes of their losses and gradients; ``alone``, without data."""
+    """Find the models with finite losses and gradients, ``[K]`` bool; without data, each is judged ``alone``."""
     sizes = torch.where(measured.present, measured.sizes, zero(measured.sizes.device))
     finite = (sizes < torch.inf).all(-1) & measured.present.any(-1)
     if len(finite) == 1 or alone:
@@ -147,7 +147,7 @@ class GradientTargets:
 def _combine_by_one_pass(
     models: Models, losses: Tensor, present: Tensor | None
 ) -> Callable[[Tensor], list[Tensor | None]]:
-    """Updates by one backward pass of the weighted sum; of nothing where ``present`` shows a task without labels."""
+    """Updates by one backward pass of the weighted sum; zero if ``present`` shows a task without labels."""
 
     def combine(weights: Tensor) -> list[Tensor | None]:
         alpha = weights.reshape(losses.shape).to(losses.dtype)

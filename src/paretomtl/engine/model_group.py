@@ -30,18 +30,18 @@ class Group:
         method: how their tasks are weighed.
         optimizer: over the parameters of all K.
         scheduler: of its learning rate.
-        state: what the method remembers.
-        clip_norm: the longest update of a model that the optimizer sees.
-        autocast: the precision of forward passes, where it is lower than that of the parameters.
-        static_memory: whether all that a step writes stays where it is, as a captured step needs it.
+        state: the state of the method.
+        clip_norm: the largest norm of a model's update.
+        autocast: the precision of forward passes, if it is lower than that of the parameters.
+        static_memory: whether steps write in place only, as a captured step must.
         processes: the processes that train the same models, each on its share of a batch.
         front_size: how many rows of all groups make one front; None for all of them.
         active: ``[K]`` bool; a model whose losses were once not finite is frozen.
         weights: ``[K, m]`` of the last step that weighed; None before the first.
         previous: parameters and buffers one step ago, which still had finite losses.
-        before_previous: the same two steps ago, for models in groups of their own, whose losses are compared after
-            the step.
-        failed: the error of a forward pass of a stack, which left everything as it was.
+        before_previous: the same two steps ago, for models in separate groups, whose losses are compared after the
+            step.
+        failed: the error of a stack's forward pass, which was rolled back.
         draws_on_host: whether passes draw from NumPy's or Python's generator; None where that is not known yet.
     """
 
@@ -70,7 +70,7 @@ class Group:
         self.active = torch.ones(self.models.count, dtype=torch.bool, device=device)
 
     def restore_frozen(self) -> None:
-        """Put frozen models back to where they last had finite losses."""
+        """Restore frozen models to their last values with finite losses."""
         if self.active.device.type == "cpu" and bool(self.active.all()):  # on a GPU, asking would wait
             return
         self.models.restore(~self.active, self.previous)
@@ -83,31 +83,30 @@ class Group:
             self.previous, self.before_previous = self.before_previous, self.previous
         self.models.save_to(self.previous)
 
-    def keep_weights(self, weights: Tensor, present: Tensor, *, anew: bool) -> None:
-        """Keep weights ``[K, m]`` for steps that do not weigh; a task without labels keeps the one that it had."""
+    def keep_weights(self, weights: Tensor, present: Tensor, *, weighed: bool) -> None:
+        """Keep weights ``[K, m]`` for steps that do not weigh; a task without labels keeps its last weight."""
         if self.weights is None:
             self.weights = weights
-        elif anew:
+        elif weighed:
             self.weights = torch.where(present, weights, self.weights)
 
     def take_optimizer_step(self, changes: Sequence[Tensor | None]) -> None:
-        """One step of the optimizer along changes of all parameters, which are in no graph."""
+        """Take one optimizer step along changes of all parameters, which are detached."""
         for parameter, change in zip(self.models.trained.values(), changes, strict=True):
             if change is not None:
                 change = change.to(parameter.dtype)
-                if self.static_memory or isinstance(self.models, Stack):  # as fused optimizers want it
+                if self.static_memory or isinstance(self.models, Stack):  # fused optimizers need it
                     change = match_strides(change, parameter)
             parameter.grad = change
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
     def freeze(self, healthy: Tensor, *, last_step: bool) -> None:
-        """Freeze the models that are not healthy, ``[K]`` bool: they stay where they last were.
+        """Freeze the models that are not healthy, ``[K]`` bool, at their last good values.
 
         Args:
             healthy: which models go on.
-            last_step: whether it was the last step that began with parameters that were broken already, so that one
-                step before it they were not.
+            last_step: whether the last step began with broken parameters, so that the good ones are those before it.
         """
         broken = self.active & ~healthy
         self.active &= healthy  # in place: a captured step reads it there
@@ -130,14 +129,14 @@ class Group:
         }
 
     def load(self, stored: Mapping[str, Any]) -> None:
-        """Go back to what :meth:`stored` returned."""
+        """Restore what :meth:`stored` returned."""
         device = self.active.device
         self.models.restore(torch.ones_like(self.active), _to_device(stored["tensors"], device))
         self.previous = self._copy_of(stored["previous"])
         self.before_previous = None if stored["older"] is None else self._copy_of(stored["older"])
         own, other = ({name: t.shape for name, t in each.items()} for each in (self.state, stored["state"]))
         if own != other or stored["alive"].shape != self.active.shape:
-            raise ValueError(f"the method has a state of {own}, and not of {other}")
+            raise ValueError(f"the method has a state of {own}, not of {other}")
         self.active = stored["alive"].to(device)
         self.weights = None if stored["weights"] is None else stored["weights"].to(device)
         self.state = _to_device(stored["state"], device)
@@ -145,7 +144,7 @@ class Group:
         trained = [p for part in self.optimizer.param_groups for p in part["params"]]
         for index, values in stored["optimizer"]["state"].items():
             values_now = self.optimizer.state[trained[index]]
-            for name, value in values.items():  # load_state_dict casts what was kept in another precision on purpose
+            for name, value in values.items():  # load_state_dict has cast them; some differ in precision on purpose
                 if isinstance(value, Tensor) and values_now[name].dtype != value.dtype:
                     values_now[name] = value.to(values_now[name].device)
                 if isinstance(value, Tensor) and value.shape == trained[index].shape:
@@ -154,7 +153,7 @@ class Group:
             self.scheduler.load_state_dict(stored["scheduler"])
 
     def _copy_of(self, values: Mapping[str, Tensor]) -> ModelState:
-        """Stored values, laid out as those of the models are."""
+        """Stored values in the memory layout of the models."""
         state = self.models.copy()
         for name, tensor in values.items():
             if name in state and state[name].shape == tensor.shape:

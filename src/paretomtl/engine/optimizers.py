@@ -15,7 +15,7 @@ CAPTURABLE = {
     torch.optim.Adadelta: {"capturable": True},
     torch.optim.Rprop: {"capturable": True},
 }
-"""Optimizers that can be captured, and the options that let them."""
+"""Optimizers that can be captured, and the options that allow it."""
 
 RATE_ON_DEVICE = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
 """Optimizers whose fused steps read a learning rate in float32 from the device."""
@@ -28,7 +28,7 @@ def reads_rate_on_device(optimizer: torch.optim.Optimizer) -> bool:
 
 
 def make_capturable(optimizer: torch.optim.Optimizer) -> None:
-    """Give an optimizer the options that let its step be captured."""
+    """Set the options of an optimizer that allow its step to be captured."""
     for part in optimizer.param_groups:
         part.update(CAPTURABLE[type(optimizer)])
 
@@ -45,4 +45,4 @@ ELEMENTWISE = (
     torch.optim.Adadelta,
     torch.optim.Rprop,
 )
-"""Optimizers of torch.optim that treat each number on its own: a stack of models trains as the models would alone."""
+"""Optimizers of torch.optim that work elementwise: a stack of models trains as the models would alone."""

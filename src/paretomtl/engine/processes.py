@@ -1,10 +1,10 @@
 """Processes that train the same models, each on its share of every batch: broadcast, gather, all-reduce.
 
-Each process takes the whole step: optimizers, states of methods and checkpoints are the same everywhere, and all take
-the buffers of the first process after every step. That is one invariant in place of many messages.
+Each process takes the whole step: optimizers, states of methods and checkpoints are the same everywhere, and the
+buffers of the first process are broadcast after every step. This is one invariant instead of many messages.
 
-``fit`` joins other processes by itself, because it compares what all were asked for. ``backward`` must be told,
-because a loop may as well train one subproblem in each process. Both mistakes would be silent otherwise.
+``fit`` joins other processes by itself, because it compares the arguments of all. ``backward`` must be told, because a
+loop may as well train one subproblem in each process. The wrong default would be a silent mistake in either case.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from paretomtl._support.torchrun import is_torchrun
 
 T = TypeVar("T")
 Distributed: TypeAlias = "bool | dist.ProcessGroup"
-"""True for all processes of torch.distributed, a process group for some of them, False for none but this one."""
+"""True for all processes of torch.distributed, a process group for some of them, False for this one alone."""
 
-_BUCKET = 25 << 20  # bytes that are summed up at once, as in DDP
+_BUCKET = 25 << 20  # bytes of one all-reduce, as in DDP
 
 
 class ProcessGroup:
-    """The processes of a run, of which this is number ``rank`` of ``size``. All is local where there is only one.
+    """The processes of a run; this one is number ``rank`` of ``size``. With one process, nothing is sent.
 
-    Every process must come to the same calls in the same order. They hand over tensors and JSON, never a pickle.
+    Every process must make the same calls in the same order. They exchange tensors and JSON, never a pickle.
 
     Args:
-        group: a process group; None for a process of its own.
+        group: a process group; None for a single process.
     """
 
     def __init__(self, group: dist.ProcessGroup | None = None) -> None:
@@ -66,7 +66,7 @@ class ProcessGroup:
         return [bool(flag) for flag in raised.tolist()]
 
     def all_reduce_tensor(self, numbers: Tensor) -> Tensor:
-        """The sums of a few numbers, in float64, where they lie."""
+        """Sum a few numbers over all processes in float64, on their device."""
         if not self.is_distributed:
             return numbers.double()
         numbers = numbers.double().contiguous().clone()
@@ -74,12 +74,10 @@ class ProcessGroup:
         return numbers
 
     def all_reduce(self, parts: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor | None]:
-        """The sum of each part over all processes; None for what no process has.
-
-        Summed up in buckets, in float32 or better.
+        """Sum each part over all processes, in buckets, in float32 or better; None for what no process has.
 
         Args:
-            parts: may be None in some processes, which stands for zeros.
+            parts: None in a process stands for zeros.
             like: tensors of the shapes and devices of the parts.
         """
         if not self.is_distributed:
@@ -100,7 +98,7 @@ class ProcessGroup:
         return sums
 
     def broadcast_tensors(self, tensors: Sequence[Tensor]) -> None:
-        """Overwrite tensors by those of the first process."""
+        """Overwrite tensors with those of the first process."""
         if not self.is_distributed:
             return
         for kind in sorted({str(tensor.dtype) for tensor in tensors}):
@@ -115,7 +113,7 @@ class ProcessGroup:
     def broadcast(self, make: Callable[[], T]) -> T:
         """Call a function in the first process alone; all return its result, or raise its error.
 
-        Numbers, strings and tensors, in lists and dictionaries; tensors arrive on the CPU.
+        The result holds numbers, strings and tensors, in lists and dictionaries; tensors arrive on the CPU.
         """
         if not self.is_distributed:
             return make()
@@ -141,7 +139,7 @@ class ProcessGroup:
         return value
 
     def gather(self, value: T) -> list[T]:
-        """The values of all processes, in their order; of the kinds that :meth:`broadcast` takes."""
+        """The values of all processes, by rank; of the types that :meth:`broadcast` supports."""
         if not self.is_distributed:
             return [value]
         blob = _encode(value).to(self._device)
@@ -155,7 +153,7 @@ class ProcessGroup:
         return [_decode(blob[:size].cpu()) for blob, size in zip(blobs, sizes, strict=True)]
 
     def check_same(self, config: Mapping[str, Any]) -> None:
-        """Refuse processes that were asked for different runs."""
+        """Refuse processes with different arguments."""
         settings = {name: json.dumps(value) for name, value in config.items()} if self.is_distributed else {}
         first, *others = self.gather(settings)
         for rank, other in enumerate(others, 1):
@@ -168,7 +166,7 @@ class ProcessGroup:
 
 
 def join_process_group(distributed: Distributed) -> ProcessGroup:
-    """The processes that a run is shared with. Those that torchrun started are connected first, once and for all."""
+    """The processes that share a run. Those that torchrun started are connected first, unless they already are."""
     if distributed is False or not dist.is_available():
         return ProcessGroup()
     if distributed is not True:
@@ -182,7 +180,7 @@ def join_process_group(distributed: Distributed) -> ProcessGroup:
 
 
 def require_process_group(distributed: Distributed | None) -> ProcessGroup:
-    """The processes that a step of a loop of one's own is shared with; where several run, the caller must say which."""
+    """The processes that share a step of a custom loop; if there are several, the caller must say which."""
     if distributed is False or not dist.is_available():
         return ProcessGroup()
     if not dist.is_initialized():
@@ -203,7 +201,7 @@ def require_process_group(distributed: Distributed | None) -> ProcessGroup:
 
 
 def check_processes(distributed: Any) -> None:
-    """Refuse what is neither True nor False nor a process group that this process belongs to."""
+    """Refuse anything but True, False and a process group that this process belongs to."""
     if isinstance(distributed, bool) or (dist.is_available() and isinstance(distributed, dist.ProcessGroup)):
         return
     if dist.is_available() and distributed == dist.GroupMember.NON_GROUP_MEMBER:
@@ -219,7 +217,7 @@ def is_main_process() -> bool:
 
 
 def check_unwrapped(module: nn.Module) -> None:
-    """Refuse a model that shares its gradients with other processes by itself, which would miss those of each task."""
+    """Refuse a model that synchronises its gradients itself, because it would miss those of each task."""
     if isinstance(module, nn.parallel.DistributedDataParallel) or any(map(is_dtensor, module.parameters())):
         raise TypeError(
             "'model' must make a plain module: gradients of each task are averaged over processes here, where DDP "
@@ -248,7 +246,7 @@ def _leave_process_group() -> None:
 
 
 def _buckets(indices: Sequence[int], like: Sequence[Tensor]) -> list[list[int]]:
-    """Neighbouring tensors of one kind, as many as fit; one alone may be larger."""
+    """Group neighbouring tensors of one dtype and device into buckets; a single tensor may be larger than a bucket."""
     buckets: list[list[int]] = []
     room = 0
     for i in indices:
@@ -263,7 +261,7 @@ def _buckets(indices: Sequence[int], like: Sequence[Tensor]) -> list[list[int]]:
 
 
 def _encode(value: Any) -> Tensor:
-    """Bytes that :func:`_decoded` understands: JSON with the shapes of all tensors, then their numbers."""
+    """Bytes that :func:`_decode` reads: JSON with the shapes of all tensors, then their numbers."""
     tensors: dict[str, Tensor] = {}
     packed = pack(value, tensors)
     kinds = [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in tensors.items()]

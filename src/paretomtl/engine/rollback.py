@@ -1,4 +1,4 @@
-"""Rollback of a forward pass of stacks that failed, so that the same work can be done in another way."""
+"""Rollback of a failed forward pass of stacks, so that the same work can be retried in another way."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from paretomtl.engine.models.stack import Stack
 
 @contextlib.contextmanager
 def rollback_on_failure(groups: Sequence[Group], *, isolated: bool = False) -> Iterator[None]:
-    """Undo what a pass changed where an error ends it: buffers of stacks, the state of the method, random states.
+    """Undo the changes of a pass that an error ends: buffers of stacks, the state of the method, random states.
 
-    The caller restores these last where randomness is ``isolated`` from that of training.
+    If randomness is ``isolated`` from that of training, the caller restores the random states.
 
-    Stacks then know the error by which they failed (:attr:`Group.failed`). Models alone are not guarded: their
-    errors are errors of the user's code.
+    A failed stack holds its error (:attr:`Group.failed`). Single models are not guarded: their errors are errors of
+    the user's code.
     """
     stacks = [group for group in groups if isinstance(group.models, Stack)]
     if not stacks or _is_capturing(stacks[0].active):
@@ -48,8 +48,8 @@ def rollback_on_failure(groups: Sequence[Group], *, isolated: bool = False) -> I
 class _RandomStates:
     """The random states before a pass.
 
-    Those of NumPy and Python take longer to read than a small step has time for. They are read before every pass of
-    models that draw from them, and before the first pass of all models, which shows whether they do.
+    Reading those of NumPy and Python takes too long for a small step. They are read before every pass of models that
+    draw from them, and before the first pass of all models, which shows whether they do.
     """
 
     def __init__(self, group: Group) -> None:
@@ -65,12 +65,12 @@ class _RandomStates:
             self._seen = host_random_state()[1:]
 
     def learn(self) -> None:
-        """Note, after a pass that went well, whether it drew on the host."""
+        """Note, after a successful pass, whether it drew on the host."""
         if self._seen is not None:
             self._group.draws_on_host = host_random_state()[1:] != self._seen
 
     def undo(self) -> None:
-        """Restore the random states, after a pass that failed."""
+        """Restore the random states after a failed pass."""
         if self._others is not None:
             set_random_state(self._others)
             return

@@ -4,10 +4,11 @@ Nothing in a step waits for the device: there is no ``.item()`` and no Python br
 ``torch.compile(fullgraph=True)`` and by CUDA's sync debug mode. The same function serves one model and a stack,
 launched and captured, so that strategies differ in nothing else.
 
-A task without labels is NaN for all models, and is left out of the step. A model that broke is NaN alone, goes back to
-its parameters one step ago and stays there. Within a stack, a step sees the difference. For models one after another
-both look the same until all have stepped. Then all models are compared: those that differ go back to where they were
-two steps ago, for which a second copy is kept, and are frozen. For a problem without data, every NaN is a break.
+A task without labels is NaN for all models, and is left out of the step. A model that broke is the only one with NaN.
+It goes back to its parameters one step ago and stays there. Within a stack, a step sees the difference. For models one
+after another, both look the same until all have stepped. Then all models are compared. Those that differ go back to
+their values two steps ago, for which a second copy is kept, and are frozen. For a problem without data, every NaN is a
+break.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Run(Protocol):
 
 
 def run_in_order(function: Callable[[int], T], count: int, results: list[T]) -> list[T]:
-    """One call after another; those before an error are in the list."""
+    """Make one call after another; results before an error stay in the list."""
     results.extend(map(function, range(count)))
     return results
 
@@ -86,10 +87,10 @@ def measure(group: Group, given: StepInput) -> Measurement:
 
 
 def weigh(groups: Sequence[Group], measured: Sequence[Measurement], given: StepInput) -> list[Tensor]:
-    """The weights of each group, by the method or those of the last step; the method's state moves on here alone.
+    """The weights of each group, from the method or the last step that weighed; only this advances the method's state.
 
-    Negative weights raise a loss until its constraint is met. Kept for steps that do not weigh, they would raise it on
-    and on, and models would diverge: they count as zero there.
+    Negative weights raise a loss until its constraint is met. Kept for steps that do not weigh, they would keep raising
+    it, and models would diverge. There they count as zero.
     """
     if not given.weigh and groups[0].weights is not None:
         return [_kept_weights(group, each) for group, each in zip(groups, measured, strict=True)]
@@ -108,7 +109,7 @@ def update(
     group: Group, measured: Measurement, weights: Tensor, changes: list[Tensor | None], given: StepInput
 ) -> StepRecord:
     """Take one step of the optimizer along the weighted gradients; models that are not finite are frozen before it."""
-    group.keep_weights(weights, measured.present, anew=given.weigh)
+    group.keep_weights(weights, measured.present, weighed=given.weigh)
     if not measured.known:
         group.active = group.active & find_healthy(measured, group.active, alone=given.batch is None)
     group.restore_frozen()
@@ -129,9 +130,10 @@ class StepInput:
         batch: what all models see; None for a problem without data.
         number: how many steps came before; a tensor without dimensions in a captured graph.
         total: how many steps are planned.
-        weigh: ask the method for weights; otherwise take those of the last step that did, with one backward pass.
-        labelled: whether all tasks have labels in every batch. A step of one backward pass needs to know: None asks the
-            batch, and so waits for the device; a batch that proves True wrong is left out; False takes m passes.
+        weigh: ask the method for weights; otherwise use those of the last step that did, with one backward pass.
+        labelled: whether all tasks have labels in every batch. A step of one backward pass needs to know. None checks
+            the batch, and so waits for the device. With True, a batch that proves it wrong is left out. False takes m
+            passes.
     """
 
     batch: Any

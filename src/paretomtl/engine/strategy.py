@@ -44,7 +44,7 @@ class Plan:
     front_size: int | None = None
 
     def rows_of_trial(self, count: int, of: int) -> int:
-        """How many models a trial of ``count`` takes: these, or all where the method weighs them together."""
+        """How many models a trial of ``count`` needs: these, or all if the method weighs them together."""
         return of if self.method.coupled else count
 
     def sequential(self, modules: Sequence[nn.Module], state: State) -> list[Group]:
@@ -62,7 +62,7 @@ class Plan:
             if type(group.optimizer) not in ELEMENTWISE:
                 names = ", ".join(kind.__name__ for kind in ELEMENTWISE)
                 raise ValueError(
-                    "'optimizer' must treat each number on its own to train stacked models: one of "
+                    "'optimizer' must work elementwise to train stacked models: one of "
                     f"{names}. Got {type(group.optimizer).__name__} instead."
                 )
             groups.append(group)
@@ -72,11 +72,11 @@ class Plan:
         return groups
 
     def graphed(self, modules: Sequence[nn.Module], state: State, most: int | None = None) -> list[Group]:
-        """Groups as of :meth:`batched`, for steps that are captured."""
+        """Groups like those of :meth:`batched`, for captured steps."""
         return _make_static(self.batched(modules, state, most))
 
     def on_streams(self, modules: Sequence[nn.Module], state: State, *, channels_last: bool = False) -> list[Group]:
-        """One group for each model, for steps that are captured; convolutions may have their channels last."""
+        """One group for each model, for captured steps; convolutions may be channels-last."""
         groups = []
         for k, module in enumerate(modules):
             if channels_last:
@@ -93,7 +93,7 @@ class Plan:
                 raise
             error.add_note(
                 "This came from 'optimizer', which gets named parameters: pairs of a name and a tensor, as "
-                "model.named_parameters() has them. For tensors alone, write [tensor for _, tensor in parameters]."
+                "model.named_parameters() yields them. For tensors alone, write [tensor for _, tensor in parameters]."
             )
             raise
         if not isinstance(optimizer, torch.optim.Optimizer):
@@ -107,7 +107,7 @@ class Plan:
                 "'optimizer' must make an optimizer of the parameters that it is given, such as "
                 "lambda parameters: torch.optim.SGD(parameters, lr=0.1). Got one of others, which would train nothing."
             )
-        moving = {id(parameter) for parameter in given}  # others are as good as frozen: no task is weighed by them
+        moving = {id(parameter) for parameter in given}  # the rest count as frozen: no task is weighed by them
         models.trained = {name: parameter for name, parameter in models.trained.items() if id(parameter) in moving}
         if "closure" in [p.name for p in inspect.signature(optimizer.step).parameters.values() if p.default is p.empty]:
             raise ValueError(
@@ -142,8 +142,8 @@ class ExecutionPlan:
         reason: why it was chosen, for the user.
         most: how many models a stack has at most; None for all.
         workers: how many models step side by side: in threads, or on streams where they are captured.
-        on_streams: whether the models that are captured are ordinary modules, rather than a stack.
-        channels_last: how their convolutions lie in memory.
+        on_streams: whether captured models are ordinary modules, rather than a stack.
+        channels_last: whether their convolutions are channels-last in memory.
     """
 
     strategy: str
@@ -159,7 +159,7 @@ class ExecutionPlan:
         plan = cls(**{"on_streams" if name == _STORED_STREAMS else name: value for name, value in stored.items()})
         counts = [plan.workers, 1 if plan.most is None else plan.most]
         if plan.strategy not in get_args(Strategy) or not all(isinstance(n, int) and n > 0 for n in counts):
-            raise ValueError(f"{dict(stored)} is no choice of a strategy")
+            raise ValueError(f"{dict(stored)} is not a strategy with its settings")
         return plan
 
     def stored(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class ExecutionPlan:
 
 
 def _make_static(groups: list[Group]) -> list[Group]:
-    """Keep all that steps write where it is, optimizers included, so that they can be captured."""
+    """Make steps write in place only, optimizers included, so that they can be captured."""
     for group in groups:
         group.static_memory = True
         group.state = {name: tensor.clone() for name, tensor in group.state.items()}  # replays write to it
@@ -186,7 +186,7 @@ def _make_static(groups: list[Group]) -> list[Group]:
 
 
 def equal_parts(count: int, most: int | None) -> list[slice]:
-    """Slices of ``most`` at most that are as equal as can be."""
+    """Slices of at most ``most``, as equal as possible."""
     parts = 1 if most is None else -(-count // most)
     bounds = [round(i * count / parts) for i in range(parts + 1)]
     return [slice(begin, end) for begin, end in itertools.pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""Tensors that lie on the device as a whole: places, sizes, labels."""
+"""Tensors that lie entirely on the device: places, sizes, labels."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Itself(IterableDataset[Any]):
 @pytest.mark.parametrize("split", ["train", "val", "test"])
 @pytest.mark.parametrize("make", [Wrapped, lambda: DataLoader(Wrapped(), batch_size=4), lambda: Itself(again=False)])
 def test_one_pass_is_not_enough(split: str, make: Any) -> None:
-    rule = "(start from the beginning at each|have batches in every) pass. Got .*: data are read once to be che"
+    rule = "(start from the beginning at each|have batches in every) pass. Got .*: data are read before training, "
     with pytest.raises(ValueError, match=f"'{split}' must {rule}"):
         fit(**{split: make()})
 
@@ -109,7 +109,7 @@ def test_a_loader_shorter_than_its_length_is_said_to_be() -> None:
         def __len__(self) -> int:
             return 40
 
-    with pytest.warns(UserWarning, match=r"'train' ended after 3 batches, and its length is 10"):
+    with pytest.warns(UserWarning, match=r"'train' ended after 3 batches, but its length is 10"):
         assert fit(train=Short(lambda: iter(PAIRS))).losses["train"].isfinite().all()
 
 

@@ -48,7 +48,7 @@ def find_obstacle(train: Batches) -> str | None:
 def try_capture(
     groups: Callable[[], list[Group]], train: Batches, total: int, *, schedule: str, workers: int = 1
 ) -> Trial:
-    """Whether the step can be captured, on copies; and how long replays of it take.
+    """Try on copies whether the step can be captured, and time its replays.
 
     Args:
         groups: makes the same models at each call, in new memory.
@@ -105,7 +105,7 @@ def _find_optimizer_obstacle(group: Group, groups: Callable[[], list[Group]], sc
 
 
 def _mean_losses(runner: EagerRunner) -> torch.Tensor:
-    """The mean losses of some steps, in which batches of the usual size come to be replayed.
+    """The mean losses of a few steps, enough for batches of the usual size to be replayed.
 
     Losses rather than parameters: a bias before a normalisation has no effect, and follows rounding alone.
     """
@@ -126,7 +126,7 @@ def _mean_losses(runner: EagerRunner) -> torch.Tensor:
 
 
 def _time_replay(runner: GraphRunner) -> float:
-    """The least time of some replays of a batch of the usual size."""
+    """The shortest time of a few replays of a batch of the usual size."""
     times = []
     for number in range(_TIMED):
         item = next(runner.epoch(0, number, 0, number))
@@ -139,7 +139,7 @@ def _time_replay(runner: GraphRunner) -> float:
 
 
 def _changes_more_than_rates(group: Group) -> bool:
-    """Whether a scheduler changes what a capture holds fast, such as momentum."""
+    """Whether a scheduler changes options that a capture freezes, such as momentum."""
     assert group.scheduler is not None
 
     def fixed() -> list[dict[str, Any]]:
@@ -187,7 +187,7 @@ def _kept_tensors(groups: Sequence[Group]) -> list[torch.Tensor]:
 
 
 def _check_no_sync(runner: EagerRunner) -> None:
-    """Raise where a step waits for the device, so that a capture would break and leave more behind, or draws here."""
+    """Raise if a step waits for the device, or draws on the host; a capture that fails would leave more to repair."""
     assert isinstance(runner.train, ResidentBatches)
     given = StepInput(next(runner.epoch(0, 0, 0, 0)), 0, runner.total, labelled=runner.train.labelled())
     before = host_random_state()
@@ -203,7 +203,7 @@ def _check_no_sync(runner: EagerRunner) -> None:
 
 
 def _reset_after_failed_capture() -> None:
-    """Capture an empty graph: after a failed capture, torch leaves its random generator as if that were going on."""
+    """Capture an empty graph: after a failed capture, torch's random generator acts as if it were still capturing."""
     release_memory()
     if torch.cuda.is_available():
         torch.cuda.synchronize()

@@ -32,20 +32,20 @@ def choose(
     batch: Any,
     total: int,
 ) -> ExecutionPlan:
-    """Choose how to train these models: by the strategy and the number of workers that the user wants.
+    """Choose how to train these models, given the strategy and the number of workers that the user wants.
 
     "auto" and None leave the choice to trials.
 
-    A stack is taken only after one of its steps agreed with the models alone: what vmap gets wrong, it may get wrong
-    silently. A captured step is taken only after its replays agreed with steps that were launched: of a stack, or of
-    ordinary modules where those cannot be stacked or are faster. "auto" takes a captured step where there can be one,
-    and else measures a few steps of a stack, of the models alone and of models side by side, on copies.
+    A stack is used only after one of its steps agreed with the models alone, because vmap may go wrong silently. A
+    captured step is used only after its replays agreed with launched steps: of a stack, or of ordinary modules if these
+    cannot be stacked or are faster. "auto" uses a captured step if there can be one. Otherwise it times a few steps of
+    a stack, of the models alone and of models side by side, on copies.
 
-    Trials are of this process alone. Where several processes share the run, all take the choice of the first.
+    Trials run in each process by itself. If several processes share the run, all take the choice of the first.
     """
     processes, plan, batch = plan.partition.processes, replace(plan, partition=BatchPartition()), first_part(batch)
     if processes.is_distributed:
-        wanted = wanted[0], 1  # threads would come to what processes tell each other in any order
+        wanted = wanted[0], 1  # threads would reach the collective calls in any order
     own = _choose(plan, wanted, modules, state, train, batch, total)
     return ExecutionPlan(**processes.broadcast(lambda: vars(own)))
 
@@ -118,10 +118,10 @@ def _captured(
     as_stack: ExecutionPlan,
     unstackable: str | None,
 ) -> tuple[ExecutionPlan | None, list[str]]:
-    """The faster of a captured stack and captured ordinary modules; where neither works, the reasons.
+    """The faster of a captured stack and captured ordinary modules; if neither works, the reasons.
 
-    Modules are not tried where a stack surely is faster: with few channels, its convolutions have kernels of their own,
-    and without convolutions it has fewer launches.
+    Modules are not tried if a stack is surely faster: with few channels, its convolutions have their own kernels, and
+    without convolutions it has fewer launches.
     """
     stack = Trial(unstackable)
     if unstackable is None:
@@ -159,7 +159,7 @@ def _describe_streams(trial: Trial, count: int) -> str:
 def _describe_threads(trial: Trial) -> str:
     """A remark on models side by side; empty where there is nothing to say."""
     if trial.why_not is not None:
-        return f"; not side by side, for {trial.why_not}"
+        return f"; not side by side: {trial.why_not}"
     if trial.workers == 1:
         return ""
     if math.isinf(trial.seconds):

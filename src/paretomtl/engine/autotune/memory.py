@@ -13,7 +13,7 @@ from paretomtl.engine.step import StepInput, train_step
 
 
 def try_memory(make: Callable[[int], list[Group]], count: int, batch: Any, total: int) -> Trial:
-    """How many models, of ``count``, fit as one stack; a note says what all would need, if not all fit.
+    """How many of ``count`` models fit as one stack; if not all fit, a note says what all would need.
 
     Args:
         make: makes the groups of a trial, on copies, with stacks of some models.
@@ -43,7 +43,7 @@ def try_memory(make: Callable[[int], list[Group]], count: int, batch: Any, total
     each = (torch.cuda.max_memory_allocated(device) - before) / sum(group.models.count for group in groups)
     room = torch.cuda.get_device_properties(device).total_memory
     note = (
-        f"a stack of {count} models would need about {each * count / 2**30:.1f} GiB beside what is there, of "
+        f"a stack of {count} models would need about {each * count / 2**30:.1f} GiB on top of what is in use, of "
         f"{room / 2**30:.1f} GiB in all: stacks of {many} one after another"
     )
     return Trial(most=many, note=note)

@@ -1,4 +1,4 @@
-"""Dropout that lets everything pass, so that two trials can be compared."""
+"""Dropout switched off, so that two trials can be compared."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from torch.overrides import TorchFunctionMode
 
 
 class NoDropout(TorchFunctionMode):
-    """Dropout lets everything pass within, in layers, functions and attention.
+    """A mode in which dropout is a no-op, in layers, functions and attention.
 
-    A hook of an activation is refused: vmap would never run it, which the gradients of one step need not show.
+    Hooks of activations are refused: vmap would never run them, and the gradients of one step need not show it.
     """
 
     _DROPOUTS = (

@@ -49,9 +49,9 @@ def try_stack(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any
 def time_stack(
     plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, most: int | None
 ) -> Trial:
-    """Seconds of a step of models as a stack, and one after another (estimated by a few of them), on copies.
+    """Time a step of models as a stack, and one after another (estimated from a few of them), on copies.
 
-    Of stacks of ``most`` models the first one is timed; all of them where they are weighed together.
+    Of stacks of ``most`` models only the first is timed; all of them if they are weighed together.
     """
     count = plan.rows_of_trial(most or len(modules), len(modules))
     few = plan.rows_of_trial(min(COMPARED, count), count)

@@ -1,13 +1,12 @@
 """Comparison of a stack with the models alone, by one step of both.
 
-A stack is taken only after one of its steps agreed with that of models alone, up to four of them, dropout aside:
-losses, gradients of every task, buffers, the options under which the optimizer trains each parameter, and the
-parameters after its step on the same gradients. Tied weights pass, and are stacked; buffers that are replaced in a
-forward pass do not.
+A stack is used only after one of its steps agreed with up to four of its models alone, without dropout: losses,
+gradients of every task, buffers, the options under which the optimizer trains each parameter, and the parameters after
+its step on the same gradients. Tied weights pass, and are stacked; buffers that are replaced in a forward pass do not.
 
-The comparison is in the parameters' own precision. Where gradients alone differ, and by little, float64 decides:
+The comparison runs in the precision of the parameters. If only gradients differ, and by little, float64 decides:
 rounding at the kinks of ReLU and max pooling is 5e-3 in float32 and 4e-15 in float64. Models that do not run in
-float64 are compared at other parameters, as a wrong stack is wrong everywhere.
+float64 are compared at other parameters, because a wrong stack is wrong everywhere.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ COMPARED = 4
 _TOLERANCE = {(torch.float64, "cpu"): 1e-9, (torch.float64, "cuda"): 1e-9, (torch.float32, "cpu"): 2e-3}
 _COARSE = 5e-2  # float32 on a GPU may mean ten bits of mantissa
 _ARBITER = 1e-5  # in float64: far above its rounding, far below that of float32
-_ELSEWHERE = 4  # other parameters at which a difference must show again where float64 cannot tell
+_ELSEWHERE = 4  # other parameters at which a difference must reappear if float64 cannot decide
 _JITTER = 1e-2
-_NOTHING = 1e-12  # what counts as zero, whatever the norm
+_NOTHING = 1e-12  # counts as zero, whatever the norm
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class _Difference:
 
     @property
     def may_be_rounding(self) -> bool:
-        """Gradients jump at the kinks of ReLU and max pooling, where rounding decides on which side a number lies."""
+        """Whether rounding may explain it: gradients jump at the kinks of ReLU and max pooling."""
         return self.what.startswith("gradients") and self.size <= _COARSE
 
     def __str__(self) -> str:
@@ -68,9 +67,9 @@ class _Difference:
 def find_difference(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> str | None:
     """Why a stack cannot stand in for the models alone; None if one step of both agrees, dropout aside.
 
-    The step is taken in the precision of the parameters. Where only gradients differ, and by little, float64 decides
+    The step is taken in the precision of the parameters. If only gradients differ, and by little, float64 decides
     whether that is rounding. A model that does not run in float64 is compared at other parameters: rounding at a kink
-    shows here and there, a wrong stack shows everywhere.
+    shows at some of them, a wrong stack at all.
     """
     try:
         difference = _compare(plan, modules, state, batch)
@@ -122,7 +121,7 @@ def _compare(
     stack.randomness = "different"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        stack.losses(batch)  # some random functions know only one of the two
+        stack.losses(batch)  # some random functions support only one of the two
     small: _Difference | None = None
     for k in rows:
         (alone,) = plan.sequential(copy_modules([modules[k]]), slice_state(state, slice(k, k + 1)))
@@ -148,9 +147,9 @@ def _compare(
 def _step_quantities(
     group: Group, batch: Any, follow: tuple[dict[str, Tensor], int] | None = None
 ) -> dict[str, Tensor]:
-    """Losses, gradients and buffers of one step, and the parameters that the optimizer makes of it.
+    """Losses, gradients and buffers of one step, and the parameters after the optimizer's step.
 
-    Without dropout, and in the precision of the parameters: what vmap gets wrong does not depend on either.
+    The step has no dropout, and the precision of the parameters: errors of vmap do not depend on either.
 
     Args:
         group: the models; they are left where the step took them.
@@ -199,7 +198,7 @@ def _options_by_parameter(group: Group) -> dict[str, Any]:
 
 
 def _distance(expected: Tensor, actual: Tensor, least: float) -> float:
-    """The distance of two tensors, relative to their norm, or to ``least`` if that is more; NaN equals NaN."""
+    """The distance of two tensors, relative to their norm, or to ``least`` if that is larger; NaN equals NaN."""
     expected, actual = expected.double(), actual.double()
     finite = expected.isfinite()
     if not torch.equal(finite, actual.isfinite()):

@@ -1,11 +1,11 @@
 """Streams: whether ordinary modules can be captured side by side in one graph, and how fast a step is.
 
 A wide convolution fills the GPU alone. vmap would turn it into a grouped one, which is slower, and under autocast it
-cannot stack batch normalisation at all. Replays of both ways are timed where a convolution has more channels than the
-kernels for stacks take; otherwise a stack is taken without a comparison, as it has fewer launches. There are at most
-eight streams, as each holds the activations of a model, and fewer where these do not fit.
+cannot stack batch normalisation at all. Replays of both ways are timed if a convolution has more channels than the
+kernels for stacks support. Otherwise a stack is used without a comparison, because it has fewer launches. There are at
+most eight streams, because each holds the activations of a model, and fewer if these do not fit.
 
-Convolutions have their channels last if one step gives the same losses, which a ``view`` of images forbids.
+Convolutions are channels-last if one step gives the same losses that way, which a ``view`` of the images prevents.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _TOLERANCE = 2e-2  # of losses; another layout is another order of sums
 def try_streams(
     plan: Plan, modules: Sequence[nn.Module], state: State, train: Batches, batch: Any, total: int
 ) -> Trial:
-    """Whether ordinary modules can be captured, on copies of some of them; and how long a step of all would take.
+    """Try on copies of some ordinary modules whether they can be captured, and estimate the time of a step of all.
 
-    Each stream has activations of its own: where they do not fit into the memory, there are fewer streams.
+    Each stream holds its own activations. If they do not fit into memory, there are fewer streams.
     """
     why = find_obstacle(train)
     if why is None and any(has_hooks(module) for module in modules):
@@ -70,12 +70,12 @@ def try_streams(
 
 
 def has_wide_convolutions(module: nn.Module) -> bool:
-    """Whether a convolution has more channels than the kernels for stacks take."""
+    """Whether a convolution has more channels than the kernels for stacks support."""
     return any(p.ndim == 4 and max(p.shape[:2]) > CHANNELS for p in module.parameters())
 
 
 def _suits_channels_last(plan: Plan, module: nn.Module, state: State, batch: Any, total: int) -> bool:
-    """Whether convolutions may have their channels last, and want them there: the model must give the same losses."""
+    """Whether convolutions can be channels-last and gain from it: the model must give the same losses."""
     if not any(p.ndim == 4 for p in module.parameters()):
         return False
     losses = []
@@ -86,7 +86,7 @@ def _suits_channels_last(plan: Plan, module: nn.Module, state: State, batch: Any
                 measured = measure(group, StepInput(batch, 0, total))
                 losses.append(measured.losses)
                 measured.combine(torch.ones_like(measured.losses))  # the backward pass must run as well
-    except Exception:  # such as a view of what is no longer in one piece
+    except Exception:  # such as a view of a tensor that is no longer contiguous
         return False
     return torch.allclose(losses[0], losses[1], rtol=_TOLERANCE, atol=1e-12, equal_nan=True)
 

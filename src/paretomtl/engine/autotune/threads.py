@@ -1,9 +1,9 @@
 """Threads: whether models can step side by side on a CPU, and whether that pays.
 
-Threads rather than processes: torch holds no lock while it computes, so that processes are hardly faster, and threads
-share data, models and checkpoints. A trial on copies comes first. Steps must draw no random numbers, and must be
-those of one after another bit by bit, with the same number of threads of torch. All models of a wave have the same
-share of the threads, so that runs repeat.
+These are threads rather than processes. Torch releases the interpreter lock while it computes, so processes are hardly
+faster, and threads share data, models and checkpoints. A trial on copies comes first. Steps must draw no random
+numbers, and must match those of one model after another bit by bit, with the same number of torch threads. All models
+of a wave get the same share of the threads, so that runs are repeatable.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from paretomtl.engine.step import Run, StepInput, run_in_order, train_step
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
-_GAIN = 0.95  # side by side is taken where it needs less than this share of the time
-_SHORT = 5e-3  # seconds; a model's step under this is mostly Python, of which one thread runs at a time
+_GAIN = 0.95  # threads are used if they need less than this share of the time
+_SHORT = 5e-3  # seconds; a shorter step is mostly Python, which runs in one thread at a time
 _TIMED = 3  # how many steps of each way are timed
 
 
@@ -40,14 +40,14 @@ def threads_pay(trial: Trial, stack_seconds: float) -> bool:
 def try_threads(
     plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, most: int | None, *, timed: bool
 ) -> Trial:
-    """Whether models can step side by side, by one step of copies; and how long that takes.
+    """Try one step of copies side by side, and time it.
 
     Args:
         plan: what they have in common.
-        modules: the models; fresh, for hooks on them would be copied.
-        state: what the method remembers of them.
+        modules: the models, fresh: hooks on them would be copied.
+        state: of the method, for these models.
         batch: to step on.
-        total: steps planned.
+        total: how many steps are planned.
         most: how many at a time; None for one per thread of torch.
         timed: whether to measure; short steps are then not tried.
     """
@@ -63,7 +63,7 @@ def try_threads(
     try:
         trial = _try_steps(plan, pool, modules[:some], part, StepInput(batch, 0, total), timed)
         return replace(trial, baseline=factor * trial.baseline, seconds=factor * trial.seconds)
-    except Exception as error:  # what cannot be tried can still be trained one after another
+    except Exception as error:  # such models can still be trained one after another
         return Trial(f"{type(error).__name__} in a trial")
     finally:
         pool.close()

@@ -14,7 +14,7 @@ import torch
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.autotune.no_dropout import NoDropout
 
-_BRANCHES = ("data-dependent control flow", "calling .item() on a Tensor")  # what vmap says, asking for an issue there
+_BRANCHES = ("data-dependent control flow", "calling .item() on a Tensor")  # from vmap's errors, which ask for an issue
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Trial:
     Attributes:
         why_not: why they cannot; None if they can.
         seconds: of a step of all models; infinite where it was not measured.
-        baseline: the same for the models one after another, where that was measured, too.
+        baseline: the same for the models one after another, if that was measured, too.
         most: how many models a stack has at most; None for all.
         workers: how many models step side by side.
-        channels_last: how convolutions lie in memory.
+        channels_last: whether convolutions are channels-last in memory.
         note: what the user should know about these settings.
     """
 
@@ -42,7 +42,7 @@ class Trial:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Hide warnings, which are not the user's, and switch dropout off, so that two trials can be compared."""
+    """Hide warnings, which do not concern the user, and switch dropout off, so that two trials can be compared."""
     with warnings.catch_warnings(), NoDropout(), isolated_randomness():
         warnings.simplefilter("ignore")
         yield
@@ -59,7 +59,7 @@ def describe_error(error: Exception) -> str:
 
 
 def release_memory() -> None:
-    """Collect garbage, and hand cached memory back to the device."""
+    """Collect garbage, and return cached memory to the device."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

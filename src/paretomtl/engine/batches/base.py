@@ -1,4 +1,4 @@
-"""Batches of a split: what the engine asks of them."""
+"""Batches of a split: the interface that the engine uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Batches(ABC):
     """One split in batches.
 
     Attributes:
-        steps: how many batches an epoch has; None when that is not known before the end.
+        steps: how many batches an epoch has; None if that is not known before the end.
         samples: how many samples there are; None when that is not known.
         resumes_inside: whether an epoch can be resumed in its middle.
         in_micro_batches: whether each batch of an epoch comes in micro-batches.
@@ -36,7 +36,7 @@ class Batches(ABC):
 
     @abstractmethod
     def probe(self) -> Any:
-        """A batch of few samples, by which the data are recognised; None where there are none, or only some here."""
+        """A small batch that identifies the data; None without data, or if this process has only some of them."""
 
 
 class NoData(Batches):

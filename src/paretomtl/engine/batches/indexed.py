@@ -1,7 +1,7 @@
 """Samples that can be read by number, in an order that (seed, epoch) decides.
 
 Samples are shuffled on the device that holds them, so a GPU draws another order than a CPU from the same seed. To
-compare devices, train on one batch of everything.
+compare devices, train on one batch of all samples.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.partition import BatchPartition, MicroBatches
 from paretomtl.engine.batches.structure import map_tensors
 
-_PROBED = 16  # samples of a Dataset by which it is recognised
+_PROBED = 16  # samples that identify a Dataset
 _EVALUATED = 1 << 16  # samples of all models at once on a GPU, and 16 batches at most
 
 
@@ -58,7 +58,7 @@ class IndexedBatches(Batches):
         if shared:
             numbers = numbers.tensor_split(self._partition.processes.size)[self._partition.processes.rank]
         size = self._size
-        if self._device.type != "cpu":  # nothing is kept for a backward pass: there is room for more at once
+        if self._device.type != "cpu":  # no activations are kept, so more samples fit
             size *= max(1, min(16, _EVALUATED // (size * models)))
         for start in range(0, len(numbers), size):
             yield self._fetch(numbers[start : start + size])
@@ -74,14 +74,14 @@ class IndexedBatches(Batches):
 
 
 class ResidentBatches(IndexedBatches):
-    """Tensors that lie on the device as a whole.
+    """Tensors that lie entirely on the device.
 
     Args:
         tensors: a tensor, or a tuple, list or dictionary of them.
         samples: how many there are.
         batch_size: of an epoch.
         device: where they are.
-        partition: how batches are split; not at all when left out.
+        partition: how batches are split; by default they are not.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class ResidentBatches(IndexedBatches):
         self._places = torch.arange(min(batch_size, samples), device=device)
 
     def whole(self) -> Any:
-        """All of the tensors, in the order in which they were given."""
+        """All of the tensors, in their original order."""
         return self._tensors
 
     def shuffle(self, seed: int, epoch: int) -> None:
-        """Put :attr:`order` in the order of an epoch."""
+        """Shuffle :attr:`order` for an epoch, in place."""
         self.order.copy_(self._shuffled(seed, epoch))
 
     def sizes(self) -> list[int]:
@@ -108,11 +108,11 @@ class ResidentBatches(IndexedBatches):
         return [min(self.batch_size, self.samples - step * self.batch_size) for step in range(self.steps)]
 
     def part(self, begin: Tensor, size: int) -> Any:
-        """The batch of ``size`` samples from place ``begin`` of the order on; nothing waits to know the place."""
+        """The batch of ``size`` samples from position ``begin`` of the order on; the device is not waited for."""
         return self._at(self.order.index_select(0, begin + self._places[:size]))
 
     def labelled(self) -> bool:
-        """Whether every sample seems to have its labels: nothing but the inputs has NaN, negative or False entries."""
+        """Whether every sample seems to have labels: no tensor but the inputs has NaN, negative or False entries."""
         parts = tensors_of(self._tensors)
         if isinstance(self._tensors, (tuple, list)):
             parts = parts[1:]

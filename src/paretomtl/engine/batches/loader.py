@@ -1,4 +1,4 @@
-"""Batches of a DataLoader of the user's own."""
+"""Batches of a user's DataLoader."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from paretomtl.engine.batches.structure import count_samples
 
 
 class LoaderBatches(Batches):
-    """A DataLoader of the user's own. It starts each epoch from a random state that (seed, epoch) decides.
+    """A user's DataLoader. It starts each epoch from a random state that (seed, epoch) decides.
 
-    A step takes as many of its batches as there are micro-batches. Where several processes share a run, the loader of
-    each hands out the share of that process; an epoch ends with the shortest.
+    A step takes as many of its batches as there are micro-batches. If several processes share a run, the loader of
+    each yields the share of that process, and an epoch ends with the shortest.
     """
 
     resumes_inside = False
@@ -55,7 +55,7 @@ class LoaderBatches(Batches):
     def _micro_batches(self, seed: int, epoch: int) -> Iterator[MicroBatches]:
         processes, source = self._partition.processes, self.in_order()
         parts = tuple(itertools.islice(source, self._partition.accumulate))
-        if processes.is_distributed:  # the order is drawn by now; dropout is to differ
+        if processes.is_distributed:  # the order is drawn by now; dropout must differ
             seed_everything(rank_seed(order_seed(seed, epoch), processes.rank))
         while not processes.any(not parts)[0]:
             yield MicroBatches(parts, tuple(count_samples(part) for part in parts))

@@ -42,7 +42,7 @@ def make_batches(
         return NoData()
     if isinstance(data, PerTask):
         if partition.processes.is_distributed:
-            raise ValueError(f"'{name}' must be one data set where several processes share a run. Got one a task.")
+            raise ValueError(f"'{name}' must be one data set if several processes share a run. Got one per task.")
         parts = {
             task: make_batches(
                 f"{name}[{task!r}]", part, batch_size=batch_size, device=device, dtype=dtype, partition=partition
@@ -57,7 +57,7 @@ def make_batches(
     tensors = tensors_of(data)
     if tensors:
         if any(tensor.layout != torch.strided for tensor in tensors):
-            raise TypeError(f"'{name}' must be dense tensors, for samples by number. Got sparse ones: call to_dense().")
+            raise TypeError(f"'{name}' must be dense tensors, to be indexed. Got sparse ones: call to_dense().")
         sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
         if len(sizes) > 1 or 0 in sizes:
             raise ValueError(_rows_differ(name, data, tensors))
@@ -88,7 +88,7 @@ def _rows_differ(name: str, data: Any, tensors: Sequence[Tensor]) -> str:
     shapes: Any = [list(tensor.shape) for tensor in tensors]
     counts = [shape[0] if shape else 0 for shape in shapes]
     if 0 in counts:
-        remedy = "There are no rows in it: look at the filter or the split that made it"
+        remedy = "It has no rows: check the filter or the split that made it"
     else:
         named = [f"{count} in {label!r}" for label, count in zip(labels or range(len(counts)), counts, strict=True)]
         if labels is None and len(counts) == 2:
@@ -99,6 +99,6 @@ def _rows_differ(name: str, data: Any, tensors: Sequence[Tensor]) -> str:
 
 
 def is_map_style(data: Any) -> bool:
-    """Whether an object hands out samples by number without being a Dataset of torch, as those of Hugging Face do."""
+    """Whether an object returns samples by number without being a Dataset of torch, as those of Hugging Face do."""
     by_number = hasattr(data, "__getitem__") and hasattr(data, "__len__")
     return by_number and not isinstance(data, (tuple, list, Mapping, Tensor))

@@ -17,7 +17,7 @@ from paretomtl.engine.processes import ProcessGroup
 class MicroBatches:
     """The share of one process in the batch of a step: micro-batches, and how many samples each counts for.
 
-    One that counts for none stands in where a batch has too few samples for all processes.
+    A stand-in, which counts for none, is used if a batch has too few samples for all processes.
     """
 
     parts: tuple[Any, ...]
@@ -44,7 +44,7 @@ class BatchPartition:
     def split(self, numbers: Tensor, batch_size: int) -> tuple[list[Tensor], bool]:
         """The micro-batches of this process as numbers of samples, and whether they count.
 
-        A share has two samples at least, which batch normalisation wants, unless batches are smaller than that.
+        A share has at least two samples, which batch normalisation needs, unless batches are smaller than that.
         """
         least = max(1, min(2, batch_size // self.processes.size))
         sharing = max(1, min(self.processes.size, len(numbers) // least))

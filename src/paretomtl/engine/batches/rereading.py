@@ -9,7 +9,7 @@ from typing import Any
 from torch.utils.data import DataLoader, IterableDataset
 
 _REMEDY = (
-    "data are read once to be checked, in every epoch, and at the end to be evaluated. Let __iter__ start from the "
+    "data are read before training, in every epoch, and again at the end. Let __iter__ start from the "
     "beginning at each call, such as by opening the file or making the generator there"
 )
 
@@ -24,8 +24,8 @@ def why_empty(name: str, loader: Any, seen: int) -> str:
     """
     if seen:
         return (
-            f"'{name}' must have batches in every pass. Got none after a pass with {seen}, as of an iterator that can "
-            f"be read only once: {_REMEDY}."
+            f"'{name}' must have batches in every pass. Got none after a pass with {seen}, as from an iterator that "
+            f"can be read only once: {_REMEDY}."
         )
     rule, dropped = f"'{name}' must hold at least one batch", bool(getattr(loader, "drop_last", False))
     try:
@@ -50,18 +50,18 @@ def warn_if_short(name: str, loader: Any, batches: int) -> bool:
     if batches >= length:
         return False
     warnings.warn(
-        f"'{name}' ended after {batches} batches, and its length is {length}: schedules that go by the planned steps "
-        "end late. Let __len__ say how many there are.",
+        f"'{name}' ended after {batches} batches, but its length is {length}: schedules that depend on the planned "
+        "steps end late. Let __len__ return the number of batches.",
         stacklevel=2,
     )
     return True
 
 
 def check_starts_again(name: str, data: Any, read_first: Callable[[], Any], same: Callable[[Any, Any], bool]) -> None:
-    """Refuse data that go on where the last pass stopped.
+    """Refuse data that continue where the last pass stopped.
 
     Only sources that hold an iterator, or are one, are read twice from the same random state. If the passes begin
-    differently and the iterator is still the same, then the second one went on.
+    differently and the iterator is still the same, then the second one continued the first.
 
     Args:
         name: what error messages call the data.
@@ -101,7 +101,7 @@ def _sources(data: Any) -> list[Any]:
 
 
 def _held_iterators(source: Any) -> dict[str, Iterator[Any]]:
-    """The iterators that a source is or keeps, by what to call them."""
+    """The iterators that a source is or holds, by label."""
     kind = type(source).__name__
     own = {f"{kind}, an iterator": source} if isinstance(source, Iterator) else {}
     kept = {f"{kind}.{key}": each for key, each in _attributes(source).items() if isinstance(each, Iterator)}

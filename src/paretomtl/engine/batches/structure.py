@@ -27,7 +27,7 @@ def map_tensors(function: Callable[[Tensor], Tensor], batch: Any) -> Any:
 
 
 def _like(batch: Mapping[str, Any], parts: dict[str, Any]) -> Mapping[str, Any]:
-    """Entries in a mapping of the same kind, whose attributes and methods a model may use; else in a dictionary."""
+    """Put entries in a mapping of the same type, whose methods a model may use; otherwise in a dictionary."""
     if type(batch) is dict:
         return parts
     try:
@@ -70,13 +70,13 @@ class ChangedBatchError(ValueError):
 
 @contextlib.contextmanager
 def unchanged(batch: Any, who: str = "model' and 'losses") -> Iterator[None]:
-    """Refuse operations within that write to the tensors of a batch, which other models are still to see."""
+    """Refuse in-place writes to the tensors of a batch within, because other models still need it."""
     before = _versions(batch)
     yield
     if _versions(batch) != before:
         raise ChangedBatchError(
             f"'{who}' must not change a batch in place: all models of a front see the same one. Got a batch that was "
-            "written to: write x = x / 255 for x /= 255, and clone what an indexed assignment is to change."
+            "written to: write x = x / 255 for x /= 255, and clone a tensor before an indexed assignment."
         )
 
 

@@ -10,7 +10,7 @@ from paretomtl.engine.batches.partition import MicroBatches
 from paretomtl.engine.batches.structure import count_samples
 from paretomtl.problems.per_task import TaskBatch
 
-_PASSES = 2**14  # distance of the epochs whose orders further passes of a short data set within one epoch have
+_PASSES = 2**14  # offset of the epoch number that gives repeated passes of a short data set in one epoch another order
 _END = object()
 
 
@@ -88,7 +88,7 @@ class TaskBatches(Batches):
 
 
 class _Passes:
-    """One data set, read again and again within an epoch.
+    """One data set, read repeatedly within an epoch.
 
     Attributes:
         number: how many passes have ended.
@@ -100,7 +100,7 @@ class _Passes:
         self._source = self._open(inside)
 
     def next(self) -> Any:
-        """The next batch; at the end of the first pass, a sign of it."""
+        """The next batch; ``_END`` once, at the end of the first pass."""
         batch = next(self._source, _END)
         if batch is not _END:
             return batch

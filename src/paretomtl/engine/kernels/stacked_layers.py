@@ -1,10 +1,10 @@
-"""Layers of stacked models by kernels made for them, where libraries leave a GPU idle: few channels, small images.
+"""Kernels for layers of stacked models where libraries leave a GPU idle: few channels, small images.
 
-A function mode puts an autograd function with a vmap rule in place of ``torch.conv2d``, so that users' modules stay
-as they are. Kernels are CUDA C, compiled by NVRTC through torch when first used. Triton was tried for the
-convolutions: gathers for its matrix unit cost more than they save with ten channels. Every kernel has torch
-operations that do the same, so a compiler that fails costs only speed, and is warned of. Tests compare each kernel
-with them on a CPU, by an emulator of its threads.
+A function mode replaces ``torch.conv2d`` by an autograd function with a vmap rule, so that users' modules stay as they
+are. Kernels are CUDA C, compiled by NVRTC through torch when first used. Triton was tried for the convolutions: gathers
+for its matrix unit cost more than they save with ten channels. Every kernel has torch operations as a fallback, so a
+compiler that fails costs only speed, and a warning. Tests compare each kernel with them on a CPU, by an emulator of its
+threads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BLOCKS = 528  # blocks that keep all processors busy
 
 
 class StackedLayers(TorchFunctionMode):
-    """A mode in which convolutions and max poolings under ``vmap`` take the kernels of this module, if they apply."""
+    """A mode in which convolutions and max poolings under ``vmap`` use the kernels of this module, if they apply."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
@@ -54,7 +54,7 @@ class StackedLayers(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class _Shape:
-    """A correlation with stride 1: what is read, what is made, and how much is padded."""
+    """A correlation with stride 1: input, output, filter and padding sizes."""
 
     CI: int
     HI: int
@@ -74,7 +74,7 @@ class _Shape:
         return self.WI + 2 * self.PW - self.KW + 1
 
     def backwards(self) -> _Shape:
-        """The correlation of the gradient with the filters turned around, which gives the gradient of what was read."""
+        """The correlation of the gradient with the filters turned around, which gives the gradient of the input."""
         return _Shape(
             self.CO, self.rows, self.columns, self.CI, self.KH, self.KW, self.KH - 1 - self.PH, self.KW - 1 - self.PW
         )
@@ -109,7 +109,7 @@ class _Plan:
 def _planned(
     constants: dict[str, int], threads: int, shared: int, registers: int, cost: float, waiting: float
 ) -> _Plan:
-    """The cost of a plan with too few threads or blocks, which wait by turns: fitted to times on an H200."""
+    """A plan, which costs more with too few threads or blocks to hide waiting; fitted to times on an H200."""
     blocks = min(_ALL_SHARED // (shared + 1024), _ALL_REGISTERS // (registers * threads), 2048 // threads)
     blocks = max(1, blocks)
     warps = blocks * threads / 32
@@ -119,7 +119,7 @@ def _planned(
 
 @functools.cache
 def _most_shared() -> int:
-    """Bytes of shared memory that a block may take, on a GPU that has less than others too."""
+    """Bytes of shared memory that a block may take, less on a GPU that has less."""
     if not torch.cuda.is_available():
         return _SHARED
     device = torch.cuda.get_device_properties(torch.cuda.current_device())
@@ -145,7 +145,7 @@ def _correlate_plan(shape: _Shape) -> _Plan | None:
             idle = threads / (images * each)
             made = groups * channels * products / (shape.CO * shape.columns * shape.KW)
             loads = 4 * (window + shape.KW * taps / 2) * segments / (channels * products)
-            copies = 8 * filters / images + 10 * image  # instructions that load and store, against those that multiply
+            copies = 8 * filters / images + 10 * image  # load and store instructions, relative to multiplications
             copies /= shape.CO * shape.rows * shape.columns * shape.CI * shape.KH * shape.KW
             constants = {**shape.constants(), "TO": channels, "TX": columns, "IMAGES": images}
             plans.append(_planned(constants, threads, shared, registers, idle * made * (1 + 0.7 * loads) + copies, 0.5))
@@ -320,7 +320,7 @@ def _convolution(
     sides = _pair(padding)
     channels, read, height, width = weight.shape
     if sides is None or max(channels, read) > CHANNELS or 2 * sides[0] >= height or 2 * sides[1] >= width:
-        return None  # with more padding than keeps the size, a row that is made may have none that is read beside it
+        return None  # with more padding than keeps the size, a row of the output may reach no row of the input
     shape = _Shape(read, input.shape[-2], input.shape[-1], channels, height, width, *sides)
     if bias is not None and not (_stacked(bias) and _usual(bias)):
         return None
@@ -354,7 +354,7 @@ def _pooling(
 
 
 def _has_kernels(shape: _Shape, device: torch.device, *, shared: bool) -> bool:
-    """Whether kernels for a convolution of this shape and its gradients are there; they are compiled in parallel."""
+    """Whether there are kernels for a convolution of this shape and its gradients; they are compiled in parallel."""
     plans = [_correlate_plan(shape), _weight_plan(shape), _correlate_plan(shape.backwards())]
     if None in plans:
         return False
@@ -373,7 +373,7 @@ def _has_kernels(shape: _Shape, device: torch.device, *, shared: bool) -> bool:
 
 def _require(value: _T | None) -> _T:
     if value is None:
-        raise RuntimeError(f"a kernel for stacked layers could not be had: {why_not()}.")
+        raise RuntimeError(f"a kernel for stacked layers is not available: {why_not()}.")
     return value
 
 
@@ -389,7 +389,7 @@ def _stacked(tensor: Tensor) -> bool:
 
 
 def _pair(value: Any) -> tuple[int, int] | None:
-    """A size in both directions; None for what is not numbers, such as padding="same"."""
+    """A size in both directions; None if it is not numbers, such as padding="same"."""
     if isinstance(value, int):
         return value, value
     if isinstance(value, (tuple, list)) and len(value) in (1, 2) and all(isinstance(part, int) for part in value):

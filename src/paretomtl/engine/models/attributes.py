@@ -10,17 +10,17 @@ import torch
 from torch import Tensor, nn
 
 _OF_TORCH = frozenset(vars(nn.Module()))
-_DEEPEST = 4  # containers and plain objects within each other that are compared
+_DEEPEST = 4  # nesting of containers and plain objects that is compared
 
 Spaces: TypeAlias = dict[str, MutableMapping[str, Any]]
-"""Attributes by the name of their owner, and by their own."""
+"""Attributes by the name of their owner, then by their own."""
 
 Place: TypeAlias = tuple[str, str]
 """The name of an attribute's owner, and its own."""
 
 
 def changes(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[Place]:
-    """The attributes that differ, each by the name of its owner and its own."""
+    """The attributes that differ."""
     return [
         (label, name)
         for label in now
@@ -67,7 +67,7 @@ def _differ(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[st
 
 
 def _same(one: Any, other: Any, depth: int = _DEEPEST) -> bool:
-    """Whether two values are alike, as far as that can be seen; what cannot be seen counts as alike."""
+    """Whether two values are equal, as far as they can be compared; others count as equal."""
     if one is other or depth == 0:
         return True
     if type(one) is not type(other):

@@ -1,7 +1,7 @@
-"""K models of one architecture: what the engine asks of them.
+"""K models of one architecture: the interface that the engine uses.
 
-The shared representation is captured by a hook on its submodule. Under vmap an autograd function with a vmap rule of
-its own hands out the tensor as it is outside, with the models in front, so that gradients can be taken for it.
+The shared representation is captured by a hook on its submodule. Under vmap, an autograd function with its own vmap
+rule exposes the tensor as it is outside, with the models in front. Gradients can then be taken with respect to it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.models.flat_memory import FlatBlock, ModelState
 from paretomtl.problems import Problem
 
-_LOW = (torch.bfloat16, torch.float16)  # what autocast makes of outputs
+_LOW = (torch.bfloat16, torch.float16)  # dtypes of outputs under autocast
 
 
 class Models(ABC):
@@ -29,7 +29,7 @@ class Models(ABC):
         count: K.
         trained: the parameters to train, by name, as the optimizer gets them.
         captured: the shared representations of the last forward pass, where the problem names their module.
-        hook: what captures them.
+        hook: the hook that captures them.
     """
 
     count: int
@@ -45,23 +45,23 @@ class Models(ABC):
 
     @functools.cached_property
     def in_trunk(self) -> list[bool]:
-        """Which of the parameters to train the Gramian is taken over; from the first step on these stay the same."""
+        """Which of the trained parameters the Gramian is taken over; fixed from the first step on."""
         return [self.problem.is_shared(name) for name in self.trained]
 
     @abstractmethod
     def forward(self, batch: Any) -> tuple[Tensor, Any]:
-        """Losses, ``[K, m]`` for a stack and ``[m]`` for one model, attached to the graph; and outputs alike."""
+        """Losses, ``[K, m]`` for a stack and ``[m]`` for one model, attached to the graph; and the outputs."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """All parameters and buffers with a leading K, by name, detached; what is written to them stays."""
+        """All parameters and buffers with a leading K, by name, detached; writes to them change the models."""
 
     @abstractmethod
     def extract(self, k: int) -> nn.Module:
         """Model k as an ordinary module."""
 
     def live_buffers(self) -> list[Tensor]:
-        """The buffers, which forward passes may change, as they lie in memory."""
+        """The buffers themselves, which forward passes may change."""
         return [buffer.detach() for buffer in self.module.buffers()]
 
     def losses(self, batch: Any) -> Tensor:
@@ -74,7 +74,7 @@ class Models(ABC):
             self._capturing = False
 
     def blocks(self) -> list[FlatBlock]:
-        """The pieces of memory that hold some or all of :meth:`tensors`."""
+        """The blocks of memory that hold some or all of :meth:`tensors`."""
         return []
 
     def copy(self) -> ModelState:
@@ -82,7 +82,7 @@ class Models(ABC):
         return self._state().copy()
 
     def save_to(self, state: ModelState) -> None:
-        """Write all values to what :meth:`copy` returned, in place."""
+        """Write all values in place to a state that :meth:`copy` returned."""
         current = self._state()
         for name, tensor in current.items():  # a buffer that was made, or grew, in the forward pass
             if name not in state or state[name].shape != tensor.shape:
@@ -90,7 +90,7 @@ class Models(ABC):
         state.write(current)
 
     def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
-        """Put the models in ``rows [K]`` bool back to earlier values."""
+        """Restore earlier values of the models in ``rows [K]`` bool."""
         self._state().write(values, rows)
 
     def _state(self) -> ModelState:
@@ -98,11 +98,11 @@ class Models(ABC):
 
     @contextlib.contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Eval mode within; every module then has its own mode again."""
+        """Eval mode within; afterwards every module has its previous mode."""
         modes = {module: module.training for module in self.module.modules()}
         fast = torch.backends.mha.get_fastpath_enabled()
         self.module.eval()
-        torch.backends.mha.set_fastpath_enabled(False)  # attention's kernel for inference knows no vmap
+        torch.backends.mha.set_fastpath_enabled(False)  # the inference kernel of attention does not support vmap
         try:
             yield
         finally:
@@ -136,7 +136,7 @@ class Models(ABC):
 
     @abstractmethod
     def _capture(self, output: Tensor) -> Tensor:
-        """Keep a representation where autograd can be asked for its gradients; what goes on to the heads."""
+        """Keep a representation whose gradients autograd can take; return the tensor for the heads."""
 
 
 class ModelWithLosses(nn.Module):
@@ -151,10 +151,10 @@ class ModelWithLosses(nn.Module):
         return self._problem.run(self.model if self._problem.takes_model else self._widened, batch)
 
     def _widened(self, *inputs: Any) -> Any:
-        """The model's outputs in float32 or better, as a mean of years in bfloat16 is good to two digits only."""
+        """The model's outputs in float32 or better, because a mean of years in bfloat16 has only two correct digits."""
         outputs = self.model(*inputs)
         if isinstance(outputs, Tensor):
             return outputs.float() if outputs.dtype in _LOW else outputs
-        if isinstance(outputs, (tuple, list)) or type(outputs) is dict:  # others may have no such constructor
+        if isinstance(outputs, (tuple, list)) or type(outputs) is dict:  # other types may lack such a constructor
             return map_tensors(lambda x: x.float() if x.dtype in _LOW else x, outputs)
         return outputs

@@ -1,8 +1,8 @@
-"""Flat memory: values of models by name in few pieces, so that an operation on all of them is few operations.
+"""Flat memory: the values of models by name in a few blocks, so that an operation on all of them is cheap.
 
-In a captured step all that a single model keeps (parameters, buffers, their values one and two steps ago) lies in one
-block for each dtype, so that putting it back is one operation. A buffer that is replaced would be lost to a replay,
-so models that replace buffers are not captured.
+In a captured step all values of a single model (parameters, buffers, their values one and two steps ago) lie in one
+block per dtype, so that restoring them is one operation. A buffer that is replaced would be lost to a replay, so
+models that replace buffers are not captured.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class FlatBlock:
     Attributes:
         values: all numbers, tensor after tensor.
         rows: the model that each number belongs to; None where there is one model.
-        places: shape, strides and beginning of each tensor, by name.
+        places: shape, strides and offset of each tensor, by name.
     """
 
     values: Tensor
@@ -48,7 +48,7 @@ class FlatBlock:
         return block
 
     def views(self) -> dict[str, Tensor]:
-        """The tensors."""
+        """The tensors, as views of the block."""
         return {name: self.values.as_strided(*place) for name, place in self.places.items()}
 
     def copy(self) -> FlatBlock:
@@ -56,7 +56,7 @@ class FlatBlock:
         return FlatBlock(self.values.clone(), self.rows, self.places)
 
     def has_layout_of(self, other: FlatBlock) -> bool:
-        """Whether the same tensors lie at the same places of both."""
+        """Whether both have the same tensors at the same offsets."""
         same = self.places is other.places or self.places == other.places
         return same and self.values.dtype == other.values.dtype
 
@@ -77,7 +77,7 @@ class ModelState(dict[str, Tensor]):
         self.blocks = blocks
 
     def copy(self) -> ModelState:
-        """A copy of the values in new memory, at the same places of such blocks."""
+        """A copy of the values in new memory, in blocks of the same layout."""
         blocks = [block.copy() for block in self.blocks]
         views = {name: view for block in blocks for name, view in block.views().items()}
         return ModelState(
@@ -103,7 +103,7 @@ class ModelState(dict[str, Tensor]):
 
 
 def make_blocks(tensors: Mapping[str, Tensor]) -> list[FlatBlock]:
-    """A block for each dtype; none where tensors share memory or have gaps, which blocks would not keep."""
+    """A block for each dtype; none where tensors share memory or have gaps, which blocks would lose."""
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors.values()}
     if len(storages) < len(tensors) or not all(_dense(tensor) for tensor in tensors.values()):
         return []

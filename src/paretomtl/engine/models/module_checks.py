@@ -10,10 +10,10 @@ from torch.nn.modules.dropout import _DropoutNd
 
 
 def set_train_modes(module: nn.Module) -> None:
-    """Put a module in the modes that its training is to have, as ``train()`` would.
+    """Put a module in its modes for training, as ``train()`` would.
 
-    Parts that override ``train``, such as to keep normalisation in eval mode, are asked. Parts that the factory put in
-    eval mode stay so; a module that is in eval mode as a whole is refused.
+    An override of ``train``, such as one that keeps normalisation in eval mode, is called. Parts that the factory put
+    in eval mode stay in it; a module that is in eval mode as a whole is refused.
     """
     for part in module.modules():
         if type(part).train is not nn.Module.train:
@@ -22,12 +22,12 @@ def set_train_modes(module: nn.Module) -> None:
         raise ValueError(
             "'model' must make a module in train mode. Got one in eval mode, as functions that load pretrained "
             "networks return them: dropout would be off, and normalisation would keep its statistics. Let 'model' call "
-            "train() on it, and eval() on the parts that are to stay so."
+            "train() on it, and eval() on the parts that stay in eval mode."
         )
 
 
 def warn_if_dropout_off(module: nn.Module) -> None:
-    """Say so where dropout is off in a part that is trained."""
+    """Warn if dropout is off in a part that is trained."""
     outer = ""
     for name, part in module.named_modules():
         if part.training or (outer and name.startswith(outer)):
@@ -37,7 +37,7 @@ def warn_if_dropout_off(module: nn.Module) -> None:
         if off and any(p.requires_grad for p in part.parameters()):
             warnings.warn(
                 f"dropout of {name!r} is off: 'model' makes it in eval mode, as functions that load pretrained "
-                "networks do. Let 'model' call train() on it; a part without gradients may stay so.",
+                "networks do. Let 'model' call train() on it; a part without gradients may stay in eval mode.",
                 stacklevel=7,
             )
 
@@ -64,7 +64,7 @@ def why_untrained(module: nn.Module) -> str:
     frozen = sum(1 for _ in module.parameters())
     if frozen:
         return f": all {frozen} are frozen. Call requires_grad_(True) on the part that is to be trained"
-    return f" in {type(module).__name__}. Layers in a plain list are not found: take nn.ModuleList"
+    return f" in {type(module).__name__}. Layers in a plain list are not found: use nn.ModuleList"
 
 
 def check_shapes(shapes: Sequence[Mapping[str, list[int]]]) -> None:

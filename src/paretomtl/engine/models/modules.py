@@ -73,10 +73,10 @@ def copy_modules(modules: Sequence[nn.Module]) -> list[nn.Module]:
 
 
 def copy_template(module: nn.Module) -> nn.Module:
-    """A copy of a module that a stack was run through, for values of one model.
+    """A copy of the template module of a stack, for the values of one model.
 
-    Tensors that its passes kept, such as attention maps, are tensors of vmap or parts of a graph, which cannot be
-    copied. The next pass of the copy writes its own.
+    Tensors that its passes kept, such as attention maps, belong to vmap or to a graph and cannot be copied. The next
+    pass of the copy writes its own.
     """
     memo: dict[int, Tensor] = {}
 

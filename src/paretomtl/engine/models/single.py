@@ -62,7 +62,7 @@ class Single(Models):
         return {**self._parameters, **buffers}
 
     def _track_replaced(self) -> None:
-        """Look where the parameters are: a forward pass may have put another tensor there (``weight.data = ...``)."""
+        """Update the references to parameters that a forward pass has replaced (``weight.data = ...``)."""
         for name, parameter in self._own.items():
             if parameter.data_ptr() != self._parameters[name].data_ptr():
                 self._parameters[name] = parameter.detach()[None]
@@ -78,4 +78,4 @@ class Single(Models):
 
     def _capture(self, output: Tensor) -> Tensor:
         self.captured.append(output)
-        return output.clone()  # in-place operations of the heads must not reach what was kept
+        return output.clone()  # in-place operations of the heads must not change the captured tensor

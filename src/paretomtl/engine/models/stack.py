@@ -1,4 +1,4 @@
-"""K models as one stack of parameters, run by vmap. Nothing else in the package knows vmap.
+"""K models as one stack of parameters, run by vmap. Nothing else in the package calls vmap.
 
 vmap covers the forward pass alone. The m task gradients are taken outside of it by plain autograd, so that batch
 normalisation and dropout work.
@@ -75,7 +75,7 @@ class Stack(Models):
     def _kernels(self) -> Iterator[None]:
         """Plain attention, and layers made for stacks on a GPU.
 
-        Fused kernels of attention know no vmap on a CPU, and fail on misaligned strides on a GPU.
+        Fused attention kernels do not support vmap on a CPU, and fail on misaligned strides on a GPU.
         """
         on_gpu = next(iter(self.trained.values())).device.type != "cpu"
         with sdpa_kernel(SDPBackend.MATH), StackedLayers() if on_gpu and not self._compiled else _NOTHING:
@@ -96,7 +96,7 @@ class Stack(Models):
 
 
 class _Capture(torch.autograd.Function):
-    """Hands out a representation as it is outside of vmap, with the models in front."""
+    """Exposes a representation as it is outside of vmap, with the models in front."""
 
     @staticmethod
     def forward(x: Tensor, keep: Callable[[Tensor], None]) -> Tensor:
@@ -114,7 +114,7 @@ class _Capture(torch.autograd.Function):
 
 
 def _pays_as_block(parameters: Mapping[str, Tensor]) -> bool:
-    """Whether a block saves time: on a GPU, for small parameters of one dtype, where launches are what costs."""
+    """Whether a block saves time: on a GPU, for small parameters of one dtype, where launches dominate."""
     tensors = list(parameters.values())
     small = sum(tensor.numel() for tensor in tensors) <= _BLOCK
     return launches_cost(tensors[0]) and len({tensor.dtype for tensor in tensors}) == 1 and small

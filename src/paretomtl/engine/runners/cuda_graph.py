@@ -1,12 +1,12 @@
 """Steps that are captured once in a CUDA graph, and replayed.
 
-A captured step reads and writes memory that stays where it is: the order of the samples and the place in it, the
-number of the step, learning rates, the state of the method, the sums of the history. The first three steps of a kind
-are launched, as everything that is made once is made there; they are steps of the run, so nothing has to be undone.
-Schedulers see plain numbers, and the device is told when they change.
+A captured step reads and writes fixed memory: the order of the samples and the position in it, the step number,
+learning rates, the state of the method, the sums of the history. The first three steps of a kind are launched eagerly,
+which creates all lazy objects; they are steps of the run, so nothing has to be undone. Schedulers see plain numbers,
+and the device gets a new value when one changes.
 
-Ordinary modules are captured each on a stream of its own, which forks from the stream of the capture and joins it
-again. The first step of a kind runs on one stream: what is made once must be there before another stream reads it.
+Each ordinary module is captured on its own stream, which forks from the stream of the capture and joins it again. The
+first step of a kind runs on one stream: lazily created objects must exist before another stream reads them.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _WARM_UP = 3  # steps of a kind that are launched one by one before one is captu
 
 
 class GraphRunner(EagerRunner):
-    """The whole step is captured once and replayed: gathering the batch, the models, the dual, the update, the sums.
+    """Captures the whole step once and replays it: gathering the batch, the models, the dual, the update, the sums.
 
     Args:
-        groups: one stack or several, or ordinary modules; of a plan for captured steps.
+        groups: one stack or several, or ordinary modules, made for captured steps.
         train: tensors on the device.
         history: adds up losses and weights.
         total: how many steps are planned.
         every: how often the method is asked for new weights, in steps.
-        workers: how many groups step side by side, each on a stream of its own.
+        workers: how many groups step side by side, each on its own stream.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class GraphRunner(EagerRunner):
         self._update_options()
         if kind not in self._graphs:
             launched = self._launched.get(kind, 0)
-            self._forked = launched > 0  # in the first step, what is made once is made for all before any goes on
+            self._forked = launched > 0  # the first step creates lazy objects, on one stream
             if launched < _WARM_UP:
                 self._launched[kind] = launched + 1
                 self._stream.wait_stream(torch.cuda.current_stream())
@@ -104,12 +104,12 @@ class GraphRunner(EagerRunner):
         self._graphs[kind].replay()
 
     def _drop_graphs(self) -> None:
-        """Drop what was captured, with its pool: torch refuses to use one again whose graphs are gone."""
+        """Drop all graphs and their pool: torch refuses to reuse a pool whose graphs are gone."""
         self._graphs.clear()
         self._memory_pool = torch.cuda.graph_pool_handle()
 
     def _advance(self, size: int, weigh: bool) -> None:
-        """One step, with everything it leaves behind written to where it was."""
+        """Take one step, and write its results back in place."""
         part = self._resident.part(self._begin, size)
         before = [(group.active, group.state, group.weights) for group in self.groups]
         with self._rates_on_device():
@@ -149,7 +149,7 @@ class GraphRunner(EagerRunner):
 
     @contextlib.contextmanager
     def _rates_on_device(self) -> Iterator[None]:
-        """Optimizers that can read their learning rate from the device do so: schedulers then need no new capture."""
+        """Let optimizers read their learning rate from the device if they can: schedulers then need no new capture."""
         parts = [
             (part, rate)
             for group, rates in zip(self.groups, self._rates, strict=True)
@@ -166,7 +166,7 @@ class GraphRunner(EagerRunner):
                 part["lr"] = rate
 
     def _update_options(self) -> None:
-        """Tell the device about new learning rates; forget what was captured with other options of an optimizer."""
+        """Copy new learning rates to the device; drop the graphs if other options of an optimizer changed."""
         now = self._options()
         if now == self._known_options:
             return
@@ -178,7 +178,7 @@ class GraphRunner(EagerRunner):
         self._known_options = now
 
     def _options(self) -> list[tuple[dict[str, Any], float]]:
-        """The options that a capture holds fast, and the learning rate where it does not."""
+        """The options that a capture freezes, and the learning rate, which it may read from the device."""
         options = []
         for group in self.groups:
             on_device = reads_rate_on_device(group.optimizer)

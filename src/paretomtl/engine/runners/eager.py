@@ -53,9 +53,9 @@ class EagerRunner:
         self.launch(StepInput(item, number, self.total, number % self.every == 0))
 
     def launch(self, given: StepInput) -> None:
-        """Launch one step of all groups here and now."""
+        """Launch one step of all groups."""
         self.history.add(train_step(self.groups, given, self._run, self.done))
-        self.done = []  # a captured step must not be outlived by its tensors, or its memory cannot be captured again
+        self.done = []  # tensors that outlive a captured step keep its memory from being captured again
 
     @property
     def _run(self) -> Run:

@@ -1,4 +1,4 @@
-"""A pool of threads, by which groups step side by side on a CPU."""
+"""A thread pool in which groups step side by side on a CPU."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 class ThreadPool:
-    """Threads that do ``count`` pieces of work at a time, such as steps of groups, each with its share of the threads.
+    """Threads that make ``count`` calls at a time, such as steps of groups, each with its share of torch's threads.
 
-    What a step computes does not depend on its neighbours: with the same number of threads it is the same bit by bit.
+    The result of a step does not depend on its neighbours: with the same number of threads it is the same bit by bit.
 
     Args:
         count: how many at a time.

@@ -327,7 +327,7 @@ def test_backward_names_what_is_wrong(method: pm.methods.Method) -> None:
     ):
         refused(lambda changes=changes: pm.backward(found, weigher, model.parameters(), **changes), message)
     pm.backward(found, weigher, model.parameters())
-    refused(lambda: pm.backward(found, weigher, model.parameters()), "'losses' must come of a new forward pass: each")
+    refused(lambda: pm.backward(found, weigher, model.parameters()), "'losses' must come from a new forward pass: each")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ EXPECTED: dict[str, Any] = {
     "runs are stored, taken up by two and by one": 0.0,
     "loaders of different lengths end with the shortest": 1,
     "backward with a broken loss in one process": [True] * 10,
-    "error: loaders without a share": r"'train' must hand each of the 2 processes samples of its own",
+    "error: loaders without a share": r"'train' must give each of the 2 processes its own samples",
     "error: other settings in the other process": r"'seed' must be the same in all processes: 0 in the first. Got 1",
     "error: more processes than samples in a batch": r"'batch_size' must be at least the number of processes \(2\)",
     "error: workers": r"'workers' must be 1 where several processes share a run. Got 2",

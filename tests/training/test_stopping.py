@@ -137,7 +137,7 @@ def test_a_listener_that_fails_loses_nothing(
 def test_an_error_of_the_run_is_not_hidden_by_one_of_closing() -> None:
     with pytest.raises(ValueError, match="'losses' must return") as caught:
         fit(small(losses=lambda outputs, targets: outputs[0].mean()), callbacks=[Failing("close")])
-    assert "could not be closed, either" in caught.value.__notes__[-1]
+    assert "Closing a callback failed, too" in caught.value.__notes__[-1]
 
 
 # Shards.

@@ -1,4 +1,4 @@
-"""From a problem and a method to a front: the loop, and the pieces for a loop of one's own."""
+"""From a problem and a method to a front: the loop, and the pieces for a custom loop."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""``backward``: one step of one subproblem, for a loop of one's own.
+"""``backward``: one step of one subproblem, for a custom loop.
 
-``fit`` joins other processes by itself, because it compares what all of them were asked for. ``backward`` must be told,
-because a loop may as well train one subproblem in each process. Both are silent mistakes otherwise.
+``fit`` joins other processes by itself, because it compares the arguments of all. ``backward`` must be told, because a
+loop may as well train one subproblem in each process. The wrong default would be a silent mistake in either case.
 """
 
 from __future__ import annotations
@@ -42,33 +42,34 @@ def backward(
 ) -> Tensor:
     r"""``loss.backward()`` for several losses: adds :math:`\sum_i \alpha_i \nabla L_i` to ``.grad`` (equation 18).
 
-    The weights come from the weigher, that is from a method bound to one subproblem. One forward pass and m backward
-    passes; one backward pass for methods that need no Gramian, unless gradients are accumulated or a task is absent.
+    The weights come from the weigher, that is from a method bound to one subproblem. A step takes one forward pass and
+    m backward passes. Methods that need no Gramian take one backward pass, unless gradients are accumulated or a task
+    is absent.
 
     A loss that is NaN while others are not belongs to a task without labels in this batch, which gets weight zero.
-    ``torch.stack`` must then be the last operation that made ``losses``: the graphs before it are kept apart, NaN and
-    all. If all losses are NaN, or one is infinite, or a gradient is not finite, then ``.grad`` gets NaN, as
-    ``loss.backward()`` would leave it: a gradient scaler then skips the step. The weigher stays where it was.
+    ``torch.stack`` must then be the last operation that made ``losses``: the graphs before it are kept separate, so
+    that NaN does not spread. If all losses are NaN, or one is infinite, or a gradient is not finite, then ``.grad``
+    gets NaN, as from ``loss.backward()``: a gradient scaler then skips the step. The weigher keeps its state.
 
     Args:
         losses: ``[m]``, attached to the graph. The graph is freed.
         weigher: from :meth:`paretomtl.methods.Method.bind`.
-        parameters: those to train. Ones that no loss reaches keep their ``.grad``, be it None.
-        shared: take the Gramian over these alone, and weigh only their gradients; every other parameter belongs to a
-            head and gets :math:`\sum_i \nabla L_i`, each task's own gradient with weight 1.
+        parameters: those to train. Ones that no loss reaches keep their ``.grad``, even if it is None.
+        shared: take the Gramian over these alone, and weigh only their gradients. Every other parameter belongs to a
+            head and gets :math:`\sum_i \nabla L_i`, the gradient of each task with weight 1.
         last: False adds losses and gradients up for a later call, which weighs the sums once. Without ``samples``,
             divide the losses by the number of calls, as for ``loss.backward()``; a task without labels in some calls is
-            averaged over the others. ``weigher.pending = None`` drops what was added up.
-        samples: how many samples the losses are means over: one number, or ``[m]`` where labels are missing. Calls of
-            one step and processes then count by their samples, and losses are not divided by anybody. 0 for a process
-            that has nothing to see in this step. Left out, all count alike.
+            averaged over the others. ``weigher.pending = None`` drops the sums.
+        samples: how many samples the losses are means over: one number, or ``[m]`` if labels are missing. Calls of one
+            step, and processes, are then weighted by their samples; do not divide the losses. 0 is for a process
+            without samples in this step. By default, all count the same.
         scaler: a gradient scaler; the losses are passed unscaled. ``.grad`` then holds scaled gradients, and the
             weights are those of the unscaled problem.
         distributed: average losses and task gradients over processes before the Gramian is taken, so that all have the
             same weights and the same ``.grad``: True for all processes of ``torch.distributed``, or a process group.
             Every process calls with the same weigher on its share of the batch; the model is not wrapped in
-            ``DistributedDataParallel``, whose hooks would never run. Must be said where several processes run, as
-            nothing tells whether they share a subproblem.
+            ``DistributedDataParallel``, whose hooks would never run. Required if several processes run, because
+            nothing shows whether they share a subproblem.
 
     Returns:
         The weights ``[m]`` that were used; zeros when ``last`` is False.
@@ -116,7 +117,7 @@ def backward(
             gradients = task_gradients(losses, trained, scale)
         _check_attached(present, gradients)
         broken = ~(present.any() & apart) & (given > 0).any()
-        if isinstance(samples, Tensor):  # then a loss without labels is known to be one
+        if isinstance(samples, Tensor):  # these counts say which losses have no labels
             broken = broken | (~present & (given > 0)).any()
         if last and weigher.pending is None and samples is None and not ranks.is_distributed:
             seen, rows, usable = values, gradients, ~broken
@@ -157,7 +158,7 @@ class _Pending:
     Attributes:
         sums: over these calls.
         calls: how many there were.
-        counted: whether they said how many samples they have; else their losses were divided by the number of calls.
+        counted: whether they gave ``samples``; otherwise their losses were divided by the number of calls.
     """
 
     sums: Sums
@@ -169,14 +170,14 @@ class _Pending:
         if len(self.sums.gradients[0]) != len(other.sums.gradients[0]):
             raise ValueError(
                 f"'parameters' must be the same in all calls of one step. Got {len(other.sums.gradients[0])} tensors "
-                f"after {len(self.sums.gradients[0])}; weigher.pending = None drops what was added up."
+                f"after {len(self.sums.gradients[0])}; weigher.pending = None drops the sums."
             )
         if self.counted != other.counted:
             raise ValueError("'samples' must be given in all calls of one step or in none. Got it in some.")
         return _Pending(self.sums.plus(other.sums), self.calls + other.calls, self.counted)
 
     def undivided(self) -> Sums:
-        """The sums, of losses that were not divided by the number of calls."""
+        """The sums, as of losses that were not divided by the number of calls."""
         if self.counted or self.calls == 1:
             return self.sums
         rows = scale_rows(self.sums.gradients, self.sums.counts.new_full(self.sums.counts.shape, self.calls))
@@ -185,20 +186,20 @@ class _Pending:
 
 @contextlib.contextmanager
 def _graph_at_hand() -> Iterator[None]:
-    """Say what torch means by a graph that is gone: its own advice, retain_graph, is nothing to set here."""
+    """Explain torch's error about a freed graph: its own advice, retain_graph, does not apply here."""
     try:
         yield
     except RuntimeError as error:
         if "backward through the graph a second time" not in str(error):
             raise
         raise ValueError(
-            "'losses' must come of a new forward pass: each call frees the graph, as loss.backward() does. Got losses "
-            "whose graph is gone."
+            "'losses' must come from a new forward pass: each call frees the graph, as loss.backward() does. Got "
+            "losses whose graph is gone."
         ) from None
 
 
 def _samples(samples: int | Tensor | None, like: Tensor) -> Tensor:
-    """For how many samples each loss counts, ``[m]`` in float64."""
+    """The number of samples of each loss, ``[m]`` in float64."""
     try:
         given = torch.as_tensor(1 if samples is None else samples, dtype=torch.float64, device=like.device)
     except (TypeError, ValueError, RuntimeError):

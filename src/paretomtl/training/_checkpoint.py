@@ -1,7 +1,7 @@
-"""Checkpoints of a run: when they are stored, and how a run is resumed from them, for more epochs perhaps.
+"""Checkpoints of a run: when they are stored, and how a run is resumed from them, perhaps for more epochs.
 
 The strategy of a run is in its configuration, and is not measured again when the run is resumed. Each checkpoint says
-for how many epochs it was written, since only that tells whether its schedule still follows the old plan.
+how many epochs were planned, because only that shows whether its schedule still follows the old plan.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Checkpoints:
 
     Args:
         folder: of the run; None for a run that stores nothing, and in all processes but the first.
-        settings: what was asked for.
+        settings: of the run.
         state: of the run.
         pause: seconds between checkpoints.
         resumes_inside: whether a run can be resumed inside of an epoch.
@@ -46,11 +46,11 @@ class Checkpoints:
         self.epoch = 0
 
     def due(self) -> bool:
-        """Whether it is time for the next one."""
+        """Whether the next checkpoint is due."""
         return time.monotonic() - self._saved >= self._pause
 
     def save(self) -> None:
-        """Store a checkpoint; where that fails, warn and go on: the last one is still there."""
+        """Store a checkpoint; if that fails, warn and go on: the last one is still there."""
         if self._state.step and not self._resumes_inside:
             return
         if self.folder is None and not self._settings.shares.processes.is_distributed:
@@ -87,8 +87,8 @@ class Checkpoints:
         Args:
             folder: of the run, in all processes.
             stored: its configuration.
-            config: the configuration of the run at hand.
-            identity: of the run at hand.
+            config: the current configuration.
+            identity: of the current run.
 
         Returns:
             The front of a run that is complete already; None otherwise.
@@ -109,7 +109,7 @@ class Checkpoints:
             self.epoch = state.epoch
         state.patience_from = extend.counted_from(stored)
         if longer and state.planned_end() is not None and state.epoch < settings.epochs:
-            state.patience_from = state.epoch  # patience ended the run, which is asked to go on
+            state.patience_from = state.epoch  # patience ended the run, which is now extended
         if longer:
             extended = extend.longer_config(stored, config, settings, state.patience_from)
             ranks.broadcast(lambda: folder.extend(extended, settings.problem))

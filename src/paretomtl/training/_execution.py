@@ -1,4 +1,4 @@
-"""The models of a run while they train: their groups, their runner, and the fallback where a stack fails."""
+"""The models of a run while they train: their groups, their runner, and the fallback if a stack fails."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from paretomtl.training.untrained import checked_untrained
 class Execution:
     """The models of a run, in groups that step together.
 
-    A stack that fails in a step or an evaluation is left as it was before. Its models then do the same work one after
-    another, and go on like this. An error that a model alone raises is one of the user's code, and is raised as it is.
+    A stack that fails in a step or an evaluation is rolled back. Its models then do the same work one after another,
+    and continue that way. An error of a single model comes from the user's code, and is raised unchanged.
 
     Args:
-        settings: what was asked for.
+        settings: of the run.
         splits: the data.
         plan: what all groups have in common.
         choice: how the models are trained.
         groups: the models, in groups that step together.
         history: sums up losses and weights of the steps.
-        untrained: losses of the untrained models on the split that ranks, ``[K, m]``; None where it is not known.
+        untrained: losses of the untrained models on the split that ranks, ``[K, m]``; None if unknown.
 
     Attributes:
         groups: the models, in groups that step together.
         choice: how they are trained now.
-        fallback: where stacks were left, and why; None as long as that did not happen.
+        fallback: at which step the stacks failed, and why; None before that.
         untrained: as above.
     """
 
@@ -65,12 +65,12 @@ class Execution:
         return str(self.fallback or f"{self.choice.strategy}: {self.choice.reason}")
 
     def stored(self) -> dict[str, Any]:
-        """The groups, and what became of stacks, for a checkpoint."""
+        """The groups and the fallback, for a checkpoint."""
         fallen = {} if self.fallback is None else {"fallback": vars(self.fallback)}
         return {"groups": [group.stored() for group in self.groups], "untrained": self.untrained, **fallen}
 
     def load(self, stored: Mapping[str, Any]) -> None:
-        """Go back to what :meth:`stored` returned, before the first step here."""
+        """Restore what :meth:`stored` returned, before the first step here."""
         fallback = Fallback.of(stored.get("fallback"))
         if fallback is not None:
             self._leave_stacks(fallback)
@@ -83,13 +83,13 @@ class Execution:
         self._open_epoch(epoch, start, number)
         while True:
             try:
-                item = next(self._source)  # another one after a captured stack was left
+                item = next(self._source)  # replaced when a captured stack fails
             except StopIteration:
                 return
             yield item
 
     def step(self, item: Any, epoch: int, start: int, number: int) -> str:
-        """Advance all models by one step; return what a stack could not do, if anything."""
+        """Advance all models by one step; return a description of what a stack failed at, or an empty string."""
         runner = self._running()
         try:
             runner.step(item, number)
@@ -99,7 +99,7 @@ class Execution:
                 raise
             fallback = Fallback.after(number, self.choice, error)
         self._leave_stacks(fallback)
-        if isinstance(runner, GraphRunner):  # its steps are told the size of a batch alone
+        if isinstance(runner, GraphRunner):  # its items are only batch sizes
             self._open_epoch(epoch, start, number)
             item = next(self._source)
         going_on = self._running()
@@ -108,7 +108,7 @@ class Execution:
         return f"step {number + 1}"
 
     def evaluate(self, split: str, number: int) -> tuple[Scores, str]:
-        """The scores of all models on a split, after ``number`` steps; and what a stack could not do, if anything."""
+        """The scores of all models on a split, after ``number`` steps; and what a stack failed at, if it did."""
         for group in self.groups:
             group.restore_frozen()
         try:
@@ -127,7 +127,7 @@ class Execution:
                 group.scheduler.step()
 
     def close(self) -> None:
-        """End what steps the models."""
+        """Close the runner."""
         if self._runner is not None:
             self._runner.close()
         self._runner = None
@@ -136,7 +136,7 @@ class Execution:
         problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.processes
         with isolated_randomness(), rollback_on_failure(self.groups, isolated=True):
             seed_everything(0)
-            if not ranks.is_distributed:  # of several, none may leave on its own to try again
+            if not ranks.is_distributed:  # one of several processes must not retry alone
                 try:
                     return evaluate(problem, self.groups, batches, split=repr(split))
                 except torch.OutOfMemoryError:
@@ -144,12 +144,12 @@ class Execution:
             return evaluate(problem, self.groups, batches, at_once=False, processes=ranks, split=repr(split))
 
     def _running(self) -> EagerRunner:
-        """The runner of the groups, made when it is first needed: all that it reads is in place by then."""
+        """The runner of the groups, made lazily, when everything that it reads is in place."""
         if self._runner is None:
             train, graphed = self._splits["train"], self.choice.strategy == "graphed"
             assert not graphed or isinstance(train, ResidentBatches)
             kind: type[EagerRunner] = GraphRunner if graphed else EagerRunner
-            total = train.count_steps(self._settings.plan)  # a run that is trained longer keeps its phases
+            total = train.count_steps(self._settings.plan)  # an extended run keeps its phases
             every, workers = self._settings.weigh_every, self.choice.workers
             self._runner = kind(self.groups, train, self._history, total, every, workers)
         return self._runner
@@ -158,7 +158,7 @@ class Execution:
         self._source = self._running().epoch(self._settings.seeds[0], epoch, start, number)
 
     def _leave_stacks(self, fallback: Fallback) -> None:
-        """Go on with single models from where the stacks are now."""
+        """Continue with single models from the current state of the stacks."""
         self.fallback, self.choice = fallback, fallback.plan
         self.groups = unstack(self._plan, self.groups)
         self.close()

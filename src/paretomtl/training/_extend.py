@@ -1,7 +1,7 @@
-"""A stored run that is trained longer than it was begun for: what may grow, and what happens to plans.
+"""Extension of a stored run: the options that may grow, and their effect on phases and schedules.
 
-Methods keep the total of the first plan. Phases only move forward: a fifth of the new total would not give a model back
-its initial phase, but would hold a model in it that was stopped in between.
+Methods keep the total of the first plan. Phases only move forward: a fifth of the new total would not return a model to
+its initial phase, but would hold a model in it that was stopped there.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from paretomtl.training.fingerprint import describe_schedule
 from paretomtl.training.settings import Settings
 
 FIRST = "first_epochs"
-"""In a configuration: the epochs that a run was begun with, where it was asked for more since."""
+"""In a configuration: the epochs that a run began with, if it was extended since."""
 
 COUNTED = "patience_from"
 """In a configuration: the epoch from which the epochs of patience are counted."""
 
 
 def stored_plan(stored: Mapping[str, Any] | None, settings: Settings) -> Settings:
-    """The settings as a stored run was last asked for, where they ask for more: as they are otherwise.
+    """The settings with the stored epochs and patience if they ask for more; otherwise unchanged.
 
     ``epochs`` may be raised, and ``patience`` may be raised or left out; everything else is compared as it is.
 
     Args:
         stored: the configuration of the run; None for a new one.
-        settings: what is asked for now.
+        settings: the current settings.
     """
     if stored is None:
         return settings
@@ -45,7 +45,7 @@ def stored_plan(stored: Mapping[str, Any] | None, settings: Settings) -> Setting
 
 
 def follow_first_plan(stored: Mapping[str, Any] | None, settings: Settings, path: Path | None) -> Settings:
-    """The settings with the epochs that the run was begun with, by which methods plan their phases.
+    """The settings with the epochs that the run began with, by which methods plan their phases.
 
     Args:
         stored: the configuration of the run; None for a new one.
@@ -64,7 +64,7 @@ def follow_first_plan(stored: Mapping[str, Any] | None, settings: Settings, path
 
 
 def asks_for_more(stored: Mapping[str, Any], settings: Settings) -> bool:
-    """Whether a stored run is asked for more epochs, or for more patience."""
+    """Whether the settings ask a stored run for more epochs, or for more patience."""
     before = stored_plan(stored, settings)
     return (before.epochs, before.patience) != (settings.epochs, settings.patience)
 
@@ -72,12 +72,12 @@ def asks_for_more(stored: Mapping[str, Any], settings: Settings) -> bool:
 def longer_config(
     stored: Mapping[str, Any], config: Mapping[str, Any], settings: Settings, counted: int
 ) -> dict[str, Any]:
-    """The configuration of a run that goes on for longer: as stored, but for what it is asked for now.
+    """The configuration of an extended run: the stored one, updated by the current one.
 
     Args:
         stored: the configuration so far.
-        config: that of the settings at hand.
-        settings: those.
+        config: that of the current settings.
+        settings: the current settings.
         counted: the epoch from which the epochs of patience are counted; 0 for the first.
     """
     own = {name: value for name, value in config.items() if name != "start"}
@@ -95,9 +95,9 @@ def plan_differs(settings: Settings, module: nn.Module, planned: int, steps: int
 
     Args:
         settings: of the run.
-        module: a model, which is left as it is.
+        module: a model, which is not changed.
         planned: the epochs that the schedule was planned for.
-        steps: of an epoch; None where that is not known.
+        steps: of an epoch; None if unknown.
     """
     if settings.scheduler is None or planned == settings.epochs:
         return False
@@ -111,7 +111,7 @@ def plan_differs(settings: Settings, module: nn.Module, planned: int, steps: int
 
 
 def plan_again(group: Group, make: Any, times: int) -> None:
-    """Schedule a group by a new plan, from the step of it that the group is at."""
+    """Schedule a group by a new plan, from the group's current step on."""
     for part in group.optimizer.param_groups:
         rate = part.get("initial_lr", part["lr"])
         part["lr"] = rate.clone() if isinstance(rate, Tensor) else rate
@@ -123,5 +123,5 @@ def plan_again(group: Group, make: Any, times: int) -> None:
 
 
 def _count(value: Any) -> int | None:
-    """A positive whole number of a file; None for anything else."""
+    """A positive integer from a file; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -60,9 +60,9 @@ def fit(
 ) -> Front:
     """Train one model per preference (paper, algorithm 1).
 
-    Model k starts from (seed, k). Each step, all models see the same batch; each takes its losses, its task gradients
-    and their Gramian, asks the method for weights, and steps along the weighted gradients. One forward pass and m
-    backward passes a step, or one backward pass for methods that need no Gramian.
+    Model k starts from (seed, k). In each step, all models see the same batch. Each computes its losses, its task
+    gradients and their Gramian, asks the method for weights, and steps along the weighted gradients. A step takes one
+    forward pass and m backward passes, or one backward pass for methods that need no Gramian.
 
     Args:
         problem: models, losses and data; for a problem without data an epoch is one step.
@@ -71,63 +71,63 @@ def fit(
             the loss vector for Pareto MTL, importances for linear scalarization. If left out, 5 for two tasks, 15 for
             three and 25 for more; one per task for "single-task", and 5 for methods whose rows are starts.
         epochs: how long to train. This, ``batch_size``, ``optimizer`` and ``scheduler`` come from the problem's recipe
-            where they are left out.
+            by default.
         batch_size: for tensors and Datasets; a DataLoader has its own.
         seed: of the starts, the order of the data, and dropout.
         optimizer: makes an optimizer from named parameters, such as ``lambda p: torch.optim.SGD(p, lr=0.1)``; Adam with
-            its defaults when left out. See :data:`~paretomtl.problems.OptimizerFactory`.
+            its defaults if left out. See :data:`~paretomtl.problems.OptimizerFactory`.
         scheduler: makes a learning rate scheduler of ``torch.optim`` from ``(optimizer)``, or from ``(optimizer,
-            total)``, where total is how many times it is going to step.
+            total)``, where total is how many times it will step.
         schedule: whether the scheduler steps each "epoch" or each "step".
         strategy: "sequential" trains one model after another, batch by batch; "batched" stacks them and runs them under
             ``torch.vmap``, after checking that one step agrees with the models alone; "graphed" captures the whole step
-            in a CUDA graph, for training data given as tensors, after checking that replays agree with steps that are
-            launched; numbers that Python code changes from step to step stay as they were then. It captures a stack, or
-            ordinary modules side by side where these cannot be stacked, or have wide convolutions and are measured to
-            be faster. "auto" takes "graphed" where it can, and else measures the other two; models that can be neither
-            captured nor stacked go one after another. The front says what was taken, and why. A stack that does not fit
-            into the memory of a GPU is cut into stacks that do. One that fails in the middle of a run goes on one model
-            after another, from the step that failed, with a warning.
+            in a CUDA graph, for training data given as tensors, after checking that replays agree with launched steps.
+            The capture freezes numbers that Python code changes from step to step. It captures a stack, or ordinary
+            modules side by side if these cannot be stacked, or have wide convolutions and are measured to be faster.
+            "auto" uses "graphed" if possible, and otherwise times the other two; models that can be neither captured
+            nor stacked train one after another. The front says which strategy was used, and why. A stack that does not
+            fit into the memory of a GPU is cut into stacks that do. If a stack fails in the middle of a run, its models
+            go on one after another from the failed step, with a warning.
         device: where to train; the GPU if there is one.
         precision: of parameters and floating-point data, "float32" or "float64". On a GPU, "tf32" multiplies float32
-            numbers with ten bits of mantissa, and "float32" with all, whatever torch is set to outside; "bfloat16"
+            numbers with ten bits of mantissa, and "float32" with all, regardless of torch's own setting; "bfloat16"
             keeps float32 parameters and runs forward passes under autocast.
-        clip_norm: the longest update of each model that the optimizer sees.
+        clip_norm: the largest norm of each model's update.
         compile: run the models through ``torch.compile``; a mapping is passed on to it.
         keep: "last", or "best": each model as it was at the end of its best epoch on validation. With directions that
-            is one in its own region, and of these the one with the least mean loss; if there is none, the one nearest
-            to the region. With importances, the least weighted mean. An epoch that another one dominates is never kept:
-            it gives way, even in its region, to one that is better in every task. Never by the test split.
-        patience: end the run when no model has improved on validation for so many epochs, by the rule of ``keep``;
+            is the one in its own region with the lowest mean loss; if there is none, the one nearest to the region.
+            With importances, it is the one with the lowest weighted mean. An epoch that another one dominates is never
+            kept: even in its region, it is replaced by one that is better in every task. The test split is never used.
+        patience: end the run when no model has improved on validation for this many epochs, by the rule of ``keep``;
             best together with ``keep="best"``. The front is complete, and its ``ended`` says why. Not for shards, which
             do not see each other's models.
         start: a front of the same tasks and model, whose weights the models begin with: subproblem k with those of the
             solution with the same preference, or with the nearest one by angle; for methods without preferences, with
-            those of solution k. Optimizer, schedule, steps, history and what the method measures begin anew. The
+            those of solution k. Optimizer, schedule, steps, history and the state of the method start fresh. The
             default reference of the hypervolume is that of this front.
         only: train some of the subproblems, against the regions of all.
-        weigh_every: weigh the tasks anew every so many steps, and take one backward pass with the last weights in
-            between, negative ones as zero. 1 is the method itself; more is faster, and an approximation.
+        weigh_every: compute the task weights every N steps. Steps in between take one backward pass with the last
+            weights, negative ones as zero. 1 is the method itself; more is faster, and an approximation.
         workers: how many models step side by side on a CPU, each in a thread with its share of torch's threads; as many
-            graphs are in memory at a time. Models whose steps draw random numbers take turns all the same. None: with
-            "auto", one for each thread of torch where that was measured to be faster; otherwise 1. Losses differ from
-            those of another number of workers by rounding.
-        accumulate: cut the batch of a step into so many micro-batches, to need less memory: losses and task gradients
-            are averaged over them before the Gramian is taken, so that the step is that of the whole batch (batch
-            normalisation and dropout aside). Of a DataLoader, a step takes so many batches. Methods that need no
+            graphs are in memory at a time. Models whose steps draw random numbers still take turns. None: with "auto",
+            one for each thread of torch if that was measured to be faster; otherwise 1. Losses differ from those of
+            another number of workers by rounding.
+        accumulate: cut the batch of a step into this many micro-batches, to need less memory. Losses and task gradients
+            are averaged over them before the Gramian is taken, so that the step is that of the whole batch (except for
+            batch normalisation and dropout). With a DataLoader, a step takes this many batches. Methods that need no
             Gramian then take m backward passes, too.
         distributed: True shares each batch with all processes that torchrun started, or that ``torch.distributed``
-            connects; a process group, with some of them; False trains here alone. ``batch_size`` is that of all
-            processes together, and the front that of one process with the same batches, in every process. The first
-            one writes and prints.
+            connects; a process group, with some of them; False trains in this process alone. ``batch_size`` is that
+            of all processes together. Every process returns the front that one process would with the same batches. The
+            first one writes and prints.
         executor: trains the subproblems in shards elsewhere, such as :class:`~paretomtl.RayExecutor` on a
             cluster; None for all of them here, as one. Each shard trains as it would among all.
-        out: a folder for configuration, log, checkpoints and the front, which one process writes at a time. Where it
-            can no longer be written, training goes on with a warning, and the front is still returned.
+        out: a folder for configuration, log, checkpoints and the front, which one process writes at a time. If it can
+            no longer be written, training goes on with a warning, and the front is still returned.
         resume: go on from the last checkpoint in ``out``, if there is one, to the same result as without the
-            interruption: bit by bit on the same machine. With a DataLoader, from the last whole epoch. Where that
-            checkpoint is damaged, from the one before it, with a warning. ``epochs`` and ``patience`` may be raised, of
-            a finished run, too, which is then trained longer.
+            interruption: bit by bit on the same machine. With a DataLoader, it resumes from the last whole epoch. If
+            that checkpoint is damaged, it resumes from the one before, with a warning. ``epochs`` and ``patience`` may
+            be raised, also for a finished run, which is then trained longer.
         checkpoint_seconds: the least time between two checkpoints; with a DataLoader they come at the end of epochs.
         progress: "rich", "plain" or "quiet"; "auto" draws a bar on a terminal, and prints a line now and then
             elsewhere, on standard error.
@@ -135,8 +135,8 @@ def fit(
             True stops the run after this epoch, as Ctrl-C does, but without a warning. One that raises ends it: the
             front so far is the ``front`` of the exception, and with ``out`` there is a checkpoint to resume from.
 
-    Interrupting it (Ctrl-C, or SIGTERM) ends after the current step, with a checkpoint, a warning, and a front of the
-    models so far, whose ``complete`` is False.
+    An interrupt (Ctrl-C, or SIGTERM) ends training after the current step, with a checkpoint, a warning, and a front of
+    the models so far, whose ``complete`` is False.
 
     Example:
         >>> import torch, paretomtl as pm
@@ -193,13 +193,13 @@ def fit_seeds(
     """:func:`fit` for several seeds at once, which makes one stack of all their models.
 
     The fronts are those of :func:`fit`, except that dropout and the order of the data are those of the first seed for
-    all. ``preferences`` may have shape ``[len(seeds), K, m]``: other rows for each seed. ``progress`` and ``callbacks``
-    are as in :func:`fit`; a :class:`~paretomtl.training.Report` then has a row for every model of every seed, and the
-    display shows means over seeds. ``patience`` is over the models of all seeds. There is no ``start``, from which all
-    seeds would train alike.
+    all. ``preferences`` may have shape ``[len(seeds), K, m]``, with other rows for each seed. ``progress`` and
+    ``callbacks`` are as in :func:`fit`; a :class:`~paretomtl.training.Report` then has a row for every model of every
+    seed, and the display shows means over seeds. ``patience`` is over the models of all seeds. There is no ``start``,
+    because all seeds would train alike from it.
 
-    Interrupting it (Ctrl-C, or SIGTERM) ends after the current step, with a warning and a front for each seed, whose
-    ``complete`` is False. It stores nothing: there is no checkpoint to resume from.
+    An interrupt (Ctrl-C, or SIGTERM) ends training after the current step, with a warning and a front for each seed,
+    whose ``complete`` is False. Nothing is stored: there is no checkpoint to resume from.
 
     Example:
         >>> import paretomtl as pm

@@ -1,4 +1,4 @@
-"""The identity of a run: its configuration, and the losses of its first model, by which it is recognised."""
+"""The identity of a run: its configuration, and the losses of its first model, which identify it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class RunIdentity:
     """The identity of a run that is about to train.
 
     Attributes:
-        settings: what was asked for.
+        settings: of the run.
         splits: the data.
         module: the first model, untrained.
         group: the group that it belongs to.
-        first_losses: of untrained models, by which a scale may be settled.
+        first_losses: of untrained models, from which a scale may follow.
     """
 
     settings: Settings
@@ -41,11 +41,11 @@ class RunIdentity:
         return settings.config(self.module, self.group, self.splits, steps)
 
     def start(self, config: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Losses and metrics of the untrained first model; None where the data differ from draw to draw."""
+        """Losses and metrics of the untrained first model; None if the data differ from draw to draw."""
         return measure_start(self.settings.problem, self.module, self.splits["train"], config)
 
     def scaling(self) -> dict[str, str]:
-        """For a log: what ``scale="auto"`` did; nothing for other scales."""
+        """The effect of ``scale="auto"``, for a log; empty for other scales."""
         settled = settles_scale(self.settings.method)
         return {"scaling": scale_in_words(self.first_losses[0])} if settled else {}
 

@@ -1,4 +1,4 @@
-"""The training loop, which reads like algorithm 1 of the paper."""
+"""The training loop (paper, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def train_fronts(
     """Train all models: every epoch, every batch, every model (paper, algorithm 1).
 
     Args:
-        settings: what was asked for.
+        settings: of the run.
         folder: of the run; None for one that stores nothing.
         resume: whether to go on with the run in the folder.
         checkpoint_seconds: the time between checkpoints.

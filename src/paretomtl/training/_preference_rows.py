@@ -42,7 +42,7 @@ def preference_rows(
 
 
 def chosen_subproblems(only: Sequence[int] | None, count: int) -> list[int]:
-    """The subproblems that are trained; all ``count`` of them where none is chosen."""
+    """The subproblems that are trained; all ``count`` of them by default."""
     if only is None:
         return list(range(count))
     given = only.tolist() if hasattr(only, "tolist") else only

@@ -13,14 +13,14 @@ from paretomtl.training.progress.reports import make_report
 from paretomtl.training.settings import Settings
 
 _REPORT_SECONDS = 0.5  # between reports of a problem without data, whose epochs are single steps
-_TICK_SECONDS = 1.0  # between signs of life inside of an epoch
+_TICK_SECONDS = 1.0  # between ticks inside an epoch
 
 
 class Reporting:
     """Reports to the listeners of a run, and to its log.
 
     Args:
-        settings: what was asked for.
+        settings: of the run.
         state: of the run.
         listeners: called with reports.
         folder: with the log; None for a run without one.
@@ -33,16 +33,16 @@ class Reporting:
         self._reported = self._ticked = time.monotonic()
 
     def tick_due(self) -> bool:
-        """Whether it is time for a sign of life."""
+        """Whether the next tick is due."""
         return time.monotonic() - self._ticked >= _TICK_SECONDS
 
     def tick(self, share: float) -> None:
-        """Give listeners a sign of life inside of an epoch; ``share`` of all steps are done."""
+        """Tick the listeners inside an epoch; ``share`` of all steps are done."""
         self._ticked = time.monotonic()
         tick(self.listeners, share, self._state.seconds)
 
     def report(self, scores: Scores | None, *, last: bool) -> bool:
-        """Report the end of an epoch; for a problem without data not of each one.
+        """Report the end of an epoch; for a problem without data, not of every one.
 
         Args:
             scores: on the validation split; None without one.
@@ -65,7 +65,7 @@ class Reporting:
         return notify(self.listeners, report)
 
     def fallback(self, failed: str, reason: str) -> None:
-        """Log what a stack could not do."""
+        """Log the failure of a stack."""
         if self._folder is not None:
             state = self._state
             self._folder.log("fallback", epoch=state.epoch, step=state.number, what=failed, reason=reason)

@@ -1,7 +1,7 @@
 """A run from its first step, or the one after its last checkpoint, to its fronts.
 
 Each process of a run takes the whole step, so that optimizers, states of methods and checkpoints are the same in all of
-them. The error of a callback is raised as it is, with the front as an attribute: a warning and a returned front would
+them. The error of a callback is raised unchanged, with the front as an attribute: a warning and a returned front would
 let a pruned trial count as one that succeeded.
 """
 
@@ -42,20 +42,20 @@ class TrainingRun:
     """A run, as the loop sees it.
 
     Args:
-        settings: what was asked for.
+        settings: of the run.
         splits: the data.
         state: of the run, from its start or its last checkpoint.
         checkpoints: stores them.
         reporting: to listeners and the log.
         identity: of the run.
-        separate_graphs: whether tasks are seen to have graphs of their own.
-        finished: the front of a run that was complete already.
+        separate_graphs: whether the tasks have separate graphs.
+        finished: the front of a run that was already complete.
 
     Attributes:
-        total: how many steps are planned; 0 when that is not known.
+        total: how many steps are planned; 0 if unknown.
         identity: of the run, until training begins: it holds an untrained model.
         finished: as above.
-        ended: why the run is at an end that was asked for, in words; None while it goes on.
+        ended: why the run reached a planned end, in words; None while it goes on.
         stopping: whether the user wants to stop after the current step, in any process.
     """
 
@@ -98,9 +98,9 @@ class TrainingRun:
     # The loop's view: batches, and what happens around a step and an epoch.
 
     def batches(self) -> Iterator[Any]:
-        """The batches that are left of the current epoch. No checkpoint can be stored until a step is done."""
+        """The remaining batches of the current epoch. No checkpoint can be stored until a step is done."""
         state = self._state
-        self.identity = None  # training has better use for the memory of its model
+        self.identity = None  # free the memory of its model
         source = self._models.epoch(state.epoch, state.step, state.number)
         while True:
             self._whole = False
@@ -111,7 +111,7 @@ class TrainingRun:
             yield batch
 
     def take_step(self, batch: Any) -> None:
-        """One step of all models; a snapshot comes first where the method is about to drop its constraints."""
+        """Take one step of all models, after a snapshot if the method is about to drop its constraints."""
         state = self._state
         if state.number in self._snapshots_at:
             state.snapshots.append(self._snapshot([state.epoch] * self._count))
@@ -137,7 +137,7 @@ class TrainingRun:
                 self._reporting.tick(state.number / self.total)
 
     def after_epoch(self) -> None:
-        """Evaluate on validation, keep the best, report, and store a checkpoint if it is time."""
+        """Evaluate on validation, keep the best, report, and store a checkpoint if one is due."""
         state = self._state
         self._whole = False
         state.history.end_epoch()
@@ -209,7 +209,7 @@ class TrainingRun:
 
     @contextlib.contextmanager
     def _kept_where_a_listener_fails(self, *, in_all: bool = True) -> Iterator[None]:
-        """An error of a listener ends the run, after what was trained is stored; where all processes know of it."""
+        """Let the error of a listener end the run, but store the models first, if all processes know of the error."""
         try:
             yield
         except Exception as error:
@@ -218,7 +218,7 @@ class TrainingRun:
                 if in_all or not self._processes.is_distributed:
                     self.fronts()
             except Exception as another:
-                error.add_note(f"No front could be made of what was trained: {another!r}.")
+                error.add_note(f"No front could be made of the models so far: {another!r}.")
             attach_fronts(error, self._fronts, self._path)
             raise
 
@@ -231,7 +231,7 @@ class TrainingRun:
         return scores
 
     def _warn_of_fallback(self, failed: str) -> None:
-        """Warn of what a stack could not do, once its models have done it one after another."""
+        """Warn of a failed stack, once its models have done the work one after another."""
         fallback = self._models.fallback
         assert fallback is not None
         self._reporting.fallback(failed, fallback.reason)

@@ -1,4 +1,4 @@
-"""The start of a run: its folder, its data, its models, the checks, the strategy; and the checkpoint to go on from."""
+"""The start of a run: its folder, its data, its models, the checks, the strategy; and the checkpoint to resume from."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def start_run(
 ) -> TrainingRun:
     """Start a run, or resume the one in a folder, up to its next step.
 
-    Settings that differ from those of the run in the folder are refused before anything is built. What only data and
-    models tell is compared after they are made.
+    Settings that differ from those of the run in the folder are refused before anything is built. Data and models are
+    compared after they are made.
 
     Args:
-        settings: what was asked for.
+        settings: of the run.
         folder: of the run; None for one that stores nothing.
         resume: whether to go on with the run in the folder.
         checkpoint_seconds: the time between checkpoints.
         listeners: called with reports, and closed at the end.
     """
-    made_by()  # before the source changes during a long run
+    made_by()  # cached before the source changes during a long run
     processes, problem = settings.shares.processes, settings.problem
 
     stored = None if folder is None else processes.broadcast(lambda: folder.open(resume=resume))
@@ -116,7 +116,7 @@ def start_run(
 
 
 def _stored_choice(folder: RunFolder, stored: Mapping[str, Any]) -> ExecutionPlan | None:
-    """The strategy of a stored run, which is not measured again; None where it does not say."""
+    """The strategy of a stored run, which is not measured again; None if it has none."""
     if "taken" not in stored:
         return None
     with explain_mismatch(folder.path / CONFIG):

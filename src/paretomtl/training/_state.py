@@ -1,7 +1,7 @@
-"""The state of a run: counters, models and their history; all that a checkpoint stores.
+"""The state of a run: counters, models and their history; everything that a checkpoint stores.
 
-It is the same in every process of a run, so that one checkpoint is enough; random states alone differ. The history has
-means over the steps of each epoch, and not every step: it stays small enough for a checkpoint.
+It is the same in every process of a run, so one checkpoint is enough; only random states differ. The history holds
+means over the steps of each epoch, not every step, so it stays small enough for a checkpoint.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RunState:
     """The state of a run.
 
     Args:
-        settings: what was asked for.
+        settings: of the run.
         train: the training data.
         models: the models, in groups that step together.
         history: losses and weights by epoch.
@@ -40,7 +40,7 @@ class RunState:
         number: how many steps are done in all.
         patience_from: the epoch from which the epochs of patience are counted.
         snapshots: the models before the method drops its constraints.
-        best: the best epoch of each model so far; None where it does not matter.
+        best: the best epoch of each model so far; None if it is not needed.
     """
 
     def __init__(self, settings: Settings, train: Batches, models: Execution, history: EpochHistory) -> None:
@@ -60,11 +60,11 @@ class RunState:
 
     @property
     def seconds(self) -> float:
-        """How long training took so far, earlier processes included."""
+        """How long training took so far, including earlier processes."""
         return self._earlier_seconds + time.monotonic() - self._began
 
     def planned_end(self) -> str | None:
-        """Why the run is at an end that was asked for, in words; None while it goes on."""
+        """Why the run reached a planned end, in words; None while it goes on."""
         improved = 0 if self.best is None else self.best.improved()
         return planned_end(self._settings, self.epoch, max(improved, self.patience_from))
 
@@ -86,11 +86,11 @@ class RunState:
         }
 
     def load(self, stored: Mapping[str, Any], planned: int, untrained: nn.Module) -> None:
-        """Go back to a checkpoint.
+        """Restore a checkpoint.
 
         Args:
             stored: its content.
-            planned: the epochs of one that does not say for how many it was written.
+            planned: the planned epochs, for a checkpoint that does not say them.
             untrained: the first model, by which schedules are compared.
         """
         settings, ranks = self._settings, self._settings.shares.processes
@@ -107,7 +107,7 @@ class RunState:
             set_random_state(states[ranks.rank])
 
     def _follow_plan(self, planned: int, untrained: nn.Module) -> None:
-        """Plan the schedule for the epochs at hand, where it was planned for others and that makes a difference."""
+        """Plan the schedule for the current epochs, if it was planned for others and that makes a difference."""
         settings = self._settings
         if not plan_differs(settings, untrained, planned, self._train.steps):
             return
@@ -117,6 +117,6 @@ class RunState:
         if settings.shares.processes.is_main:
             warnings.warn(
                 f"the schedule was planned for {planned} epochs, and goes on as planned for {settings.epochs}: the "
-                "learning rates so far are not those of a run that was begun for so many.",
+                "learning rates so far are not those of a run that was planned for this many from the start.",
                 stacklevel=7,
             )

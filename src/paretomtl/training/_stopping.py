@@ -1,4 +1,4 @@
-"""Ends of a run: those that were asked for, and fronts that survive a listener that fails."""
+"""Ends of a run: planned ends, and fronts that survive the error of a listener."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CALLBACK, FAILED, INTERRUPTED = "callback", "error in a callback", "interrupted"
 
 
 def planned_end(settings: Settings, epoch: int, improved: int) -> str | None:
-    """Why a run is at an end that was asked for, in words; None while it goes on.
+    """Why a run reached a planned end, in words; None while it goes on.
 
     Args:
         settings: of the run.
         epoch: how many epochs are done.
-        improved: the last epoch in which a model improved on validation, or from which these are counted.
+        improved: the last epoch in which a model improved on validation, or from which patience is counted.
     """
     if epoch >= settings.epochs:
         return f"after {_epochs(epoch)}"
@@ -36,17 +36,17 @@ def early_stop(why: str, settings: Settings, epoch: int) -> str:
 
 
 def attach_fronts(error: BaseException, fronts: Sequence[Front], folder: Path | None) -> None:
-    """Hand fronts to the user by the error that stops the run, with a note on where they are.
+    """Attach fronts to the error that stops the run, with a note on where they are.
 
     Args:
         error: that of a listener.
-        fronts: of each seed, what was trained; none where they could not be made.
-        folder: of the run; None for a run that does not last.
+        fronts: of each seed; empty if they could not be made.
+        folder: of the run; None for a temporary run.
     """
     if not fronts:
         return
     name, value = ("front", fronts[0]) if len(fronts) == 1 else ("fronts", list(fronts))
-    with suppress(Exception):  # of an exception that takes no attributes
+    with suppress(Exception):  # an exception may refuse attributes
         setattr(error, name, value)
         stored = "" if folder is None else f"; stored in '{folder}', too"
         error.add_note(f"Nothing that was trained is lost: this error has it as its attribute '{name}'{stored}.")
@@ -58,19 +58,19 @@ def close_all(
     fronts: Sequence[Front] = (),
     folder: Path | None = None,
 ) -> None:
-    """Close listeners at the end of a run; where one fails, neither an error that is on its way nor a front is lost.
+    """Close listeners at the end of a run; if one fails, neither a pending error nor a front is lost.
 
     Args:
         listeners: what to close.
-        error: that ends the run; None for a run that ends well.
-        fronts: of a run that ends well.
+        error: that ends the run; None for a run without errors.
+        fronts: of a run without errors.
         folder: of the run.
     """
     try:
         close(listeners)
     except Exception as failure:
         if error is not None:
-            error.add_note(f"A callback could not be closed, either: {failure!r}.")
+            error.add_note(f"Closing a callback failed, too: {failure!r}.")
             return
         failure.add_note("This came from closing a callback at the end of the run.")
         attach_fronts(failure, fronts, folder)

@@ -1,6 +1,6 @@
 """A warm start: models that begin with the weights of a front.
 
-It takes weights alone. An optimizer's moments belong to other losses and another schedule, and a front stores none.
+It takes only weights. An optimizer's moments belong to other losses and another schedule, and a front stores none.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Start:
     Attributes:
         parameters: those of a front, stacked, by name.
         solutions: the subproblem of that front whose weights each subproblem begins with.
-        rows: of each subproblem, the row of the parameters.
-        reference: of that front: the untrained models, which it comes from, are not here to be measured.
+        rows: the row of the parameters for each subproblem.
+        reference: that of the front, because the untrained models that it comes from are not available.
         weights: a checksum of the parameters.
     """
 
@@ -40,11 +40,11 @@ class Start:
     weights: str
 
     def in_words(self, subproblems: Sequence[int]) -> str:
-        """Which weights some subproblems begin with: what must be the same for a run to be resumed."""
+        """The weights that some subproblems begin with, which must be the same for a run to be resumed."""
         return f"solutions {[self.solutions[k] for k in subproblems]} of the front with weights {self.weights}"
 
     def load(self, modules: Sequence[nn.Module], subproblems: Sequence[int]) -> None:
-        """Give models of these subproblems their weights; an error where names or shapes differ."""
+        """Load the weights of these subproblems into models; raise an error if names or shapes differ."""
         for module, k in zip(modules, subproblems, strict=True):
             like = next(p for p in module.parameters() if p.is_floating_point())
             wrong = load_tensors(module, {name: _like(t[self.rows[k]], like) for name, t in self.parameters.items()})
@@ -58,12 +58,12 @@ class Start:
 def make_start(
     front: Any, problem: Problem, method: Method, preferences: Tensor, subproblems: Sequence[int]
 ) -> Start | None:
-    """Choose the solutions of a front that subproblems begin with; None where no front is given.
+    """Choose the solutions of a front that subproblems begin with; None without a front.
 
     Args:
-        front: what the user gave.
-        problem: what is trained.
-        method: how.
+        front: the user's argument.
+        problem: the problem to train.
+        method: the method to train by.
         preferences: all rows ``[K, m]``.
         subproblems: which of them are trained.
     """
@@ -85,7 +85,7 @@ def make_start(
         )
     if not front.models:
         raise ValueError(
-            "'start' must be a front with weights. Got one without: take one of fit() or Front.from_models()."
+            "'start' must be a front with weights. Got one without: use one of fit() or Front.from_models()."
         )
     rows = _by_number(front, subproblems) if method.reading == "start" else _nearest(front, preferences, subproblems)
     parameters = front.models.stacked()
@@ -101,13 +101,13 @@ def make_start(
 
 
 def _nearest(front: Front, preferences: Tensor, subproblems: Sequence[int]) -> dict[int, int]:
-    """For each subproblem the row of the solution with its preference, or else with the nearest one by angle."""
+    """For each subproblem the row of the solution with its preference, or otherwise with the nearest one by angle."""
     known = front.preferences[list(front.subproblems)]
     rows = {}
     for k in subproblems:
         apart = angles(known, preferences[k].expand_as(known)).nan_to_num(nan=360.0)
         near = (apart <= apart.min() + _SAME).nonzero().flatten().tolist()
-        own = front.subproblems.index(k) if k in front.subproblems else -1  # of equal rows, that of the same number
+        own = front.subproblems.index(k) if k in front.subproblems else -1  # among equal rows, prefer the same number
         rows[k] = own if own in near else near[0]
     return rows
 

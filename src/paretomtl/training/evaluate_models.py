@@ -1,7 +1,7 @@
-"""Losses and metrics of models that were trained elsewhere, measured as those of a run are.
+"""Losses and metrics of models that were trained elsewhere, measured like those of a run.
 
 The weights of such models are stored only if ``problem.model`` gives their losses with them on the first batch:
-parameters of the same shapes may belong to another function, and a stored front would silently be of other models.
+parameters of the same shapes may belong to another function, and a stored front would silently hold other models.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def evaluate_models(
 
 
 class _Bench:
-    """Where models are measured: the splits of a problem, in the dtype and on the device of each model."""
+    """The splits of a problem, in the dtype and on the device of each model that is measured."""
 
     def __init__(self, problem: Problem, batch_size: int, device: torch.device | None) -> None:
         self._problem = problem
@@ -108,9 +108,10 @@ class _Bench:
         return scores
 
     def weights(self, modules: list[nn.Module], problem: Problem) -> dict[str, Tensor] | None:
-        """Parameters and buffers, stacked; None where ``problem.model`` does not make all of these models.
+        """Parameters and buffers, stacked; None if ``problem.model`` does not make all of these models.
 
-        It must have their parameters, and give their losses on the first batch: layers without parameters may differ.
+        Its modules must have the same parameters, and the same losses on the first batch: layers without parameters
+        may differ.
         """
         named = [named_tensors(module) for module in modules]
         kinds = [{name: (tensor.shape, tensor.dtype) for name, tensor in each.items()} for each in named]

@@ -1,6 +1,6 @@
 """Fingerprints of a run: its data, its model, its schedule, and the losses that it starts from.
 
-A stored run is resumed, and a stored row is reused, only where these are the same.
+A stored run is resumed, and a stored row is reused, only if these are the same.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from paretomtl.methods import describe
 from paretomtl.problems import OptimizerFactory, Problem, Recipe, SchedulerFactory
 from paretomtl.problems.metrics import measure
 
-_LONGEST = 20_000  # letters of a description that are stored; of longer ones, a checksum
+_LONGEST = 20_000  # characters of the longest description that is stored; longer ones become a checksum
 _RATES = 1_000  # steps over which the learning rates of a schedule are compared
 _TOLERANCE = {"float64": 1e-7, "float32": 1e-4, "bfloat16": 1e-4, "tf32": 2e-2}
-"""By precision, as another processor sums in another order; parameters are float32 where passes are in bfloat16."""
+"""By precision, because another processor sums in another order; under bfloat16, parameters are float32."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
@@ -88,7 +88,7 @@ def describe_problem(problem: Problem, module: nn.Module, splits: Mapping[str, B
 def _describe_recipe(
     recipe: Recipe, module: nn.Module, optimizer: OptimizerFactory | None, scheduler: SchedulerFactory | None
 ) -> list[Any]:
-    """How a problem is trained where nothing else is asked for; factories are described by what they make."""
+    """How a problem is trained by default; factories are described by what they make."""
     make = optimizer or recipe.optimizer
     planned = recipe.scheduler if scheduler is None else scheduler
     if planned is not None:
@@ -106,13 +106,13 @@ def _trained(module: nn.Module) -> list[tuple[str, Tensor]]:
 def describe_schedule(
     scheduler: SchedulerFactory | None, optimizer: OptimizerFactory | None, module: nn.Module, steps: int
 ) -> dict[str, Any] | None:
-    """The settings of a scheduler, and a checksum of the learning rates of its first steps: lambdas show nothing else.
+    """The settings of a scheduler, and a checksum of its first learning rates, because lambdas show nothing else.
 
     Args:
         scheduler: makes it.
         optimizer: makes what it schedules; None for Adam.
-        module: a model, which is left as it is.
-        steps: how many times it is going to step; 0 where that is not known.
+        module: a model, which is not changed.
+        steps: how many times it will step; 0 if unknown.
     """
     if scheduler is None:
         return None
@@ -129,9 +129,9 @@ def describe_schedule(
 
 
 def fingerprint(batches: Batches) -> str | None:
-    """A checksum of the data of a split: of tensors as a whole, of all else some samples.
+    """A checksum of the data of a split: of whole tensors, and of some samples of other data.
 
-    None where samples differ from one draw to the next, or belong to one process of several.
+    None if samples differ from one draw to the next, or belong to one process of several.
     """
     if isinstance(batches, ResidentBatches):
         return digest(batches.whole())
@@ -167,14 +167,14 @@ def measure_start(
                 with warnings.catch_warnings(), torch.no_grad():
                     warnings.simplefilter("ignore")
                     value = float(measure(problem, metric, *seen))
-            except Exception:  # such as a class that is missing among so few
+            except Exception:  # such as a class that is missing in a small sample
                 continue
             metrics[name] = value
     return {"losses": to_numbers(losses.detach()), "metrics": to_numbers(metrics)}
 
 
 def differing_start(stored: Any, measured: Any, precision: str = "float32") -> str | None:
-    """The difference between two measurements of a start, in words; None where they agree or one is not known."""
+    """The difference between two measurements of a start, in words; None if they agree or one is unknown."""
     if not isinstance(stored, dict) or not isinstance(measured, dict):
         return None
     tolerance = _TOLERANCE[precision]
@@ -191,7 +191,7 @@ def differing_start(stored: Any, measured: Any, precision: str = "float32") -> s
 
 
 def checksum(value: Any) -> str:
-    """Sixteen letters for a value that JSON knows."""
+    """A checksum of sixteen characters of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -202,14 +202,14 @@ def _draw(batches: Batches) -> Any:
 
 
 def digest(value: Any) -> str:
-    """Sixteen letters for a batch or a part of one."""
+    """A checksum of sixteen characters of a batch or a part of one."""
     made = hashlib.sha256()
     _feed(made, value)
     return made.hexdigest()[:16]
 
 
 def _feed(digest: Any, value: Any) -> None:
-    """Add a value of a batch to a checksum: its kind, its shape and its bytes."""
+    """Add a value of a batch to a checksum: its type, its shape and its bytes."""
     if isinstance(value, Tensor):
         there = value.detach().cpu().contiguous()
         digest.update(f"{there.dtype} {list(there.shape)}".encode())

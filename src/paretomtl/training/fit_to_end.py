@@ -1,4 +1,4 @@
-"""``fit_seeds`` for studies and diagnoses, which have no use for a part of a run."""
+"""``fit_seeds`` for studies and diagnoses, which cannot use a partial run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paretomtl.training._fit import fit_seeds
 
 
 def fit_seeds_to_end(*arguments: Any, **options: Any) -> list[Front]:
-    """:func:`fit_seeds`, with a KeyboardInterrupt where the run was stopped before its end."""
+    """Call :func:`fit_seeds`, and raise KeyboardInterrupt if the run was stopped before its end."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training was stopped")  # the interrupt says it
         fronts = fit_seeds(*arguments, **options)

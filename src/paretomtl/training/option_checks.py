@@ -17,7 +17,7 @@ from paretomtl.training.options import DEFAULTS, RULES, TrainingOptions
 
 
 def check_problem(problem: Problem) -> None:
-    """Refuse what only stands for a problem: its name, or the function that makes it."""
+    """Refuse a problem's name, or the function that makes it, in place of the problem."""
     if not isinstance(problem, Problem):
         name = getattr(problem, "__name__", None)
         given = repr(problem) if name is None else f"the function {name}"
@@ -30,7 +30,7 @@ def check_problem(problem: Problem) -> None:
 
 
 def check_options(options: TrainingOptions) -> TrainingOptions:
-    """The options, each checked by its own rule; numbers of numpy and torch become those of Python."""
+    """Check each option by its rule; numbers of NumPy and torch become Python numbers."""
     if options.precision == "float16":
         raise ValueError(
             '\'precision\' must not be "float16", whose gradients overflow: take "bfloat16", or a loop of your own '
@@ -54,7 +54,7 @@ def check_options(options: TrainingOptions) -> TrainingOptions:
 
 
 def check_seeds(seeds: Sequence[int]) -> list[int]:
-    """The seeds as numbers of Python."""
+    """Check the seeds, and return them as Python numbers."""
     if not isinstance(seeds, Iterable):
         raise TypeError(f"'seeds' must be one or more numbers, such as range(3). Got {seeds!r} instead.")
     checked = [as_whole(seed) for seed in (seeds.tolist() if hasattr(seeds, "tolist") else seeds)]
@@ -68,7 +68,7 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
 
 
 def check_combinations(options: TrainingOptions, problem: Problem) -> None:
-    """Refuse options that do not go with each other, or with this problem."""
+    """Refuse options that cannot be combined with each other, or with this problem."""
     workers, accumulate = options.workers, options.accumulate
     if workers is not None and workers > 1 and options.strategy in ("batched", "graphed"):
         raise ValueError(
@@ -98,7 +98,7 @@ def check_combinations(options: TrainingOptions, problem: Problem) -> None:
 
 
 def check_shares(shares: BatchPartition, batch_size: int, options: TrainingOptions) -> None:
-    """Refuse what cannot be shared by several processes, or cut into parts."""
+    """Refuse runs that several processes cannot share, or that cannot be cut into parts."""
     if batch_size < shares.processes.size:
         raise ValueError(
             f"'batch_size' must be at least the number of processes ({shares.processes.size}), which share a batch. "
@@ -114,7 +114,7 @@ def check_shares(shares: BatchPartition, batch_size: int, options: TrainingOptio
 
 
 def compiler_arguments(compile: bool | Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The arguments of ``torch.compile``; None where models are not compiled."""
+    """The arguments of ``torch.compile``; None if models are not compiled."""
     if isinstance(compile, bool):
         return {} if compile else None
     if not isinstance(compile, Mapping):

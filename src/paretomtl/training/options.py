@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """The options of a run, as they were asked for. :data:`RULES` says what each means.
+    """The options of a run, as the user gave them. :data:`RULES` says what each means.
 
     Example:
         >>> TrainingOptions(epochs=3).strategy
@@ -84,8 +84,8 @@ class Rule:
 
     Attributes:
         meaning: one line, also the help of the command line.
-        choices: the texts that it may be; empty for options that are no choice.
-        number: the numbers that it may be; None only where that is the default.
+        choices: the allowed texts; empty for options without a fixed choice.
+        number: the allowed numbers; the value None is allowed only if it is the default.
         stored: the type of its value in ``asked.json``; None for options that are not stored there.
     """
 

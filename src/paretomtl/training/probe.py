@@ -1,6 +1,6 @@
 """Probes: methods that measure the task gradients of a run, and weigh tasks as linear scalarization does.
 
-They belong to no paper: a diagnosis trains with them.
+They come from no paper: a diagnosis trains with them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from paretomtl.methods.base import uniform
 from paretomtl.methods.inputs import SafeStep
 
 NEGATIVE = -1e-3
-"""A cosine under this counts as negative; what is nearer to zero may be rounding."""
+"""A cosine below this counts as negative; one nearer to zero may be rounding."""
 
 
 @dataclass(frozen=True, repr=False)
 class Plain(Linear):
-    """Fixed weights of which the largest is 1, in place of weights that sum to m: a task weighs as much in any row."""
+    """Fixed weights whose largest is 1, instead of a sum of m: a task weighs the same in any row."""
 
     name: ClassVar[str] = "plain"
 
@@ -36,13 +36,13 @@ class Plain(Linear):
 
 @dataclass(frozen=True, repr=False)
 class Measure(Plain):
-    r"""Equal weights, and on the way the cosines of the task gradients, from the Gramian C.
+    r"""Equal weights; it also records the cosines of the task gradients, from the Gramian C.
 
     .. math:: \cos_{ij} = C_{ij} / \sqrt{C_{ii} C_{jj}}
 
     For each third of the run, the state sums up the cosines of the steps in which both tasks have a gradient, counts
     those steps and the ones with a negative cosine, and sums up losses and gradient norms of the steps in which a task
-    has labels. Where the number of steps is not known, all belongs to the first third.
+    has labels. If the number of steps is unknown, everything belongs to the first third.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -59,7 +59,7 @@ class Measure(Plain):
 
     @property
     def ends_with_plan(self) -> bool:
-        return True  # thirds of the plan are what is measured
+        return True  # it measures thirds of the plan
 
     def usual_count(self, tasks: int) -> int:
         return 1

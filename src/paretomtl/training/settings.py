@@ -1,4 +1,4 @@
-"""Settings of a run: options that are checked and complete, and comparable with those of a stored run."""
+"""Settings of a run: its options, checked and complete, and comparable with those of a stored run."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ class Settings:
     shares: BatchPartition
     patience: int | None = None
     start: Start | None = None
-    first_epochs: int | None = None  # where a stored run is trained longer
+    first_epochs: int | None = None  # of a stored run that is extended
 
     @property
     def plan(self) -> int:
-        """The epochs that the run was begun with, by which methods plan their phases."""
+        """The epochs that the run began with, by which methods plan their phases."""
         return self.first_epochs or self.epochs
 
     def scheduler_for(self, steps: int) -> SchedulerFactory | None:
-        """The factory of schedulers for a run of this many steps, which is told how often a scheduler will step."""
+        """The scheduler factory for a run of this many steps, bound to how often a scheduler will step."""
         make, total = self.scheduler, steps if self.schedule == "step" else self.epochs
         if make is None:
             return None
@@ -116,7 +116,7 @@ class Settings:
             module: the first model, untrained.
             group: the group that it belongs to.
             splits: the data.
-            steps: how many are planned; 0 where that is not known.
+            steps: how many are planned; 0 if unknown.
         """
         shapes = {name: list(tensor.shape) for name, tensor in named_tensors(module).items()}
         options = [
@@ -151,7 +151,7 @@ def make_settings(problem: Problem, options: TrainingOptions, seeds: Sequence[in
 
     Args:
         problem: what is trained.
-        options: as they were asked for.
+        options: as the user gave them.
         seeds: those of several runs at once; None for the one seed of the options.
     """
     check_problem(problem)
@@ -210,7 +210,7 @@ def make_settings(problem: Problem, options: TrainingOptions, seeds: Sequence[in
 
 
 def _checked_scheduler(made: Any, total: int) -> Any:
-    """A scheduler, if it can schedule the whole run: a run that breaks off in the middle is lost."""
+    """Refuse a scheduler that cannot schedule the whole run, because a run that breaks off in the middle is lost."""
     if not hasattr(made, "step") or not hasattr(made, "state_dict"):
         kind = type(made).__name__
         raise TypeError(f"'scheduler' must make a learning rate scheduler of torch.optim. Got {kind} instead.")

@@ -1,4 +1,4 @@
-"""The note on an error that ended a run: what is stored of it."""
+"""The note on an error that ended a run, about what is stored of the run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from paretomtl.training.settings import Settings
 
 
 def note_run_kept(error: BaseException, settings: Settings, done: int, stored: int, folder: Path | None) -> None:
-    """Add to the error that ended a run what is left of it.
+    """Add a note on what is left of a run to the error that ended it.
 
     Args:
-        error: what ended it.
-        settings: what was asked for.
+        error: the error.
+        settings: of the run.
         done: how many epochs were done.
-        stored: of how many epochs the last checkpoint is.
-        folder: where it is; None for nowhere.
+        stored: the epochs in the last checkpoint.
+        folder: its place; None if there is none.
     """
     epochs = f"of {settings.epochs} epochs"
     if folder is not None:

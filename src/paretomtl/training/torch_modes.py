@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-_CUDNN = ("conv", "rnn")  # what cuDNN multiplies in
+_CUDNN = ("conv", "rnn")  # operations whose precision cuDNN sets separately
 
 
 @contextlib.contextmanager
 def library_modes(precision: str) -> Iterator[None]:
     """Modes of torch within, whatever the caller has set: gradients on, autocast off, and the matmul precision.
 
-    On a GPU, float32 numbers are multiplied as "tf32" says, or exactly.
+    On a GPU, float32 numbers are multiplied in TF32 under "tf32", and otherwise exactly.
     """
     backends: list[Any] = [torch.backends.cuda.matmul, *(getattr(torch.backends.cudnn, name) for name in _CUDNN)]
     before = [backend.fp32_precision for backend in backends]

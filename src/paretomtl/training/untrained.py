@@ -28,7 +28,7 @@ from paretomtl.methods import State
 from paretomtl.problems import Problem
 from paretomtl.training.settings import Settings
 
-_SHARE = 0.1  # of the work of a run that it may cost
+_SHARE = 0.1  # of the work of a run that the measurement may cost
 
 
 def measure_untrained(
@@ -39,7 +39,7 @@ def measure_untrained(
     splits: Mapping[str, Batches],
     settings: Settings,
 ) -> Tensor | None:
-    """Losses ``[K, m]`` on the split that ranks, of copy_modules; None where that costs too much or is not possible.
+    """Losses ``[K, m]`` of copies on the split that ranks; None if that costs too much or is not possible.
 
     Data must be tensors: reading a Dataset or a DataLoader once more may have side effects.
     """
@@ -68,12 +68,12 @@ def _is_cheap(split: Batches, train: Batches, settings: Settings) -> bool:
 
 
 def checked_untrained(stored: Any, groups: Sequence[Group]) -> Tensor | None:
-    """From a checkpoint; None from one of an earlier version."""
+    """Check the losses of a checkpoint; None for one of an earlier version."""
     if stored is None:
         return None
     shape = sum(group.models.count for group in groups), len(groups[0].models.problem.tasks)
     if not isinstance(stored, Tensor) or stored.shape != torch.Size(shape):
-        raise ValueError("the losses of untrained models are not of as many subproblems and tasks")
+        raise ValueError("the losses of untrained models have another number of subproblems or tasks")
     return stored
 
 
@@ -82,7 +82,7 @@ def mean_untrained_losses(
 ) -> Tensor | None:
     """Mean losses ``[m]`` of the untrained models on the whole training split.
 
-    The loss of the first batch is no measure for those of a split: a few samples with large targets decide it.
+    The first batch does not represent a split: a few samples with large targets decide its loss.
 
     Returns:
         None for data that are not tensors: reading a Dataset or a DataLoader once more may have side effects.
@@ -97,5 +97,5 @@ def mean_untrained_losses(
             warnings.simplefilter("ignore")  # training says the same
             models = make_modules(bare, [model_seed(seed, 0) for seed in seeds], place, torch.float32)
             return Front.from_models(models, bare, batch_size=batch_size, device=place).losses["train"].double().mean(0)
-    except Exception:  # the first batch stands in
+    except Exception:  # the first batch is used instead
         return None

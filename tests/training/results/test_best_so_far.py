@@ -96,7 +96,7 @@ def test_a_stored_choice_goes_on_as_one_that_was_not(losses: Tensor, method: Met
     second.follow(losses, start=cut)
     assert second.kept() == whole.kept()
     if cut:
-        with pytest.raises(ValueError, match=f"the best epochs are not of the {cut - 1} that are done"):
+        with pytest.raises(ValueError, match=f"the best epochs are not among the {cut - 1} that are done"):
             second.best.load({**first.best.state(), "epochs": [cut] * 3}, torch.device("cpu"), cut - 1)
 
 

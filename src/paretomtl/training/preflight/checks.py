@@ -1,7 +1,7 @@
 """Pre-flight checks of a problem, on copies of its first model.
 
-Everything that can be found before training is: every split is tried out with one batch, every task must have a
-gradient, the representation must be what all paths go through.
+Problems are found before training: every split is tried with one batch, every task must have a gradient, and every
+path must go through the representation.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from paretomtl.training.settings import Settings
 
 
 def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapping[str, Batches], batch: Any) -> bool:
-    """Find what would spoil the training or its measurements.
+    """Find problems that would spoil training or evaluation.
 
     Args:
-        settings: what the user asked for.
-        modules: the models, which are left as they are.
+        settings: of the run.
+        modules: the models, which are not changed.
         splits: the data.
         batch: the first one of training.
 
     Returns:
-        What :func:`check_losses` returns.
+        The result of :func:`check_losses`.
     """
     problem = settings.problem
     for name, split in splits.items():
@@ -88,7 +88,7 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
     """Find losses that cannot be trained.
 
     Returns:
-        Whether the tasks' graphs are kept apart, so that NaN of missing labels stays with its own task.
+        Whether the tasks have separate graphs, so that NaN of missing labels stays with its own task.
     """
     problem = settings.problem
     precision: Any = contextlib.nullcontext()
@@ -158,7 +158,7 @@ def _warn_of_gradients(problem: Problem, losses: Tensor, rows: Sequence[Sequence
 
 
 def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any) -> None:
-    """Make models again, where others might come of it: attributes differ, or there is one model alone."""
+    """Make models again if the result might differ: attributes differ, or there is only one model."""
 
     def make(seed: int) -> nn.Module:
         return make_modules(settings.problem, [seed], settings.device, settings.dtype)[0]
@@ -170,7 +170,7 @@ def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any)
 
 
 def check_distinct_samples(ranks: ProcessGroup, train: Batches, batch: Any) -> None:
-    """Find DataLoaders that hand the same samples to every process that shares a run."""
+    """Refuse DataLoaders that yield the same samples in every process of a run."""
     if not ranks.is_distributed or train.resumes_inside:  # tensors and Datasets are shared out here
         return
     digest = hashlib.sha256()
@@ -182,7 +182,7 @@ def check_distinct_samples(ranks: ProcessGroup, train: Batches, batch: Any) -> N
     map_tensors(note, batch)
     if len(set(ranks.gather(digest.hexdigest()))) == 1:
         raise ValueError(
-            f"'train' must hand each of the {ranks.size} processes samples of its own: see "
+            f"'train' must give each of the {ranks.size} processes its own samples: see "
             "torch.utils.data.DistributedSampler. Got the same first batch in all of them."
         )
 
@@ -202,7 +202,7 @@ def check_passes(name: str, data: Any, batches: Batches) -> None:
 
 
 def first_batch(name: str, batches: Iterable[Any]) -> Any:
-    """The first batch of a split; where it cannot be read, the error says of which split."""
+    """The first batch of a split; if it cannot be read, the error names the split."""
     try:
         for batch in batches:
             return batch
@@ -214,7 +214,7 @@ def first_batch(name: str, batches: Iterable[Any]) -> Any:
 
 
 def check_counted(problem: Problem, name: str, batches: Batches, batch: Any) -> None:
-    """Warn where the number of samples in a batch of a DataLoader is not known, and means depend on it."""
+    """Warn if the number of samples in a batch of a DataLoader is unknown, but means depend on it."""
     if isinstance(batches, TaskBatches):
         for task, part in batches.parts.items():
             check_counted(problem, f"{name}[{task!r}]", part, batch[task])
@@ -240,7 +240,7 @@ def check_counted(problem: Problem, name: str, batches: Batches, batch: Any) -> 
 
 
 def check_outputs(problem: Problem, batches: Batches, batch: Any, outputs: Any) -> None:
-    """Warn where metrics would see the outputs of a split put together along a dimension that is not of samples."""
+    """Warn if metrics would see the outputs of a split concatenated along a dimension that does not hold samples."""
     if not problem.metrics or problem.takes_model or batches.steps == 1:
         return
     samples, shapes = count_samples(batch), list[list[int]]()
@@ -253,15 +253,15 @@ def check_outputs(problem: Problem, batches: Batches, batch: Any, outputs: Any) 
     map_tensors(note, outputs)
     if shapes:
         warnings.warn(
-            f"outputs should have samples in their first dimension, along which metrics see batches put together. Got "
-            f"shape {shapes[0]} for a batch of {samples}: turn it, or write losses(model, batch) and metrics of the "
-            "form (model, batches).",
+            f"outputs should have samples in their first dimension, along which batches are concatenated for metrics. "
+            f"Got shape {shapes[0]} for a batch of {samples}: transpose it, or write losses(model, batch) and metrics "
+            "of the form (model, batches).",
             stacklevel=6,
         )
 
 
 def check_split(settings: Settings, name: str, module: nn.Module, batch: Any) -> Any:
-    """Find a split that cannot be measured before the training that it would spoil.
+    """Try a split before training, so that it cannot fail afterwards.
 
     Returns:
         The outputs of its first batch.
@@ -272,7 +272,7 @@ def check_split(settings: Settings, name: str, module: nn.Module, batch: Any) ->
 
 
 def _check_representation(settings: Settings, module: nn.Module, batch: Any) -> None:
-    """The representation must be the only way from its module to the losses, and nothing trained may lie before it."""
+    """Refuse a representation with another path around it to the losses, or with trained parameters before it."""
     problem, name = settings.problem, settings.problem.representation
     assert name is not None
     gradients: list[dict[str, Tensor | None]] = []

@@ -23,7 +23,7 @@ from paretomtl.engine.models.modules import copy_module
 from paretomtl.problems import Problem
 from paretomtl.problems.task_losses import loss_functions
 
-_LARGEST = 1 << 22  # bytes of a tensor that the losses keep and that is still copied
+_LARGEST = 1 << 22  # bytes of the largest tensor of the losses that is copied
 _NUMBERS = (bool, int, float, complex, Tensor, np.ndarray, np.generic)
 _REMEDY = (
     "keep it in a buffer (register_buffer) that is changed in place, so that stacks, checkpoints and fronts have it"
@@ -33,13 +33,13 @@ _REMEDY = (
 def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
     """Refuse attributes that a forward pass changes and later passes may depend on.
 
-    A number or tensor that changes again when the same pass is repeated accumulates, and may act at any later step. For
-    all else two copies see other samples, one with the attributes as the pass left them, one with the old ones.
-    Attributes that are only written, such as attention maps kept for a look, are fine.
+    A number or tensor that changes again when the same pass is repeated accumulates, and may act at any later step. To
+    judge other attributes, two copies see other samples, one with the attributes after the pass, one with the old ones.
+    Attributes that are only written, such as attention maps kept for inspection, are fine.
 
     Args:
-        problem: whose losses are computed; an object that computes them is looked at, too.
-        module: a model as the factory made it; it is left as it is.
+        problem: whose losses are computed; an object that computes them is checked, too.
+        module: a model as the factory made it; it is not changed.
         batch: the first one.
     """
     _check_losses_have_no_parameters(problem)
@@ -53,7 +53,7 @@ def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
         if changed:
             _check_accumulation(problem, module, used, batch, own, changed)
             _check_effect(problem, used, batch, fresh, own, changed)
-    finally:  # lists and the like may be held by others, and stay as they are
+    finally:  # others may hold the same lists, so these are not replaced
         _put_back(own, start, [(a, b) for a, b in changes(start, own) if isinstance(start[a].get(b), _NUMBERS)])
 
 
@@ -90,7 +90,7 @@ def _check_effect(
     own: Spaces,
     changed: Sequence[Place],
 ) -> None:
-    """Refuse changed attributes if putting them back changes the losses of other samples."""
+    """Refuse changed attributes if restoring them changes the losses of other samples."""
     after = {label: _copied(space) for label, space in own.items()}
     renewed = copy.deepcopy(used)
     _put_back(attributes_of(renewed), fresh, changed)
@@ -101,7 +101,7 @@ def _check_effect(
             expected = try_pass(problem, copy.deepcopy(renewed), samples, training=training)
             _put_back(own, after, changed)
             if losses is not None or expected is not None:
-                break  # neither takes half of a batch: the whole one is what is left
+                break  # both fail on half of a batch: try the whole one
         if losses is None or expected is None or not torch.equal(losses.nan_to_num(), expected.nan_to_num()):
             raise ValueError(
                 f"'model' and 'losses' must keep what changes from step to step in parameters and buffers. Got "
@@ -120,7 +120,7 @@ def _pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool = Tr
 
 
 def try_pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool) -> Tensor | None:
-    """The losses of a forward pass; None where it fails."""
+    """The losses of a forward pass; None if it fails."""
     try:
         return _pass(problem, model, batch, training=training)
     except Exception:  # such as states of another batch size
@@ -183,7 +183,7 @@ def _check_losses_have_no_parameters(problem: Problem) -> None:
 
 
 def _is_attached(value: Any) -> bool:
-    """Whether a tensor, or one in a container, hangs on a graph."""
+    """Whether a tensor, or one in a container, is attached to a graph."""
     attached: list[bool] = []
 
     def note(tensor: Tensor) -> Tensor:
@@ -195,7 +195,7 @@ def _is_attached(value: Any) -> bool:
 
 
 def _copied(space: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as they are now; what is large, or belongs to others, stays the same object."""
+    """Copies of the values; large ones, and those that cannot be copied, stay the same objects."""
     values = dict(space)
     for name, value in values.items():
         large = isinstance(value, (Tensor, np.ndarray)) and value.nbytes > _LARGEST
@@ -216,7 +216,7 @@ def _put_back(spaces: Spaces, values: Mapping[str, Mapping[str, Any]], places: S
 
 
 def _first_half(batch: Any) -> Any:
-    """Other samples than those of the batch: the first half of them, two at least."""
+    """Another batch: the first half of the samples, at least two."""
     return map_samples(lambda tensor: tensor[: max(2, len(tensor) // 2)], batch)
 
 

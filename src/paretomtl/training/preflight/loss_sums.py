@@ -16,7 +16,7 @@ _FEW = 8  # samples that are enough to tell sums from means
 
 
 def find_sums(problem: Problem, module: nn.Module, batch: Any) -> list[str]:
-    """The tasks whose losses double where every sample comes twice: sums over samples, and not means."""
+    """The tasks whose losses double if every sample comes twice: sums over samples, not means."""
 
     def cut(times: int) -> Any:
         return map_samples(lambda tensor: torch.cat([tensor[:_FEW]] * times), batch)

@@ -27,8 +27,8 @@ FirstLosses: TypeAlias = list[list[list[float]]]
 UNITS_WARNING = "first losses differ by a factor of "
 """How the warning about units begins."""
 
-_MODELS = 3  # of each seed, whether they are trained or not: what one start has by chance, three hardly have
-_MORE_BATCHES = 10  # that are looked at for tasks without labels in the first
+_MODELS = 3  # of each seed, trained or not: one start may be a chance, three hardly are
+_MORE_BATCHES = 10  # that are searched for tasks without labels in the first
 
 
 def settles_scale(method: Method) -> bool:
@@ -37,13 +37,13 @@ def settles_scale(method: Method) -> bool:
 
 
 def measure_first_losses(settings: Settings, modules: Sequence[nn.Module], batches: Iterator[Any]) -> FirstLosses:
-    """For each seed the absolute losses ``[n, m]`` of its first models, untrained; nothing where they are not needed.
+    """For each seed the absolute losses ``[n, m]`` of its first models, untrained; empty if they are not needed.
 
-    They are of the same models and batches in every shard of a run, and in every process.
+    Every shard of a run, and every process, measures the same models and batches.
 
     Args:
-        settings: what was asked for.
-        modules: those to be trained, which are left as they are.
+        settings: of the run.
+        modules: those to be trained, which are not changed.
         batches: of the first epoch, from the first one on.
     """
     wanted = settles_scale(settings.method)
@@ -72,7 +72,7 @@ def initial_state(settings: Settings, first: FirstLosses) -> State:
 
 
 def warn_of_units(settings: Settings, first: Sequence[Sequence[Sequence[float]]]) -> None:
-    """Say before training that losses have different units, where the method does nothing about it."""
+    """Warn before training that losses have different units, if the method does nothing about it."""
     if not settings.method.minds_units or not first or not settings.shares.processes.is_main:
         return
     large, small, ratio = largest_ratio(first[0])
@@ -104,7 +104,7 @@ def _remedy(method: Method) -> str:
 
 
 def _model(settings: Settings, modules: Sequence[nn.Module], seed: int, k: int) -> nn.Module:
-    """Model k of a seed, untrained: also where another shard trains it, no run does, or it has a warm start."""
+    """Model k of a seed, untrained, even if another shard trains it, no run does, or it has a warm start."""
     if k in settings.subproblems and settings.start is None:
         at = settings.seeds.index(seed) * len(settings.subproblems) + settings.subproblems.index(k)
         return copy.deepcopy(modules[at])

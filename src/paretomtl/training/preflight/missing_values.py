@@ -1,4 +1,4 @@
-"""NaN in the data that makes losses NaN, as opposed to NaN that the model or its losses take care of."""
+"""NaN in the data that makes losses NaN, unlike NaN that the model or its losses handle."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _PROBED = 64  # samples with NaN, and as many without: enough to see what NaN do
 def missing_values(problem: Problem, name: str, split: Batches, module: nn.Module, batch: Any) -> list[str]:
     """The effect of NaN in a split on the losses of an untrained model: a sentence each for inputs and targets.
 
-    A sample with NaN is no fault by itself. So the losses are computed twice, with NaN and without: what is NaN in the
-    first case alone comes of it.
+    A sample with NaN is not an error by itself. So the losses are computed twice, with NaN and without: a loss that is
+    NaN in the first case only comes from it.
 
     Args:
         problem: with its losses.
         name: of the split.
-        split: all of it is looked at where it lies in memory as tensors.
-        module: a model, which is left as it is.
+        split: all of it is checked if it lies in memory as tensors.
+        module: a model, which is not changed.
         batch: the first one, by which other data are judged.
     """
     whole = split.whole() if isinstance(split, ResidentBatches) else None
     data, where = (batch, " of its first batch") if whole is None else (whole, "")
     if isinstance(data, TaskBatch):
         return _of_tasks(problem, name, module, data)
-    if problem.takes_model or not isinstance(data, (tuple, list)) or len(data) < 2:  # what is an input is not known
+    if problem.takes_model or not isinstance(data, (tuple, list)) or len(data) < 2:  # inputs are not known as such
         return []
     if not all(isinstance(part, Tensor) and part.ndim for part in data) or len({len(part) for part in data}) > 1:
         return []
@@ -58,13 +58,13 @@ def missing_values(problem: Problem, name: str, split: Batches, module: nn.Modul
             texts.append(
                 f"'{name}' has NaN in {_share(targets)} of the targets{where}, and one is enough to make the losses of "
                 f"tasks {tasks} NaN: let each loss take the samples that have its label, such as "
-                "known = ~targets[:, i].isnan() and outputs[known, i], or give each task a data set of its own."
+                "known = ~targets[:, i].isnan() and outputs[known, i], or give each task its own data set."
             )
     return texts
 
 
 def _of_tasks(problem: Problem, name: str, module: nn.Module, batch: TaskBatch) -> list[str]:
-    """The same for the inputs of a batch of each task."""
+    """The effect of NaN in the inputs of a batch of each task."""
     pairs = [pair for pair in batch.values() if isinstance(pair, (tuple, list)) and isinstance(pair[0], Tensor)]
     inputs = [pair[0] for pair in pairs if pair[0].is_floating_point()]
     if not any(bool(part.isnan().any()) for part in inputs):
@@ -81,8 +81,8 @@ def _of_tasks(problem: Problem, name: str, module: nn.Module, batch: TaskBatch) 
 
 def _inputs_text(name: str, where: str, share: str, tasks: Sequence[str]) -> str:
     return (
-        f"'{name}' has NaN in {share} of the inputs{where}, and makes the losses of tasks {list(tasks)} NaN: fill what "
-        "is missing, such as by the mean of its column, before training."
+        f"'{name}' has NaN in {share} of the inputs{where}, and makes the losses of tasks {list(tasks)} NaN: fill "
+        "missing values, such as by the mean of the column, before training."
     )
 
 
@@ -110,7 +110,7 @@ def _at(data: Sequence[Tensor], numbers: Tensor) -> list[Tensor]:
 
 
 def _spoilt(problem: Problem, module: nn.Module, with_nan: Any, without: Any) -> list[str]:
-    """Tasks whose losses are NaN for the first batch, and not for the second; none where they cannot be computed."""
+    """Tasks whose losses are NaN for the first batch, but not for the second; empty if they cannot be computed."""
     with isolated_randomness(), torch.no_grad(), warnings.catch_warnings(), contextlib.suppress(Exception):
         warnings.simplefilter("ignore")
         before, after = (problem.run(copy.deepcopy(module).eval(), batch)[0].isnan() for batch in (with_nan, without))

@@ -20,7 +20,7 @@ def check_factory(problem: Problem, module: nn.Module, seed: int, make: Callable
 
     Args:
         problem: whose losses are computed.
-        module: a model that was made.
+        module: a model of the factory.
         seed: of the random state that it was made from.
         make: makes one from a random state.
         batch: the first one.

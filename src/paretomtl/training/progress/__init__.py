@@ -1,1 +1,1 @@
-"""Progress of runs: reports, callbacks, displays, and the time that is left."""
+"""Progress of runs: reports, callbacks, displays, and the remaining time."""

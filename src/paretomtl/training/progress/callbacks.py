@@ -15,7 +15,7 @@ from paretomtl._support.tensor_json import to_numbers
 
 @dataclass(frozen=True)
 class Report:
-    """Where a run stands at the end of an epoch.
+    """The progress of a run at the end of an epoch.
 
     Attributes:
         epoch: how many epochs are done.
@@ -28,16 +28,16 @@ class Report:
         weights: mean weights over the epoch's batches, ``[K, m]``.
         val_losses: losses on the validation split, ``[K, m]``; None without one.
         val_metrics: metrics on the validation split, ``[K]`` each.
-        hypervolume: of the losses on ``split``, against ``reference``; None without moocore or a reference, and where
-            it would take long: for more than 100 solutions of five or six tasks, or more than 20 of seven or more.
-        reference: the point that it is measured against.
+        hypervolume: of the losses on ``split``, with respect to ``reference``; None without moocore or a reference, and
+            if it would take long: for more than 100 solutions of five or six tasks, or more than 20 of seven or more.
+        reference: the reference point of the hypervolume.
         frozen: the subproblems whose losses were not finite.
         scale: the factors ``[K, m]`` that the method multiplies the losses by; None for none.
-        note: of a run in shards, where these stand. Its epoch is then the mean over all subproblems, and losses of
-            those that have not begun are NaN.
-        seeds: of :func:`~paretomtl.fit_seeds`, the seed of each row. There is a row for every model: all subproblems of
-            the first seed, then those of the next one, so that K above is the number of seeds times that of
-            subproblems, ``subproblems`` repeats itself, and ``hypervolume`` is the mean over seeds. Empty for one seed.
+        note: the progress of the shards, in a run in shards. Its epoch is then the mean over all subproblems, and
+            losses of those that have not begun are NaN.
+        seeds: the seed of each row under :func:`~paretomtl.fit_seeds`; empty for one seed. There is a row for every
+            model: all subproblems of the first seed, then those of the next one. K above is then the number of seeds
+            times that of subproblems, ``subproblems`` repeats itself, and ``hypervolume`` is the mean over seeds.
     """
 
     epoch: int
@@ -59,7 +59,7 @@ class Report:
 
     @property
     def remaining(self) -> float:
-        """The seconds that the epochs to come will take, if they are like those so far."""
+        """The seconds that the remaining epochs will take, if they are like those so far."""
         return self.seconds / self.epoch * (self.epochs - self.epoch)
 
     def numbers(self) -> dict[str, Any]:
@@ -98,13 +98,13 @@ class Report:
 Callback: TypeAlias = Callable[[Report], bool | None]
 """Called with a :class:`Report` at the end of an epoch; one that returns True stops the run after this epoch.
 
-One that has ``tick(share, seconds)`` is called about once a second besides, with the share of the steps that are done
-and how long they took; one that has ``close()`` is closed at the end of the run.
+If it has ``tick(share, seconds)``, this is called about once a second, with the share of the steps that are done and
+how long they took. If it has ``close()``, this is called at the end of the run.
 """
 
 
 def check_callbacks(callbacks: Sequence[Callback]) -> None:
-    """Refuse what cannot be called with a report at the end of the first epoch."""
+    """Refuse callbacks that could not be called with a report at the end of the first epoch."""
     if not isinstance(callbacks, Iterable) or isinstance(callbacks, str):
         raise TypeError(f"'callbacks' must be a list of functions of a report. Got {callbacks!r} instead.")
     for callback in callbacks:
@@ -116,7 +116,7 @@ def check_callbacks(callbacks: Sequence[Callback]) -> None:
 
 
 def notify(listeners: Sequence[Callback], report: Report) -> bool:
-    """Call all with a report; return whether one wants to stop. Where one raises, the error says when."""
+    """Call all listeners with a report; return whether one wants to stop. If one raises, a note says when."""
     stop = False
     for listener in listeners:
         try:
@@ -134,14 +134,14 @@ def notify(listeners: Sequence[Callback], report: Report) -> bool:
 
 
 def tick(listeners: Sequence[Callback], share: float, seconds: float) -> None:
-    """Give a sign of life inside of an epoch to those that want one."""
+    """Call ``tick`` inside an epoch on listeners that have it."""
     for listener in listeners:
         if hasattr(listener, "tick"):
             listener.tick(share, seconds)
 
 
 def close(listeners: Sequence[Callback]) -> None:
-    """Close those that can be closed: all of them, though one may fail."""
+    """Close all listeners that have ``close``, even if one fails."""
     failures = []
     for listener in listeners:
         try:

@@ -20,7 +20,7 @@ PLAIN_SECONDS = 5.0
 
 
 def choose_style(style: str) -> str:
-    """The style itself, or what "auto" stands for: a bar where standard error is a terminal and rich is there."""
+    """The style itself, or the one that "auto" selects: a bar if standard error is a terminal and rich is installed."""
     if style not in STYLES:
         raise ValueError(f"'progress' must be one of {', '.join(STYLES)}. Got {style!r} instead.")
     if style == "auto":
@@ -30,7 +30,7 @@ def choose_style(style: str) -> str:
 
 
 def make_progress(style: str) -> list[Callback]:
-    """The display for this style; "auto" is that of the study that a run belongs to, if it belongs to one."""
+    """The display for this style; "auto" uses that of the study that a run belongs to, if any."""
     listeners = study_listeners()
     if style == "auto" and listeners is not None:
         return list(listeners)
@@ -51,7 +51,7 @@ class PlainProgress:
             self._say(describe(report))
 
     def tick(self, share: float, seconds: float) -> None:
-        """A sign of life in a long epoch."""
+        """Print progress within a long epoch."""
         if time.monotonic() - self._last >= 6 * PLAIN_SECONDS:
             self._say(f"{share:.1%} done, {clock(seconds)} gone, {clock(seconds / share - seconds)} left")
 
@@ -75,7 +75,7 @@ class RichProgress:
         self._draw(report.epoch / report.epochs, report.seconds)
 
     def tick(self, share: float, seconds: float) -> None:
-        """Move the bar inside of an epoch."""
+        """Move the bar within an epoch."""
         self._draw(share, seconds)
 
     def _draw(self, share: float, seconds: float) -> None:
@@ -85,13 +85,13 @@ class RichProgress:
         self._live.update(report_panel(self._report, share, seconds))
 
     def close(self) -> None:
-        """Take the display away."""
+        """Remove the display."""
         if self._started:
             self._live.stop()
 
 
 def describe(report: Report) -> str:
-    """One line on where a run stands."""
+    """The progress of a run in one line."""
     rows = losses_in_words(report.tasks, _mean_rows(report))
     volume = "" if report.hypervolume is None else f", hypervolume on {report.split} {report.hypervolume:.4g}"
     return (
@@ -109,7 +109,7 @@ def clock(seconds: float) -> str:
 
 
 def _mean_rows(report: Report) -> list[tuple[int, list[float]]]:
-    """Each subproblem with its losses, as means over seeds where there are several."""
+    """Each subproblem with its losses, as means over seeds if there are several."""
     places = dict.fromkeys(report.subproblems)
     rows = report.shown().reshape(-1, len(places), len(report.tasks)).mean(0)
     return list(zip(places, rows.tolist(), strict=True))
@@ -124,7 +124,7 @@ def _frozen(report: Report) -> str:
 
 
 def bar_line(share: float, before: str, *after: str) -> Any:
-    """A bar between texts in one line; where that is narrow, the bar gives way."""
+    """A bar between texts in one line; the bar shrinks first in a narrow one."""
     bar = require("rich.progress_bar", "cli").ProgressBar(total=1.0, completed=share)
     line = require("rich.table", "cli").Table.grid(padding=(0, 1))
     texts = [text for text in after if text]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-_MANY = 30  # numbers in a line; more are summed up
+_MANY = 30  # numbers in a line; more are given as ranges
 
 
 def losses_in_words(tasks: Sequence[str], rows: Sequence[tuple[int, list[float]]]) -> str:
-    """The losses of each subproblem; where these are many, from which to which they go in each task.
+    """The losses of each subproblem; if there are many, the range in each task.
 
     Example:
         >>> losses_in_words(["a", "b"], [(0, [0.5, 2.0]), (1, [0.25, 4.0])])

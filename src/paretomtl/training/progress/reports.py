@@ -25,10 +25,10 @@ def make_report(
     step: int,
     seconds: float,
 ) -> Report:
-    """Where a run stands.
+    """Make the report of a run at the end of an epoch.
 
     Args:
-        settings: what was asked for.
+        settings: of the run.
         groups: the models.
         history: losses and weights so far.
         scores: on the validation split; None without one.
@@ -61,7 +61,7 @@ def make_report(
 
 
 def mean_hypervolume(losses: Tensor, reference: Sequence[float] | None, seeds: int) -> float | None:
-    """The hypervolume of each seed's losses, as a mean over seeds; None where one cannot be known."""
+    """The hypervolume of each seed's losses, as a mean over seeds; None if one is unknown."""
     volumes = [hypervolume_or_none(part, reference) for part in losses.chunk(seeds)]
     known = [each for each in volumes if each is not None]
     return sum(known) / seeds if len(known) == seeds else None

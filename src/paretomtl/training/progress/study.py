@@ -1,4 +1,4 @@
-"""The display of many runs: which one is trained, and how long all of them still take."""
+"""The display of many runs: the current one, and the remaining time of all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StudyProgress:
 
     Args:
         tally: the runs.
-        style: "auto", "rich", "plain" or "quiet", as of one run.
+        style: "auto", "rich", "plain" or "quiet", as for one run.
         noun: what a run is called.
     """
 
@@ -52,25 +52,25 @@ class StudyProgress:
         self._stack.close()
 
     def begin(self, i: int) -> None:
-        """Run i begins; a KeyboardInterrupt if a signal asked to stop while another one ended."""
+        """Note that run i begins; raise KeyboardInterrupt if a signal asked to stop while another one ended."""
         self._signals.check()
         self._report = self._inner = None
         self.tally.begin(i)
         self._say(PLAIN_SECONDS)
 
     def end(self, i: int, *, failed: bool = False) -> None:
-        """Run i is over."""
+        """Note that run i is over."""
         self._report = self._inner = None
         self.tally.end(i, failed=failed)
         if self.tally.done < self.tally.total:
             self._say(PLAIN_SECONDS)
 
     def poll(self) -> None:
-        """Called now and then while runs are trained elsewhere."""
+        """Update the display; called periodically while runs are trained elsewhere."""
         self._say(6 * PLAIN_SECONDS)
 
     def on_report(self, share: float, seconds: float, report: Report | None) -> None:
-        """How far the only run under way has come."""
+        """Note the progress of the only run under way."""
         if len(self.tally.running) != 1:
             return
         self._report = report or self._report
@@ -79,12 +79,12 @@ class StudyProgress:
         self._say(PLAIN_SECONDS if report is not None else 6 * PLAIN_SECONDS)
 
     def line(self) -> str:
-        """Where all stands, in one line."""
+        """The progress of all runs in one line."""
         epoch = "" if self._report is None else f"; epoch {self._report.epoch}/{self._report.epochs}"
         return f"{self._head()}, {self._times()}{epoch}"
 
     def panel(self) -> Any:
-        """The same as rich draws it, with the display of the run under way below."""
+        """The same for rich, with the display of the current run below."""
         text = require("rich.text", "cli").Text(escaped(self._head()), no_wrap=True, overflow="ellipsis")
         row = bar_line(self.tally.share(), "", self._times())
         now, report = self._inner, self._report  # another thread draws, and training goes on
@@ -120,5 +120,5 @@ class _Inner:
         self._study.on_report(report.epoch / report.epochs, report.seconds, report)
 
     def tick(self, share: float, seconds: float) -> None:
-        """Inside of an epoch."""
+        """Pass on progress within an epoch."""
         self._study.on_report(share, seconds, None)

@@ -1,8 +1,8 @@
-"""Listeners of a study: where runs within it report.
+"""Listeners of a study, to which its runs report.
 
-Runs within a study report to its display without being told of it. A context variable holds the listeners that stand
-for ``progress="auto"``, so that neither cells nor executors need a further argument. A worker in another process has no
-display, and is quiet.
+Runs within a study find its display through a context variable. It holds the listeners that ``progress="auto"`` stands
+for, so that neither cells nor executors need a further argument. A worker in another process has no display, and is
+quiet.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def study_listeners() -> list[Callback] | None:
 
 @contextmanager
 def listening_for(listeners: list[Callback]) -> Iterator[None]:
-    """Within, runs with ``progress="auto"`` report to these listeners and have no display of their own."""
+    """Within, runs with ``progress="auto"`` report to these listeners instead of their own display."""
     token = _listeners.set(listeners)
     try:
         yield
@@ -33,7 +33,7 @@ def listening_for(listeners: list[Callback]) -> Iterator[None]:
 
 @contextmanager
 def quiet_elsewhere() -> Iterator[None]:
-    """Within, a run of a study is quiet in a process that has no display of that study, such as a worker of Ray."""
+    """Within, a run of a study is quiet in a process that has no display of that study, such as a Ray worker."""
     with listening_for(_listeners.get() or []):
         yield
 

@@ -49,7 +49,7 @@ class TensorBoard:
         self._writer.add_scalar(name, value, epoch)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Flush and close the event file."""
         self._writer.close()
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
-"""The time that several runs still take, from those that are done and the share of those under way.
+"""The remaining time of several runs, from those that are done and the share of those under way.
 
-A run is judged by runs of its kind at first, and more and more by its own pace. The result is exact where all runs take
+A run is first judged by runs of its kind, then more and more by its own pace. The estimate is exact if all runs take
 the same time, and never negative.
 """
 
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 
 def remaining_of(elapsed: float, share: float, usual: float | None) -> float | None:
-    """Seconds that a run still takes; None where nothing tells.
+    """Estimate the remaining seconds of a run; None if there is nothing to go by.
 
-    The whole run is judged by runs of its kind at first, and more and more by its own pace.
+    The whole run is first judged by runs of its kind, then more and more by its own pace.
 
     Args:
         elapsed: how long it has taken.
-        share: how much of it is done, from 0 to 1; 0 where that is not known.
-        usual: how long a run of its kind takes; None where that is not known.
+        share: how much of it is done, from 0 to 1; 0 if unknown.
+        usual: how long a run of its kind takes; None if unknown.
     """
     if share >= 1.0:
         return 0.0
@@ -65,7 +65,7 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """How many runs there are, those that were done before included."""
+        """How many runs there are, including those that were done before."""
         return self.stored + len(self.names)
 
     @property
@@ -75,24 +75,24 @@ class Tally:
 
     @property
     def running(self) -> list[int]:
-        """Those under way."""
+        """The runs under way."""
         return list(self._running)
 
     def begin(self, i: int) -> None:
-        """Run i begins, or begins again elsewhere."""
+        """Note that run i begins, or begins again elsewhere."""
         self._running[i] = _Running(self.now(), self.now())
 
     def advance(self, i: int, share: float, seconds: float | None = None) -> None:
-        """So much of run i is done; less than before counts as before.
+        """Note the share of run i that is done; it never decreases.
 
-        ``seconds`` is how long that share took, without what came before training; all the time if left out.
+        ``seconds`` is how long that share took, without the time before training; by default all the time.
         """
         run, now = self._running[i], self.now()
         setup = 0.0 if seconds is None else max(now - run.start - seconds, 0.0)
         self._running[i] = _Running(run.start, now, min(max(share, run.share), 1.0), setup)
 
     def end(self, i: int, *, failed: bool = False) -> None:
-        """Run i is over; how long one took that failed says nothing about the others."""
+        """Note that run i is over; the time of a failed run says nothing about the others."""
         run = self._running.pop(i, None)
         self._ended.add(i)
         if run is not None and not failed:
@@ -107,7 +107,7 @@ class Tally:
         return self.now() - self._began
 
     def left(self) -> float | None:
-        """Seconds until all runs are done, if they are like those so far; None while nothing tells."""
+        """Seconds until all runs are done, if they are like those so far; None while there is nothing to go by."""
         each = [self._remaining(i) for i in range(len(self.names)) if i not in self._ended]
         known = [seconds for seconds in each if seconds is not None]
         if len(known) < len(each):
@@ -124,7 +124,7 @@ class Tally:
         return None if seconds is None else max(seconds - (self.now() - at), 0.0)
 
     def _usual(self, kind: str) -> float | None:
-        """How long a run of a kind takes: as those that ended, the one under way, those before, or as other kinds."""
+        """How long a run of a kind takes: like those that ended, the one under way, earlier ones, or other kinds."""
         paces = {self._kinds[i]: run.whole for i, run in list(self._running.items()) if run.share > 0}
         if kind in self._seconds:
             return statistics.fmean(self._seconds[kind])
@@ -147,5 +147,5 @@ class _Running:
 
     @property
     def whole(self) -> float:
-        """How long it takes by its own pace; its share must be positive."""
+        """Its total time at its own pace; its share must be positive."""
         return self.setup + (self.moment - self.start - self.setup) / self.share

@@ -1,10 +1,10 @@
 """The best epoch of each model so far, by its losses on validation.
 
-``keep="best"`` takes the epoch in the model's own region with the least mean of its losses. The least weighted sum
-with the preference as weights would not do: a preference is a direction, and for (1, 0) that sum is the loss alone
-that may be large. In a trial, the favoured task got twice as bad. ``patience`` asks the same rule: two rules would end
-runs while the kept epoch still moves, or go on while it does not. The losses of all epochs are in the history, so
-nothing more is stored.
+``keep="best"`` takes the epoch in the model's own region with the lowest mean loss. The lowest sum weighted by the
+preference would be wrong: a preference is a direction, and for (1, 0) that sum sees only the loss that may be large. In
+a trial, the favoured task became twice as bad. ``patience`` uses the same rule: two rules would end runs while the kept
+epoch still moves, or continue while it does not. The losses of all epochs are in the history, so nothing more is
+stored.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from paretomtl.training.settings import Settings
 
 
 class BestSoFar:
-    """Each model as it was when it scored best on validation: an epoch that none so far dominates.
+    """Each model at its best epoch on validation, which no epoch so far dominates.
 
-    With directions: in its own region first, and then the least mean of its losses; outside, the least violation. With
-    importances: the least mean weighted by them. Else the least mean.
+    With directions, the best is in the model's own region and has the lowest mean loss; outside, it has the smallest
+    violation. With importances, it has the lowest mean weighted by them. Otherwise it has the lowest mean.
 
     An epoch is taken if it dominates the kept one, or if it is better by these rules and no epoch so far dominates it.
-    By induction none dominates the kept one: what dominated a dominating epoch would have dominated the kept one.
-    An epoch that is best by these rules and dominated by none is taken when it comes, and never given up.
+    By induction none dominates the kept one: an epoch that dominated a dominating one would have dominated the kept
+    one. An epoch that is best by these rules and not dominated is taken when it comes, and never replaced.
 
     Args:
         groups: the models.
-        weights: whether to keep theirs; otherwise the epochs alone are known.
+        weights: whether to keep their weights; otherwise only the epochs are known.
     """
 
     def __init__(self, groups: Sequence[Group], *, weights: bool = True) -> None:
@@ -45,7 +45,7 @@ class BestSoFar:
         self._values = torch.full((count,), torch.inf, dtype=torch.float64)
 
     def consider(self, epoch: int, scores: Scores, groups: Sequence[Group], settings: Settings, seen: Tensor) -> None:
-        """Take every model that is better now than it was; ``seen [T, K, m]`` are the losses of all epochs so far."""
+        """Keep every model that is better than before; ``seen [T, K, m]`` are the losses of all epochs so far."""
         self._follow(groups)
         method = settings.method
         state = {name: tensor.cpu() for name, tensor in concat_rows([group.state for group in groups]).items()}
@@ -64,7 +64,7 @@ class BestSoFar:
             inside = violation <= FEASIBLE_TOLERANCE
             values = torch.where(inside, values, violation)
         better = (inside & ~self._inside) | ((inside == self._inside) & (values < self._values))
-        beaten = dominates(seen[:-1], now).any(0)  # of losses as they are: no positive factor changes it
+        beaten = dominates(seen[:-1], now).any(0)  # of unscaled losses: no positive factor changes dominance
         first = torch.tensor([epoch == 0 for epoch in self._epochs])
         better = sound[-1] & values.isfinite() & (first | dominates(now, before) | (better & ~beaten))
         self._values = torch.where(better, values, self._values)
@@ -78,7 +78,7 @@ class BestSoFar:
                 stored[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, stored[name])
 
     def _follow(self, groups: Sequence[Group]) -> None:
-        """Sort the stored tensors by groups, which may be others than before: stacks that fail are split."""
+        """Sort the stored tensors by groups, which may have changed: a stack that fails is split."""
         if not self._tensors or len(groups) == len(self._tensors):
             return
         parts = zip(*(split_by_group(tensor, groups) for tensor in concat_rows(self._tensors).values()), strict=True)
@@ -86,7 +86,7 @@ class BestSoFar:
         self._tensors = [{name: t.clone() for name, t in zip(names, part, strict=True)} for part in parts]
 
     def give_back(self, groups: Sequence[Group]) -> None:
-        """Put every model back to its best, if it ever was on validation."""
+        """Restore every model to its best epoch, if it was ever validated."""
         self._follow(groups)
         known = torch.tensor([epoch > 0 for epoch in self._epochs])
         for group, stored, rows in zip(groups, self._tensors, split_by_group(known, groups), strict=True):
@@ -95,7 +95,7 @@ class BestSoFar:
             group.active = group.active | rows.to(group.active.device)  # at that epoch it was finite
 
     def epochs(self, now: int) -> list[int]:
-        """The epoch of each model's best; ``now`` for one that was never on validation."""
+        """The best epoch of each model; ``now`` for one that was never validated."""
         return [epoch or now for epoch in self._epochs]
 
     def improved(self) -> int:
@@ -103,12 +103,12 @@ class BestSoFar:
         return max(self._epochs)
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """The state, for a checkpoint."""
         return {"tensors": self._tensors, "epochs": self._epochs, "inside": self._inside, "values": self._values}
 
     def load(self, state: Mapping[str, Any], device: torch.device, epoch: int) -> None:
-        """From a checkpoint, after ``epoch`` epochs."""
+        """Restore the state of a checkpoint, after ``epoch`` epochs."""
         if len(state["epochs"]) != len(self._epochs) or not all(0 <= best <= epoch for best in state["epochs"]):
-            raise ValueError(f"the best epochs are not of the {epoch} that are done")
+            raise ValueError(f"the best epochs are not among the {epoch} that are done")
         self._tensors = [{name: t.to(device) for name, t in tensors.items()} for tensors in state["tensors"]]
         self._epochs, self._inside, self._values = state["epochs"], state["inside"], state["values"]

@@ -1,4 +1,4 @@
-"""Warnings at the end of a run, of what its caller should not overlook."""
+"""Warnings at the end of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_STACKED = (
     " If tasks lack labels in some batches: let torch.stack be the last operation of 'losses', or return a dictionary, "
     "so that NaN stays with its own task."
 )
-_ROUNDING = 1e-6  # relative: what the order of the samples does to a mean in float32
+_ROUNDING = 1e-6  # relative error of a mean in float32 by the order of the samples
 
 
 def final_warnings(
@@ -30,7 +30,7 @@ def final_warnings(
 
     Args:
         snapshot: the final models.
-        settings: what was asked for.
+        settings: of the run.
         history: means of losses and weights by epoch, ``[T, K, m]``, of all models.
         labelled: whether each task ever had labels.
         kept_apart: whether NaN of missing labels stays with its own task.
@@ -63,7 +63,7 @@ def final_warnings(
 
 
 def stopped_early(settings: Settings, epoch: int, folder: Path | None) -> list[str]:
-    """The warning of a run that was stopped after ``epoch`` epochs; none of one that was at its end."""
+    """The warning of a run that was stopped after ``epoch`` epochs; empty if it was at its end."""
     if epoch >= settings.epochs:
         return []
     done = f"{epoch} of {settings.epochs} epochs"
@@ -71,7 +71,7 @@ def stopped_early(settings: Settings, epoch: int, folder: Path | None) -> list[s
 
 
 def _kept(settings: Settings, folder: Path | None) -> str:
-    """The end of that warning: what is stored, and how to go on."""
+    """The end of that warning: what is stored, and how to resume."""
     if folder is not None:
         return f", and resume=True goes on. The last checkpoint is in '{folder}'."
     if len(settings.seeds) > 1:
@@ -80,7 +80,7 @@ def _kept(settings: Settings, folder: Path | None) -> str:
 
 
 def _vanished(settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
-    """Tasks that had losses once, and none in the last epochs of all models, while other tasks still had."""
+    """Tasks that once had losses, but none in the last epochs of all models, while other tasks still had some."""
     gone = history["losses"].isnan().all(1)
     if not len(gone) or bool(gone[-1].all()) or settings.problem.train is None:
         return []
@@ -96,7 +96,7 @@ def _vanished(settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
 
 
 def _constant(snapshot: Snapshot, settings: Settings, history: Mapping[str, Tensor]) -> list[str]:
-    """Tasks with one loss in all epochs of models that differ: nothing that is trained changes them."""
+    """Tasks with the same loss in all epochs of models that differ: training does not change them."""
     losses = history["losses"].double().flatten(0, 1)
     alike = all(torch.equal(tensor, tensor[:1].expand_as(tensor)) for tensor in snapshot.parameters.values())
     if len(history["losses"]) < 2 or alike:  # the same start may be a point where no task can gain
@@ -114,7 +114,7 @@ def _constant(snapshot: Snapshot, settings: Settings, history: Mapping[str, Tens
 
 def _negative(snapshot: Snapshot, settings: Settings) -> list[str]:
     """Losses below zero at the end: regions are cut from the positive part of the loss space."""
-    if snapshot.ideal is not None:  # what is better than the ideal point counts as zero
+    if snapshot.ideal is not None:  # losses better than the ideal point count as zero
         return []
     below = snapshot.losses["train"] < 0
     if not bool(below.any()):
@@ -128,8 +128,8 @@ def _negative(snapshot: Snapshot, settings: Settings) -> list[str]:
 
 
 def _reversed(snapshot: Snapshot, settings: Settings) -> list[str]:
-    """Losses that are the smaller the larger their direction allows them to be: rows taken for importances."""
-    if snapshot.since is not None:  # a method with regions says of each model whether it lies in its own
+    """Losses that are smaller where their direction allows them to be larger: rows mistaken for importances."""
+    if snapshot.since is not None:  # a method with regions says whether each model lies in its own
         return []
     wanted = torch.cat([rows[settings.subproblems] for rows in settings.vectors])
     losses = snapshot.losses["train"].double()
@@ -141,8 +141,8 @@ def _reversed(snapshot: Snapshot, settings: Settings) -> list[str]:
     if not bool(((centred[0] * centred[1]).sum(0) < 0).all()):
         return []
     return [
-        "losses on 'train' run against their directions: in every task they are the smaller the more the direction "
-        "allows. "
+        "losses on 'train' run against their directions: in every task, the more a direction allows, the smaller the "
+        "loss. "
         f"Choices and reports that read the rows of {settings.method!r} as directions mislead. Either its coefficient "
         "is too small for losses of this size, so that its weighted sum prevails (0 makes the rows importances), or "
         "the learning rate is too large."

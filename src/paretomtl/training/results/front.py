@@ -14,14 +14,14 @@ from paretomtl.training.settings import Settings
 
 @dataclass(frozen=True)
 class Outcome:
-    """What all fronts of a run have in common.
+    """The data that all fronts of a run have in common.
 
     Attributes:
         snapshots: the models before the method dropped its constraints, and those at the end.
         history: losses and weights by epoch.
         strategy: how the models were trained, in words.
         seconds: how long training took.
-        complete: whether the run came to an end that was asked for.
+        complete: whether the run reached a planned end.
         ended: why it ended, in words.
     """
 

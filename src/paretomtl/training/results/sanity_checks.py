@@ -14,15 +14,15 @@ from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings import Settings
 
 FEWEST_STEPS = 50
-"""Shorter runs are left alone: little can be expected of them."""
+"""Shorter runs are not checked: little can be expected of them."""
 
-_WORSE = 0.05  # by so much, relative to the untrained model, a loss is worse than that
-_SMALL = 0.1  # of a gain: what may be given up of it
-_MOVED = 0.05  # less is no training
-_STUCK = 1e-3  # less is no step
-_LEARNT = 0.01  # less, in every model, and no model has learnt a task
-_SAME = 1e-6  # what rounding leaves of a difference
-_CLEARLY = 0.01  # by so much a model is better than another, and not by chance
+_WORSE = 0.05  # relative to the untrained model: a loss is worse from here on
+_SMALL = 0.1  # the share of a gain that may be given up
+_MOVED = 0.05  # below, nothing was trained
+_STUCK = 1e-3  # below, no step was taken
+_LEARNT = 0.01  # below in every model, a task was not learnt
+_SAME = 1e-6  # below, a difference is rounding
+_CLEARLY = 0.01  # above, a model is better than another by more than chance
 _NAMED = 3  # models and tasks that a line names
 
 
@@ -33,14 +33,14 @@ class Result:
     Attributes:
         numbers: the subproblems.
         tasks: their names.
-        split: the one that ranks: validation, or training where there is none.
+        split: the one that ranks: validation, or training without it.
         losses: on that split, ``[K, m]``.
-        untrained: the same before training; None where that was not measured.
+        untrained: the same before training; None if that was not measured.
         preferences: the rows of these models, ``[K, m]``.
         reading: what the rows mean.
-        status: one word each.
-        has_data: whether there are samples to learn from. Without, a start is a point as good as any: to stay there, or
-            to give up some of a task, is no fault.
+        status: one word for each model.
+        has_data: whether there are samples to learn from. Without data, a start is as good as any point: to stay there,
+            or to give up some of a task, is not a problem.
         keep: which epoch of each model was kept, "last" or "best".
     """
 
@@ -89,14 +89,14 @@ def find_problems(result: Result) -> list[str]:
 
 
 def merge_lines(lines: Sequence[str]) -> list[str]:
-    """All lines as one warning; none without any."""
+    """All lines as one warning; empty without any."""
     if len(lines) < 2:
         return list(lines)
     return ["something is off in this front:" + "".join(f"\n- {line}" for line in lines)]
 
 
 def _unmoved(result: Result) -> list[str]:
-    """Losses that are still those of the untrained models: of all, or of some."""
+    """All models, or some, whose losses are still those of the untrained models."""
     if result.untrained is None or not result.has_data or "non-finite" in result.status:  # a frozen model cannot move
         return []
     moved = (result.losses - result.untrained).abs() / result.untrained.abs().clamp_min(1e-12)
@@ -139,13 +139,13 @@ def _unlearnt(result: Result) -> list[str]:
     return [
         f"no model learnt {', '.join(tasks)}: losses on {result.split} moved by less than {_LEARNT:.0%}. Targets that "
         "are far from 0 in the units of the outputs, such as thousands, must be standardised: subtract their mean, "
-        "divide by their standard deviation ('scale' of a method changes weights alone). Else see labels and "
-        "learning rate."
+        "divide by their standard deviation ('scale' of a method changes only weights). Otherwise check labels "
+        "and learning rate."
     ]
 
 
 def _worse_than_untrained(result: Result) -> list[str]:
-    """Losses that training made worse for nothing, of tasks that were asked for."""
+    """Losses that training made worse without a gain elsewhere, in tasks that were asked for."""
     if result.untrained is None or not result.has_data:
         return []
     worse = result.losses > result.untrained + _WORSE * result.untrained.abs() + _SAME
@@ -167,10 +167,10 @@ def _worse_than_untrained(result: Result) -> list[str]:
 
 
 def _pays(result: Result, untrained: Tensor, k: int, i: int) -> bool:
-    """Whether model k gets something for a loss in task i that is worse than untrained.
+    """Whether model k gains something for a loss in task i that is worse than untrained.
 
-    It gets nothing if no task became better, or if another model is better than untrained in task i, and has most of
-    what k gained in the others.
+    It gains nothing if no task became better, or if another model is better than untrained in task i, and has most of
+    the gains of k in the others.
     """
     gained = untrained[k] - result.losses[k]
     if not bool((gained > 0).any()):
@@ -183,7 +183,7 @@ def _pays(result: Result, untrained: Tensor, k: int, i: int) -> bool:
 
 def _same(result: Result) -> list[str]:
     """Models of different preferences with the same losses."""
-    if result.reading == "start":  # nothing asks for others
+    if result.reading == "start":  # the rows do not ask for different ones
         return []
     groups: list[list[int]] = []
     for k in range(len(result.numbers)):

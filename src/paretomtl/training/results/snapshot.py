@@ -31,7 +31,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, method: Method, groups: Sequence[Group], scores: Mapping[str, Scores], epochs: list[int]) -> Snapshot:
-        """The models as they are now, with scores that were just taken."""
+        """The current models, with scores that were just measured."""
         state = concat_rows([group.state for group in groups])
         alive = torch.cat([group.active for group in groups]).cpu()
         losses = scores["train"].losses

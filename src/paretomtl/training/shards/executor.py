@@ -19,7 +19,7 @@ class Channel(Protocol):
 
     @property
     def stopping(self) -> bool:
-        """Whether that process wants the job to store its progress, and to end."""
+        """Whether that process asks the job to store its progress and end."""
 
     def send(self, message: Any) -> None:
         """Send something to :meth:`JobBatch.on_message`."""
@@ -35,17 +35,17 @@ JobFunction: TypeAlias = Callable[[Any, Any, Channel], Any]
 class JobBatch:
     """Jobs for an executor, and the process that listens to them.
 
-    An executor calls :meth:`on_start` when a job begins, :meth:`on_message` with what it sends, :meth:`poll` now and
-    then while jobs run, and reads :attr:`stopping`. One whose jobs run elsewhere calls :meth:`fetch` and
-    :meth:`on_lost`, too.
+    An executor calls :meth:`on_start` when a job begins, :meth:`on_message` with its messages, :meth:`poll`
+    periodically while jobs run, and reads :attr:`stopping`. One whose jobs run elsewhere also calls :meth:`fetch` and
+    :meth:`on_lost`.
 
     Args:
-        function: what is called for each job; a function of a module, so that workers can import it.
+        function: called for each job; a function of a module, so that workers can import it.
         names: of the jobs.
-        inputs: what each job alone needs.
-        config: what all jobs need, which is sent once.
+        inputs: the input of each job.
+        config: the configuration of all jobs, which is sent once.
         device: "cpu" or "cuda".
-        config_parts: what ``config`` is made of, by the names that users know: an error names the part that cannot be
+        config_parts: the parts of ``config``, by the names that users know: an error names the part that cannot be
             sent.
     """
 
@@ -68,24 +68,24 @@ class JobBatch:
 
     @property
     def stopping(self) -> bool:
-        """Whether jobs are asked to store their progress, and to end."""
+        """Whether jobs are asked to store their progress and end."""
         return self._stopped
 
     def stop(self) -> None:
-        """Ask all jobs to store their progress, and to end."""
+        """Ask all jobs to store their progress and end."""
         self._stopped = True
 
     def on_start(self, i: int, where: Mapping[str, Any]) -> None:
-        """Job i begins, in the process that ``where`` describes."""
+        """Handle the start of job i, in the process that ``where`` describes."""
 
     def on_message(self, i: int, message: Any) -> None:
-        """Job i sent a message."""
+        """Handle a message of job i."""
 
     def fetch(self, i: int) -> Any:
-        """The files that job i needs where it does not see those of the run."""
+        """The files that job i needs if it does not see those of the run."""
 
     def on_lost(self, i: int, why: str) -> Any:
-        """The process of job i died.
+        """Handle the death of the process of job i.
 
         Returns:
             A marker of the progress that job i has stored. The job is retried, unless it is lost too often without a
@@ -93,7 +93,7 @@ class JobBatch:
         """
 
     def poll(self) -> None:
-        """Called now and then, while jobs run."""
+        """Do periodic work while jobs run."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Executor(ABC):
     outside of the context starts and stops it.
 
     Attributes:
-        shard_size: how many subproblems a shard has; None leaves it to what is measured.
-        problem: where workers find the problem, instead of it being sent to them.
+        shard_size: how many subproblems a shard has; None decides by a measurement.
+        problem: where workers find the problem; None sends it to them.
     """
 
     shard_size: int | None = None
@@ -125,7 +125,7 @@ class Executor(ABC):
 
     @abstractmethod
     def capacity(self, device: str | None) -> Capacity:
-        """The capacity for jobs on this device; None for a GPU where there is one."""
+        """The capacity for jobs on this device; None for a GPU if there is one."""
 
     @abstractmethod
     def map(self, jobs: JobBatch) -> Iterator[tuple[int, Any]]:

@@ -1,8 +1,8 @@
 """The job of a shard, here or on a worker: to measure how its models train, or to train them in the shard's folder.
 
-What comes back from a worker are the files of that folder, which are read as those of any run. A worker that sees the
-folder writes them there; one that does not sends them as bytes. A random token in a file tells which, so that no user
-has to say it. Workers of Ray block SIGINT: a shard is stopped by calling the handler that Ctrl-C would call.
+A worker returns the files of that folder, which are read like those of any run. A worker that sees the folder writes
+there; otherwise it sends the bytes. A random token in a file tells which case it is, so the user need not say. Ray
+workers block SIGINT, so a shard is stopped by calling the handler that Ctrl-C would call.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class ShardConfig:
     """The configuration of all shards of a run.
 
     Attributes:
-        settings: of the whole run; without its problem, where that is found by name.
-        named: where the problem is found; None where it was sent.
+        settings: of the whole run; without its problem, if workers find that by name.
+        named: where workers find the problem; None if it was sent.
         pause: seconds between checkpoints.
     """
 
@@ -75,7 +75,7 @@ class ShardJob:
 
 @dataclass(frozen=True)
 class ShardCost:
-    """The cost of a shard by a trial: the strategy, its threads, how many models fit into a stack, seconds of a run."""
+    """The cost of a shard, from a trial: strategy, threads, how many models fit into a stack, seconds of a run."""
 
     strategy: str
     workers: int
@@ -84,7 +84,7 @@ class ShardCost:
 
 
 def measure_shard(config: ShardConfig, subproblems: tuple[int, ...], channel: Channel) -> ShardCost:
-    """Measure how a shard of these subproblems would train, by the engine's own trials and a few steps."""
+    """Measure how a shard of these subproblems would train, by the engine's trials and a few steps."""
     settings = config.part(subproblems)
     on_gpu = settings.device.type == "cuda"
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
@@ -116,7 +116,7 @@ def train_shard(config: ShardConfig, job: ShardJob, channel: Channel) -> list[st
 
 @contextlib.contextmanager
 def _folder(job: ShardJob, channel: Channel) -> Iterator[tuple[Path, _Mirror | None]]:
-    """The shard's folder where this process sees it; else a copy of it here, with a mirror that sends changes back."""
+    """The shard's folder if this process sees it; otherwise a local copy, with a mirror that sends changes back."""
     probe = job.folder.parent / SHARED_FS_PROBE
     if exists(probe) and read_file(probe, limit=WORD) == job.token.encode():
         yield job.folder, None
@@ -133,7 +133,7 @@ def take_files(folder: Path) -> Files:
 
 
 def put_files(folder: Path, files: Files) -> None:
-    """Write files into a folder, each whole or not at all; the front's JSON after the tensors that it names."""
+    """Write files into a folder, each atomically; the front's JSON after the tensors that it names."""
     check_folder_kind(folder)
     check_folder_kind(folder / "front")
     for name, content in sorted(files.items(), key=lambda item: item[0].endswith(".json")):
@@ -149,7 +149,7 @@ def put_files(folder: Path, files: Files) -> None:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Its regular files: a link would bring in what lies elsewhere."""
+    """Its regular files: a link could lead outside of the folder."""
     paths = [path for path in (*folder.glob("*"), *_inside(folder / "front")) if exists(path) and kind_of(path) is None]
     return {path.relative_to(folder).as_posix(): path for path in sorted(paths) if not path.name.startswith(".")}
 
@@ -167,7 +167,7 @@ class _Mirror:
         self._known = self._state()
 
     def send(self, *, log_alone: bool = True) -> None:
-        """Send the files that changed, or are gone; a change of the log alone only if ``log_alone`` says so."""
+        """Send files that changed or are gone; if only the log changed, send it only with ``log_alone``."""
         now = self._state()
         changed = [name for name in {**self._known, **now} if self._known.get(name) != now.get(name)]
         if not changed or (changed == ["log.jsonl"] and not log_alone):
@@ -182,7 +182,7 @@ class _Mirror:
 
 
 class _Relay:
-    """A listener that passes reports of a shard on, and stops the shard when it is asked to."""
+    """A listener that forwards the reports of a shard, and stops the shard on request."""
 
     def __init__(self, channel: Channel, mirror: _Mirror | None) -> None:
         self._channel = channel
@@ -194,7 +194,7 @@ class _Relay:
         self._pass(report, last=report.epoch == report.epochs)
 
     def tick(self, share: float, seconds: float) -> None:
-        """A sign of life in a long epoch."""
+        """Forward progress within a long epoch."""
         self._pass(share)
 
     def _pass(self, message: Report | float, *, last: bool = False) -> None:
@@ -210,7 +210,7 @@ class _Relay:
 
 
 def _interrupt() -> None:
-    """End the run as Ctrl-C does. The handler is called, because workers of Ray block the signal."""
+    """End the run as Ctrl-C does. The handler is called, because Ray workers block the signal."""
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler):
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Shards put together: one front, and one report of their progress."""
+"""Merged shards: one front, and one report of their progress."""
 
 from __future__ import annotations
 
@@ -77,20 +77,20 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
 
 
 def _made_by(parts: Sequence[Front]) -> dict[str, str]:
-    """The versions that made the shards; all of them where they differ."""
+    """The versions that made the shards; all of them if they differ."""
     names = dict.fromkeys(name for part in parts for name in part.made_by)
     return {name: " and ".join(dict.fromkeys(part.made_by.get(name, "unknown") for part in parts)) for name in names}
 
 
 def _aligned(tables: Sequence[Tensor]) -> Tensor:
-    """Epochs ``[T, K, m]`` side by side; NaN where a shard was stopped before the longest."""
+    """Epochs ``[T, K, m]`` side by side; NaN for epochs that a shard did not reach."""
     longest = max(len(table) for table in tables)
     missing = [table.new_full((longest - len(table), *table.shape[1:]), torch.nan) for table in tables]
     return torch.cat([torch.cat(pair) for pair in zip(tables, missing, strict=True)], dim=1)
 
 
 def _reference(settings: Settings, references: Sequence[Sequence[float] | None]) -> tuple[float, ...] | None:
-    """The problem's own, or the largest losses of all shards' untrained models."""
+    """That of the problem, or the largest losses of the untrained models of all shards."""
     if settings.problem.reference is not None:
         return tuple(settings.problem.reference)
     known = [reference for reference in references if reference is not None]
@@ -112,14 +112,14 @@ class Overview:
         self._shares = [0.0] * len(shards)
 
     def on_message(self, i: int, message: Report | float) -> None:
-        """A report of a shard, or the share of its steps that are done."""
+        """Take a report of a shard, or the share of its steps that are done."""
         if isinstance(message, Report):
             self._reports[i] = message
             message = message.epoch / message.epochs
         self._shares[i] = message
 
     def known(self, i: int, front: Front) -> None:
-        """A shard that was done before, as it would have reported."""
+        """Take a shard that was done before, as if it had reported."""
         self.on_message(
             i,
             Report(

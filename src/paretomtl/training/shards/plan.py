@@ -1,8 +1,8 @@
 """The plan of a run in shards: how its subproblems are cut, and how all shards train.
 
-How shards train is measured once, on a worker, and holds for all of them: a shard that is retried must not choose
-again, or its bits would differ. There are as many shards as workers, because a stack is faster the more models it has;
-models that train one after another lose nothing by finer shards of a minute at least.
+The strategy of shards is measured once, on a worker, and all of them use it: a shard that is retried must not choose
+again, or its bits would differ. There are as many shards as workers, because a stack is faster the more models it has.
+Models that train one after another lose nothing by finer shards, of at least a minute each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FINER = 4  # how many shards each worker gets at most
 
 
 def make_shard_config(settings: Settings, executor: Executor, pause: float) -> ShardConfig:
-    """The configuration of all shards; without the problem, where workers find it by name."""
+    """The configuration of all shards; without the problem, if workers find it by name."""
     if executor.problem is None:
         return ShardConfig(settings, None, pause)
     return ShardConfig(replace(settings, problem=None), executor.problem, pause)  # type: ignore[arg-type]
@@ -57,11 +57,11 @@ def shard_run_config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]
 
 
 def plan_shards(settings: Settings, executor: Executor, pause: float, capacity: Capacity) -> dict[str, Any]:
-    """How subproblems are cut into shards, and how they train: all in the same way, so that a shard can be retried.
+    """Decide how subproblems are cut into shards, and how all of them train, so that a shard can be retried.
 
-    Each worker gets one shard. Models that train one after another are cut finer, into up to four shards for each
-    worker that take a minute at least: finished shards can be looked at, and workers that come find work. A stack is
-    faster the more models it has, and is cut finer only where the memory does not hold it.
+    Each worker gets one shard. Models that train one after another are cut finer, into up to four shards per worker of
+    at least a minute each: finished shards can be viewed early, and new workers find work. A stack is faster the more
+    models it has, and is cut finer only if it does not fit into memory.
     """
     count = len(settings.subproblems)
     size = executor.shard_size or -(-count // capacity.slots)

@@ -1,7 +1,7 @@
 """A run in shards: each is an ordinary run of some subproblems, trained by an executor.
 
-A shard has a folder of its own, so that checkpoints, logs and resuming need no second way. Put together, shards give
-the front of a run that is not in shards.
+A shard has its own folder, so checkpoints, logs and resuming need no second implementation. Merged, shards give the
+front of a run that is not sharded.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from paretomtl.training.shards.job import (
 from paretomtl.training.shards.merge import Overview, merge_fronts
 from paretomtl.training.shards.plan import config_parts, make_shard_config, plan_shards, shard_run_config
 
-_STOPPED = "training was stopped"  # what every shard warns of
-_TICK_SECONDS = 1.0  # between signs of life
+_STOPPED = "training was stopped"  # the beginning of a warning of every shard
+_TICK_SECONDS = 1.0  # between ticks
 
 
 def is_sharded_run(folder: Path) -> bool:
-    """Whether the run in a folder is one in shards."""
+    """Whether the run in a folder is in shards."""
     return exists(folder / SHARDS)
 
 
@@ -60,19 +60,19 @@ def train_in_shards(
     pause: float,
     listeners: list[Callback],
 ) -> Front:
-    """Train the subproblems in shards, and put their fronts together as they end.
+    """Train the subproblems in shards, and merge their fronts as they end.
 
     Args:
-        settings: of the whole run, but for its device.
-        device: where to train, among what the executor has; None for a GPU if there is one.
+        settings: of the whole run, except for its device.
+        device: where to train, among the executor's devices; None for a GPU if there is one.
         executor: where shards are trained.
-        folder: of the run; None for one that does not last.
-        resume: whether to go on with the shards in it that are missing.
-        pause: seconds between checkpoints of a shard, and between fronts of what there is.
+        folder: of the run; None for a temporary one.
+        resume: whether to continue with the shards in it that are missing.
+        pause: seconds between checkpoints of a shard, and between fronts of the finished shards.
         listeners: called with one report of all shards.
     """
     if settings.shares.processes.is_distributed:
-        raise ValueError("'executor' must be left out where processes share a run. Got one under torchrun.")
+        raise ValueError("'executor' must be left out if processes share a run. Got one under torchrun.")
     if settings.method.coupled:
         if folder is not None and is_sharded_run(folder.path):
             raise ValueError(
@@ -128,7 +128,7 @@ def train_in_shards(
 
 
 def _finish(jobs: _Shards, executor: Executor, *, lasts: bool) -> Front:
-    """Do what is left, and keep what there is however it ends."""
+    """Train the remaining shards, and keep the finished ones however it ends."""
     front: Front | None
     with jobs.signals:
         try:
@@ -201,7 +201,7 @@ class _Shards(JobBatch):
 
     @property
     def folder(self) -> Path:
-        """That of the run."""
+        """The folder of the run."""
         return self._run.path
 
     # Hooks of the executor.
@@ -237,7 +237,7 @@ class _Shards(JobBatch):
     # The ends of shards, and the front of those that ended.
 
     def ended(self, i: int, messages: Sequence[str]) -> None:
-        """A shard ended, complete or stopped early; ``messages`` are its warnings."""
+        """Handle the end of a shard, complete or stopped early; ``messages`` are its warnings."""
         number = self._left[i]
         front = Front.load(self._path(number), self._settings.problem)
         self._running.discard(number)
@@ -253,7 +253,7 @@ class _Shards(JobBatch):
             self.keep(complete=False)
 
     def keep(self, *, complete: bool) -> Front | None:
-        """Store the front of what there is; None where there is nothing."""
+        """Store the front of the shards so far; None if there are none."""
         known = [self._fronts[i] for i in sorted(self._fronts)]
         if not known:
             return None
@@ -265,7 +265,7 @@ class _Shards(JobBatch):
         return front
 
     def front(self) -> Front:
-        """The front of the run, or of what there is of it."""
+        """The front of the run, or of its shards so far."""
         missing = len(self._parts) - len(self._fronts)
         complete = not missing and all(front.complete for front in self._fronts.values())
         if complete and not self._left:
@@ -274,7 +274,7 @@ class _Shards(JobBatch):
                 return front
         stored = self.keep(complete=complete)
         if stored is None:
-            raise KeyboardInterrupt  # stopped before there was anything
+            raise KeyboardInterrupt  # stopped before any shard had a front
         if complete and self._left:
             self._report()
         (self._run.path / SHARDS / SHARED_FS_PROBE).unlink(missing_ok=True)
@@ -326,7 +326,7 @@ class _Shards(JobBatch):
             self.stop()
 
     def _ask(self, call: Callable[[], bool | None]) -> bool | None:
-        """Call listeners; where one fails, let all shards store a checkpoint and end before that is raised."""
+        """Call listeners; if one fails, let all shards store a checkpoint and end before the error is raised."""
         if self.failure is not None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster, or a Ray of one's own on this machine; the resources of its workers."""
+"""The connection to a Ray cluster, or to a local Ray on this machine; the resources of its workers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def connect(ray: Any, address: str | None, timeout: float) -> bool:
 
     Args:
         ray: the module.
-        address: of a cluster; None for the one that this process is connected to, or else for one of its own.
+        address: of a cluster; None for the one that this process is connected to, or otherwise a local one.
         timeout: seconds to wait for an answer.
 
     Returns:
-        Whether it is to be disconnected in the end.
+        Whether the caller must disconnect at the end.
     """
     if ray.is_initialized():
         return False
@@ -70,7 +70,7 @@ def _knock(address: str, timeout: float) -> None:
 
 
 def _probe(address: str, timeout: float) -> None:
-    """Connect from a process of its own first: a connection that fails may end the process, or never answer."""
+    """Connect from a separate process first: a connection that fails may end the process, or never answer."""
     command = [sys.executable, "-c", _PROBE, address]
     try:
         process = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)

@@ -1,7 +1,7 @@
-"""The executor that runs jobs on the workers of Ray, and retries them when a worker dies.
+"""The executor that runs jobs on Ray workers, and retries them when a worker dies.
 
-Ray places jobs, and this library retries them itself: Ray's own retries know nothing of checkpoints. A job is given up
-only if it is lost several times without a new checkpoint, however long a run lasts.
+Ray places jobs, and this library retries them itself: Ray's own retries do not know about checkpoints. A job is given
+up only if it is lost several times without a new checkpoint, however long a run lasts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
 from paretomtl.training.shards.ray.cluster import connect, resources_of
 from paretomtl.training.shards.ray.worker import Failure, board_class, remedy, run_job, versions
 
-_POLL_SECONDS = 0.2  # between looks at messages of workers
+_POLL_SECONDS = 0.2  # between polls for messages of workers
 _CHECK_SECONDS = 5.0  # between checks that a worker is large enough
 _STOP_SECONDS = 60.0  # how long shards have to store a checkpoint when a run is stopped
 
@@ -33,13 +33,13 @@ class RayExecutor(Executor):
 
     Args:
         address: of a cluster, such as ``"10.0.0.1:6379"``, or ``"auto"`` for the one that this machine belongs to. None
-            uses what this process is connected to, or starts Ray on this machine, and stops it in the end.
-        cpus: of each shard, which are as many threads of torch.
-        gpus: of each shard; None for one where the cluster has any and training is not to be on the CPU. A share such
-            as 0.5 puts two shards on one GPU.
+            uses the one that this process is connected to, or starts Ray on this machine and stops it at the end.
+        cpus: of each shard, and the number of its torch threads.
+        gpus: of each shard; None for one if the cluster has any and training is not on the CPU. A share such as 0.5
+            puts two shards on one GPU.
         workers: how many shards are trained at a time; None for as many as the workers can hold.
-        shard_size: how many subproblems a shard has; None leaves it to what is measured.
-        retries: how many times in a row a shard may lose its worker without having stored a checkpoint in between.
+        shard_size: how many subproblems a shard has; None decides by a measurement.
+        retries: how many times in a row a shard may lose its worker without storing a checkpoint in between.
         timeout: seconds to wait for an answer of the cluster, and for a worker that is large enough.
         problem: ``package.module:attribute`` or a :class:`~paretomtl.problems.NamedProblem`, where workers find the
             problem themselves; None sends it to them.
@@ -104,7 +104,7 @@ class RayExecutor(Executor):
 
     def capacity(self, device: str | None) -> Capacity:
         if device not in (None, "cpu", "cuda"):
-            raise ValueError(f'\'device\' must be "cpu" or "cuda" on workers of Ray. Got {device!r} instead.')
+            raise ValueError(f'\'device\' must be "cpu" or "cuda" on Ray workers. Got {device!r} instead.')
         with self:
             on_gpu = device == "cuda" or (device is None and self._gpus != 0 and self._has_gpus())
             kind = "cuda" if on_gpu else "cpu"
@@ -117,7 +117,7 @@ class RayExecutor(Executor):
             yield from _Round(self._ray, jobs, self._resources(jobs.device), self._send(jobs), self).results()
 
     def _open_board(self) -> tuple[Any, int]:
-        """The actor that passes messages on, and the number of a new round of jobs."""
+        """The actor that relays messages, and the number of a new round of jobs."""
         if self._board is None:
             here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
                 self._ray.get_runtime_context().get_node_id(), soft=True
@@ -128,7 +128,7 @@ class RayExecutor(Executor):
         return self._board, self._rounds
 
     def _has_capacity(self, device: str, since: float) -> bool:
-        """Whether a worker is large enough, busy or not; an error where none has been for too long."""
+        """Whether a worker is large enough, busy or not; raise an error if none has been for too long."""
         if self._slots(device):
             return True
         if time.monotonic() - since > self._timeout:
@@ -155,7 +155,7 @@ class RayExecutor(Executor):
     def _wait_for_slots(self, device: str) -> int:
         began = time.monotonic()
         while not (slots := self._slots(device)):
-            if self._own or time.monotonic() - began > self._timeout:  # no worker joins a Ray of our own
+            if self._own or time.monotonic() - began > self._timeout:  # no worker joins a local Ray
                 raise self._too_small(device)
             time.sleep(min(1.0, self._timeout))
         return slots
@@ -245,7 +245,7 @@ class _Round:
             self._running[ref] = i
 
     def _receive(self) -> None:
-        """Take the messages of jobs since the last time, and tell jobs whether to stop."""
+        """Take the new messages of jobs, and tell jobs whether to stop."""
         for i, kind, message in self._ray.get(self._board.take.remote(self._number, self._jobs.stopping)):
             if kind == "began":
                 self._begun.add(i)
@@ -288,7 +288,7 @@ class _Round:
         self._waiting.append(i)
 
     def _check_workers(self) -> None:
-        """Raise where jobs wait for a worker that is gone, and no other one comes."""
+        """Raise an error if jobs wait for a worker that is gone, and no other one comes."""
         now = time.monotonic()
         if now - self._checked < _CHECK_SECONDS:
             return

@@ -1,4 +1,4 @@
-"""A job on a worker of Ray: its messages, its errors, and the versions that must be those of the run.
+"""A job on a Ray worker: its messages, its errors, and the versions that must match those of the run.
 
 Messages of workers go through one actor, on the machine of the process that started the run.
 """
@@ -21,7 +21,7 @@ import torch
 from paretomtl._support.optional_packages import require, version_of
 from paretomtl._support.paths import is_in_package
 
-_FETCH_SECONDS = 0.2  # between looks at whether what was asked for is there
+_FETCH_SECONDS = 0.2  # between polls for the answer
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Failure:
     ours: bool
 
     def raise_(self, name: str) -> None:
-        """Raise it here, with what is known of its place."""
+        """Raise the error here, with what is known about its origin."""
         known: dict[str, type[Exception]] = {
             kind.__name__: kind for kind in (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError)
         }
@@ -44,7 +44,7 @@ class Failure:
 
 
 def board_class() -> type:
-    """The class of the actor that passes messages of jobs on.
+    """The class of the actor that relays messages of jobs.
 
     A class within a function is sent by its code, so that the actor need not import torch.
     """
@@ -56,18 +56,18 @@ def board_class() -> type:
             self._stopping: set[int] = set()
 
         def put(self, number: int, i: int, kind: str, message: Any) -> bool:
-            """Leave a message of job i of a round; return whether that round is asked to stop."""
+            """Store a message of job i of a round; return whether that round is asked to stop."""
             self._messages.append((number, i, kind, message))
             return number in self._stopping
 
         def take(self, number: int, stopping: bool) -> list[tuple[int, str, Any]]:
-            """All messages of a round since the last time; those of earlier rounds are dropped."""
+            """Take all new messages of a round; those of earlier rounds are dropped."""
             self._stopping = {number} if stopping else set()
             messages, self._messages = self._messages, []
             return [(i, kind, message) for sender, i, kind, message in messages if sender == number]
 
         def answer(self, number: int, i: int, content: Any) -> None:
-            """Leave what a job fetches."""
+            """Store the answer that a job fetches."""
             self._answers[number, i] = content
 
         def fetched(self, number: int, i: int) -> tuple[bool, Any]:
@@ -79,7 +79,7 @@ def board_class() -> type:
 
 
 class _BoardChannel:
-    """A channel from a worker, by the board. It waits for the last message alone."""
+    """A channel from a worker through the board. It waits only for the last message."""
 
     def __init__(self, ray: Any, board: Any, place: tuple[int, int]) -> None:
         self._ray, self._board, self._place = ray, board, place
@@ -92,7 +92,7 @@ class _BoardChannel:
         return self._stopping
 
     def send(self, message: Any, kind: str = "message") -> None:
-        self._look()  # at the answer to the last message, which had time to come
+        self._look()  # at the reply to the last message, which has arrived by now
         self._last = self._board.put.remote(*self._place, kind, message)
 
     def _look(self) -> None:
@@ -129,7 +129,7 @@ def run_job(
         place: the numbers of the round and of the job.
         board: where messages go.
         threads: of torch.
-        paths: where the process that started the run finds modules.
+        paths: the module search path of the process that started the run.
         expected: the versions of that process.
     """
     ray = require("ray", "ray")
@@ -149,7 +149,7 @@ def run_job(
 
 
 def failure(error: Exception) -> Failure:
-    """An error as it can be sent, whatever it holds."""
+    """An error in a form that can be sent, whatever it holds."""
     if type(error).__name__ == "RaySystemError" or isinstance(error, ModuleNotFoundError):
         return Failure("ValueError", f"'problem' must be found on the workers. {remedy(error)}", "", True)
     last = traceback.extract_tb(error.__traceback__)[-1].filename
@@ -158,7 +158,7 @@ def failure(error: Exception) -> Failure:
 
 
 def remedy(error: Exception) -> str:
-    """The module that a worker lacks, and how it gets it."""
+    """A text on the module that a worker lacks, and how to install it."""
     missing = next((line for line in reversed(str(error).splitlines()) if "No module named" in line), str(error))
     return (
         f"Got {missing.strip()} Install it on every worker, with this library, or start Ray there with a PYTHONPATH "
@@ -167,13 +167,13 @@ def remedy(error: Exception) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions that must be the same here and on a worker."""
+    """The versions that must match between this process and a worker."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"python": python, "torch": version_of("torch").split("+")[0], "paretomtl": version_of("paretomtl")}
 
 
 def check_versions(expected: Mapping[str, str], installed: Mapping[str, str]) -> None:
-    """Refuse a worker on which other versions are installed than where the run was started."""
+    """Refuse a worker with other versions than the process that started the run."""
     for name, wanted in expected.items():
         if installed.get(name) != wanted:
             raise ValueError(

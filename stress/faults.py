@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python stress/faults.py [COUNT]
 
-Faults are drawn from all kinds at all writes; "all" takes each once, which is an hour. What must hold is said in
-tests/_helpers/faulty_run.py.
+Faults are drawn from all kinds at all writes; "all" runs each once, which takes an hour. tests/_helpers/faulty_run.py
+says what must hold.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def main() -> None:
     asked = sys.argv[1] if len(sys.argv) > 1 else str(COUNT)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(Path(folder).resolve(), None if asked == "all" else int(asked), CHAINS, SEED)
-    row = {"seed": SEED, **found, "seconds": round(time.perf_counter() - began, 1), **environment()}
+        result = measure(Path(folder).resolve(), None if asked == "all" else int(asked), CHAINS, SEED)
+    row = {"seed": SEED, **result, "seconds": round(time.perf_counter() - began, 1), **environment()}
     command = f"PYTHONPATH=tests python stress/faults.py {asked}"
     write_text(RESULT, json.dumps({"name": "faults", "command": command, "rows": [row]}, indent=1) + "\n")
-    print(f"{row['faults']} faults, {len(found['failures'])} failures: {RESULT}")
-    for failure in found["failures"]:
+    print(f"{row['faults']} faults, {len(result['failures'])} failures: {RESULT}")
+    for failure in result["failures"]:
         print(failure)
-    sys.exit(1 if found["failures"] else 0)
+    sys.exit(1 if result["failures"] else 0)
 
 
 if __name__ == "__main__":

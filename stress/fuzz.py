@@ -1,16 +1,15 @@
 """A hundred thousand inputs for the loaders of all file formats.
 
     python stress/fuzz.py                      # writes stress/results/fuzz.json
-    python stress/fuzz.py --inputs 5000 --only idx --out FOLDER       # rows of other formats that are there stay
+    python stress/fuzz.py --inputs 5000 --only idx --out FOLDER       # keeps stored rows of other formats
 
-Valid files are made, changed and read: bits flipped, ends cut off, lengths and sizes that are declared replaced by huge
-ones, tokens that are no numbers, brackets without end, broken text, archives that unpack to very much. A fifth of the
-inputs are drawn by hypothesis from a grammar of the format. Files with a checksum are signed again most of the time, so
-that more than the checksum is tried.
+Valid files are made, mutated and read: flipped bits, truncated ends, huge declared lengths and sizes, tokens that are
+not numbers, endless brackets, invalid text, decompression bombs. Hypothesis draws a fifth of the inputs from a grammar
+of the format. Most files with a checksum get a new one, so that more than the checksum is tested.
 
-For each input a loader either returns something that works or raises a documented error that names the file. All else
-is a failure, as are more than 5 s of processor time, more than 512 MB of memory on top of what the process had, and
-the end of the process. Inputs that fail are written to out/fuzz.
+For each input, a loader must either return something that works or raise a documented error that names the file.
+Anything else is a failure, and so are more than 5 s of processor time, more than 512 MB of additional memory, and the
+end of the process. Inputs that fail are written to out/fuzz.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ from paretomtl.compare import environment, load_rows, save_rows
 
 ROOT = Path(__file__).parents[1]
 SECONDS, MEGABYTES = 5.0, 512
-STALLED = 60.0  # seconds of the clock without an input done, after which a process is killed
+STALLED = 60.0  # seconds of wall-clock time without a finished input, after which a process is killed
 CHUNK = 2000  # inputs of one process
-BY_GRAMMAR = 5  # one input in so many is drawn by hypothesis
+BY_GRAMMAR = 5  # one input in this many is drawn by hypothesis
 
 
 class TooSlowError(BaseException):
@@ -58,7 +57,7 @@ class TooSlowError(BaseException):
 
 @dataclass
 class Tally:
-    """What came of some inputs of a format."""
+    """Outcomes of some inputs of a format."""
 
     inputs: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -75,7 +74,7 @@ class Tally:
             self.failures.append((label, verdict.why))
 
     def join(self, other: Tally) -> None:
-        """Count the inputs of another one, too."""
+        """Add the counts of another tally."""
         self.inputs += other.inputs
         self.outcomes += other.outcomes
         self.slowest = max(self.slowest, other.slowest)
@@ -98,8 +97,8 @@ def main() -> None:
     began = time.monotonic()
     for form in chosen:
         tally = fuzz(form, -(-arguments.inputs * form.share // total), arguments.seed)
-        stored[form.name] = found = row(form, tally, arguments.seed)
-        print({key: value for key, value in found.items() if key not in ("versions", "hardware")}, flush=True)
+        stored[form.name] = stored_row = row(form, tally, arguments.seed)
+        print({key: value for key, value in stored_row.items() if key not in ("versions", "hardware")}, flush=True)
     rows = [stored[name] for name in formats() if name in stored]
     save_rows(path, "fuzz", f"python stress/fuzz.py --inputs {arguments.inputs} --seed {arguments.seed}", rows)
     failed = sum(stored[form.name]["failed"] for form in chosen)
@@ -108,12 +107,12 @@ def main() -> None:
 
 
 def fuzz(form: Format, inputs: int, start: int) -> Tally:
-    """All inputs of a format, in processes of their own, as many at a time as there are cores."""
+    """Run all inputs of a format in separate processes, as many at a time as there are cores."""
     with tempfile.TemporaryDirectory() as folder:
         install(form, Path(folder))
-        found = judge(form, Path(folder), {})
-    if found.outcome != "accepted":
-        raise ValueError(f"'{form.name}' must begin with a valid input. Its own is {found.outcome}: {found.why}")
+        verdict = judge(form, Path(folder), {})
+    if verdict.outcome != "accepted":
+        raise ValueError(f"'{form.name}' must begin with a valid input. Got {verdict.outcome}: {verdict.why}")
     once = [(f"once {i}", make()) for i, make in enumerate(form.once)]
     by_grammar = inputs // BY_GRAMMAR
     waiting = [Job(form, [label for label, _ in once], lambda label: dict(once)[label])] if once else []
@@ -141,19 +140,19 @@ def _chunks(count: int) -> list[range]:
 
 
 class Job:
-    """Some inputs of a format, read in a process with little memory; when it ends early, another one goes on.
+    """Some inputs of a format, read in a process with little memory; if it dies, another one continues.
 
     Args:
         form: the format.
         labels: the inputs.
-        draw: makes one of them; None leaves that to hypothesis.
+        draw: makes one of them; None lets hypothesis draw.
     """
 
     def __init__(self, form: Format, labels: list[str], draw: Callable[[str], Files] | None) -> None:
         self._form, self._labels, self._draw = form, labels, draw
 
     def start(self) -> None:
-        """Start a process for the inputs that are left."""
+        """Start a process for the remaining inputs."""
         context = multiprocessing.get_context("fork")
         self.receiving, sending = context.Pipe(duplex=False)
         self._at = context.Value("l", 0)
@@ -164,7 +163,7 @@ class Job:
         self._seen, self._since = 0, time.monotonic()
 
     def ended(self, tally: Tally) -> bool:
-        """Whether all inputs were read; what came of them is then in the tally."""
+        """Whether all inputs were read; their outcomes are then in the tally."""
         if not self.receiving.poll():
             if self._at.value != self._seen:
                 self._seen, self._since = self._at.value, time.monotonic()
@@ -186,7 +185,7 @@ class Job:
 
 
 def _read(form: Format, labels: list[str], draw: Callable[[str], Files], sending: Any, at: Any) -> None:
-    """The work of a process: inputs that are drawn by their label."""
+    """The work of a process: read inputs that are drawn by their label."""
     with _limits(form) as try_out:
         for label in labels:
             try_out(label, draw(label))
@@ -195,7 +194,7 @@ def _read(form: Format, labels: list[str], draw: Callable[[str], Files], sending
 
 
 def _read_by_grammar(form: Format, labels: list[str], draw: None, sending: Any, at: Any) -> None:
-    """The work of a process: inputs that hypothesis draws."""
+    """The work of a process: read inputs that hypothesis draws."""
     with _limits(form) as try_out:
         left = iter(labels)
 
@@ -213,7 +212,7 @@ def _read_by_grammar(form: Format, labels: list[str], draw: None, sending: Any, 
                 try_out(label, files)
                 at.value += 1
 
-        for number in itertools.count():  # a small grammar is exhausted early: some inputs come twice then
+        for number in itertools.count():  # a small grammar is exhausted early, and some inputs then repeat
             if try_out.tally.inputs == len(labels):
                 break
             seed(f"{labels[0]} {number}")(run)()
@@ -232,7 +231,7 @@ class _limits:  # noqa: N801 (a context)
         self._path = Path(self._folder.name) / "input"
         self._path.mkdir()
         install(self._form, self._path)
-        judge(self._form, self._path, {})  # imports what is imported late
+        judge(self._form, self._path, {})  # triggers lazy imports
         limit = _status("VmSize") + MEGABYTES * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         signal.signal(signal.SIGPROF, self._stop)
@@ -269,13 +268,13 @@ class _limits:  # noqa: N801 (a context)
 
 
 def _status(name: str) -> int:
-    """A figure of this process, in bytes, as Linux tells it."""
+    """A figure of this process from /proc, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 def row(form: Format, tally: Tally, start: int) -> dict[str, Any]:
-    """The tally as it is stored."""
+    """The stored form of a tally."""
     count = {name: sum(v for k, v in tally.outcomes.items() if k.startswith(name)) for name in ("accepted", "refused")}
     where = environment()
     where["versions"] |= {name: version_of(name) for name in ("hypothesis", "safetensors", "pillow")}

@@ -3,11 +3,11 @@
     python stress/load.py                 # writes stress/results/load.json
     python stress/load.py --only soak --out FOLDER
 
-Each row is measured in a process of its own, and stored at once. The soak trains three models for 10,000 steps with
+Each row is measured in a separate process, and stored at once. The soak trains three models for 10,000 steps with
 evaluation, reports and checkpoints, and samples its resident memory at every epoch. After the first fifth, the samples
 are averaged in 20 blocks; a straight line through these has a slope with a 95 % interval (t with 18 degrees of
-freedom), which is given as growth over 10,000 steps. It fails where growth is proven, that is where the lower end is
-above 1 MiB.
+freedom), which is given as growth over 10,000 steps. It fails if growth is proven, that is if the lower end is above
+1 MiB.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def many(way: str) -> Row:
 
 
 def soak(way: str) -> Row:
-    """Many steps, with all that a run does on the way; memory at the end of every epoch."""
+    """Many steps, with everything that a run does on the way; memory is sampled at the end of every epoch."""
     sizes: list[float] = []
     page = resource.getpagesize()
 
@@ -136,10 +136,10 @@ def line(x: list[float], y: list[float]) -> tuple[float, float]:
 
 
 def in_a_process(what: str, way: str) -> Row:
-    """A row, with the largest memory of the process that made it; those of Ray's workers are not in it."""
+    """A row, with the peak memory of the process that made it, without that of Ray workers."""
     command = [sys.executable, __file__, "--row", what, way]
-    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1]
-    return dict(json.loads(found))
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1]
+    return dict(json.loads(printed))
 
 
 def main() -> None:

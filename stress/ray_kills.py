@@ -1,12 +1,12 @@
-"""Workers of Ray that are killed: the run ends with the same front, and nothing is trained twice but for lost steps.
+"""Killed Ray workers: the run ends with the same front, and only lost steps are trained twice.
 
     PYTHONPATH=tests python stress/ray_kills.py                 # ten kills; writes stress/results/ray-kills.json
     PYTHONPATH=tests python stress/ray_kills.py --kills 20 --seed 1 --out FOLDER
 
-Eight subproblems in four shards on two workers. At random moments one of the processes that train is killed with
+Eight subproblems train in four shards on two workers. At random moments one of the training processes is killed with
 SIGKILL. Every forward pass of a training step is counted in a file, and every shard stores a checkpoint after each
-step: besides the steps of an undisturbed run, only those may be counted that a kill interrupted, and the checks at the
-beginning of each start. The front is compared bit by bit with that of one process without Ray.
+step. Apart from the steps of an undisturbed run, the count may only hold steps that a kill interrupted, and the checks
+at the beginning of each start. The front is compared bit by bit with that of one process without Ray.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def train(epochs: int, seconds: float = 0.0, counted: Path | None = None, **opti
 
 
 class Killer(threading.Thread):
-    """Kills one of the processes that train, now and then, and notes which step its shard had stored."""
+    """Kills one of the training processes from time to time, and notes which step its shard had stored."""
 
     def __init__(self, folder: Path, chance: random.Random, kills: int) -> None:
         super().__init__(daemon=True)
@@ -66,19 +66,19 @@ class Killer(threading.Thread):
                 self.stored.append((name, self.checkpoint(name, running[name])))
 
     def running(self) -> dict[str, int]:
-        """The processes of the shards that are trained now."""
+        """The processes of the shards in training."""
         if not (self.folder / "log.jsonl").exists():
             return {}
-        found: dict[str, int] = {}
+        running: dict[str, int] = {}
         for event in read_log(self.folder):
             if event["event"] == "shard":
-                found.pop(event["name"], None)
+                running.pop(event["name"], None)
                 if event["state"] == "running":
-                    found[event["name"]] = event["pid"]
-        return found
+                    running[event["name"]] = event["pid"]
+        return running
 
     def checkpoint(self, name: str, pid: int) -> int | None:
-        """The step that a shard had stored when its process was gone; None where it had none."""
+        """The step that a shard had stored when its process was gone; None if it had none."""
         while Path(f"/proc/{pid}").exists() and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
             time.sleep(0.001)
         folder = self.folder / "shards" / name
@@ -87,7 +87,7 @@ class Killer(threading.Thread):
 
 
 def one_run(epochs: int, seconds: float, kills: int, chance: random.Random, whole: pm.Front) -> Row:
-    """A run with some kills at most."""
+    """A run with at most this many kills."""
     with tempfile.TemporaryDirectory() as place, pm.RayExecutor(workers=2, shard_size=SIZE, retries=kills) as executor:
         folder, counted, calm = Path(place) / "run", Path(place) / "counted", Path(place) / "calm"
         train(1, counted=calm, executor=executor)

@@ -2,8 +2,8 @@
 
     python tools/same_bits.py --tree ../other --tree .
 
-Two problems, three methods, both strategies. Each checkout trains in a process of its own. A checksum covers the losses
-on every split, the history and all weights. The exit code is 1 if any differ.
+There are two problems, three methods and both strategies. Each checkout trains in its own process. A checksum covers
+the losses on every split, the history and all weights. The exit code is 1 if any differ.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The house in numbers: files per folder, modules that commands load, import cycles, private imports, public names.
+"""Metrics of the source tree: files per folder, modules that commands load, import cycles, private imports, names.
 
     python tools/structure.py                        # this checkout
     python tools/structure.py --tree ../other --tree .   # side by side
     python tools/structure.py --names                # public names, commands and flags; with two trees, old -> new
     python tools/structure.py --check                # exit 1 if there is a cycle or a private import
 
-A cycle is a strongly connected set of modules, imports under TYPE_CHECKING and inside functions counted. A leading
+A cycle is a strongly connected set of modules; imports under TYPE_CHECKING and inside functions count. A leading
 underscore makes a file or a folder private to the folder that it lies in; an import from elsewhere is a private import.
 """
 
@@ -53,15 +53,15 @@ NAMED = {"the method GradNorm": "gradnorm", "the census data and study": "census
 
 def modules_of(source: Path) -> dict[str, Path]:
     """Every module of the package by its dotted name."""
-    found = {}
+    modules = {}
     for path in sorted((source / PACKAGE).rglob("*.py")):
         parts = path.relative_to(source).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
 
 
 def imports_of(modules: Mapping[str, Path]) -> dict[str, set[str]]:
-    """The modules that each module imports, wherever in its file it does so."""
+    """The modules that each module imports, anywhere in its file."""
     graph: dict[str, set[str]] = {}
     for name, path in modules.items():
         targets = set()
@@ -80,7 +80,7 @@ def cycles_of(graph: Mapping[str, set[str]]) -> list[list[str]]:
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    cycles: list[list[str]] = []
 
     def visit(name: str) -> None:
         index[name] = low[name] = len(index)
@@ -96,16 +96,16 @@ def cycles_of(graph: Mapping[str, set[str]]) -> list[list[str]]:
             members = stack[cut:]
             del stack[cut:]
             if len(members) > 1:
-                found.append(sorted(members))
+                cycles.append(sorted(members))
 
     for name in sorted(graph):
         if name not in index:
             visit(name)
-    return sorted(found, key=len, reverse=True)
+    return sorted(cycles, key=len, reverse=True)
 
 
 def private_imports_of(graph: Mapping[str, set[str]]) -> list[tuple[str, str]]:
-    """Pairs of a module and one that is private to a folder that the first does not lie in."""
+    """Pairs of a module and a private one that it imports from outside of the folder of the latter."""
     return sorted((name, target) for name in graph for target in graph[name] if not _may_import(name, target))
 
 
@@ -116,7 +116,7 @@ def _may_import(name: str, target: str) -> bool:
 
 
 def files_by_folder(modules: Mapping[str, Path], source: Path) -> Counter[str]:
-    """How many modules lie in each folder, ``__init__`` aside."""
+    """The number of modules in each folder, except ``__init__``."""
     files = [path.relative_to(source).parent.as_posix() for path in modules.values() if path.name != "__init__.py"]
     return Counter(files)
 
@@ -139,15 +139,15 @@ def loaded_by(tree: Path, code: str) -> dict[str, Any]:
     )  # fmt: skip
     if "@" not in done.stderr:
         return {"modules": 0, "heavy": [], "error": done.stderr.strip()[-200:]}
-    found: dict[str, Any] = json.loads(done.stderr.rpartition("@")[2])
-    return found
+    loaded: dict[str, Any] = json.loads(done.stderr.rpartition("@")[2])
+    return loaded
 
 
 def naming_files(tree: Path, word: str) -> list[str]:
-    """Files of the source that mention a word: what a stranger finds who searches for it."""
+    """Source files that mention a word, as a search would find them."""
     paths = [path for path in sorted((tree / "src").rglob("*")) if path.suffix in (".py", ".js", ".cu")]
-    found = [path for path in paths if word in path.read_text(encoding="utf-8").lower()]
-    return [path.relative_to(tree / "src").as_posix() for path in found]
+    matches = [path for path in paths if word in path.read_text(encoding="utf-8").lower()]
+    return [path.relative_to(tree / "src").as_posix() for path in matches]
 
 
 def public_names(tree: Path) -> list[str]:
@@ -174,7 +174,7 @@ def public_names(tree: Path) -> list[str]:
 
 
 def measure(tree: Path) -> dict[str, Any]:
-    """All of it for one tree."""
+    """All metrics of one tree."""
     source = tree / "src"
     modules = modules_of(source)
     graph = imports_of(modules)
@@ -187,19 +187,19 @@ def measure(tree: Path) -> dict[str, Any]:
     }
 
 
-def lines_of(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Rows of the table: what, and how much."""
-    files = found["files"]
+def lines_of(metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Rows of the table: name and value."""
+    files = metrics["files"]
     yield "modules", str(sum(files.values()))
     yield "most files in a folder", f"{max(files.values())} ({max(files, key=files.__getitem__)})"
     for folder in sorted(files):
         yield f"  {folder}", str(files[folder])
-    sizes = ", ".join(str(len(cycle)) for cycle in found["cycles"])
-    yield "import cycles", f"{len(found['cycles'])}" + (f" of {sizes} modules" if sizes else "")
-    yield "private imports across folders", str(len(found["private"]))
-    for name, loaded in found["loaded"].items():
+    sizes = ", ".join(str(len(cycle)) for cycle in metrics["cycles"])
+    yield "import cycles", f"{len(metrics['cycles'])}" + (f" of {sizes} modules" if sizes else "")
+    yield "private imports across folders", str(len(metrics["private"]))
+    for name, loaded in metrics["loaded"].items():
         yield f"modules loaded by {name}", f"{loaded['modules']}, with {', '.join(loaded['heavy']) or 'nothing heavy'}"
-    for name, files in found["naming"].items():
+    for name, files in metrics["naming"].items():
         yield f"source files that name {name}", str(len(files))
 
 
@@ -212,7 +212,7 @@ def print_tables(trees: list[Path]) -> None:
 
 
 def check(tree: Path) -> int:
-    """Print every cycle and every private import; returns how many there are."""
+    """Print every cycle and every private import, and return how many there are."""
     graph = imports_of(modules_of(tree / "src"))
     cycles, private = cycles_of(graph), private_imports_of(graph)
     for cycle in cycles:
@@ -223,7 +223,7 @@ def check(tree: Path) -> int:
 
 
 def print_names(trees: list[Path]) -> None:
-    """Print public names, commands and flags; of two trees, those that went and those that came."""
+    """Print public names, commands and flags; for two trees, those that were removed and added."""
     names = [set(public_names(tree)) for tree in trees]
     if len(names) == 1:
         print("\n".join(sorted(names[0])))
@@ -235,7 +235,7 @@ def print_names(trees: list[Path]) -> None:
 def main() -> None:
     """The command line of this script."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tree", type=Path, action="append", help="A checkout; this one if left out.")
+    parser.add_argument("--tree", type=Path, action="append", help="A checkout; default: this one.")
     parser.add_argument("--names", action="store_true", help="Public names, commands and flags.")
     parser.add_argument("--check", action="store_true", help="Print cycles and private imports; exit 1 for any.")
     arguments = parser.parse_args()

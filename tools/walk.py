@@ -1,12 +1,12 @@
-"""Walks through the code: how many files a minibatch, a checkpoint or a command passes, and how often the file changes.
+"""Walks through the code: how many files a minibatch, a checkpoint or a command visits, and how often the file changes.
 
     python tools/walk.py                            # this checkout
     python tools/walk.py --tree ../other --tree .   # side by side
     python tools/walk.py --list "one step"          # and the calls of one walk, in their order
 
-Each walk runs for real under ``sys.setprofile``, in a process of its own. A call from a function of one file to one of
-another is a change of file; the same pair of functions counts once, as a reader follows it once. Returns and imports do
-not count. Walks begin and end with calls of the user's own functions, so that checkouts of any age can be compared.
+Each walk is executed under ``sys.setprofile``, in its own process. A call from a function of one file to one of another
+is a change of file; the same pair of functions counts once, because a reader follows it once. Returns and imports do
+not count. Walks begin and end with calls of the user's functions, so that checkouts of any age can be compared.
 """
 
 from __future__ import annotations
@@ -115,11 +115,11 @@ def stop(report):
 def command(*arguments):
     from paretomtl.cli import main
     sys.argv = ["paretomtl", *map(str, arguments)]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
         try:
             main()
         except SystemExit as end:
-            assert not end.code, said.getvalue()
+            assert not end.code, errors.getvalue()
 
 
 walks = {}
@@ -145,26 +145,26 @@ print(json.dumps(walks))
 
 
 def walks_of(tree: Path) -> dict[str, list[tuple[str, str]]]:
-    """The calls of each walk of a checkout that change the file, once each, in their order."""
+    """The calls of each walk of a checkout that change the file, once each, in order."""
     environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
     done = subprocess.run(
         [sys.executable, "-c", RECORD], capture_output=True, text=True, env=environment, check=False, cwd=tree
     )
     if done.returncode:
-        sys.exit(f"No walk could be recorded in {tree}:\n{done.stderr}")
+        sys.exit(f"Recording failed in {tree}:\n{done.stderr}")
     walks = json.loads(done.stdout.splitlines()[-1])
     return {name: list(dict.fromkeys(tuple(e) for e in walk if e != "step")) for name, walk in walks.items()}
 
 
 def files_of(walk: list[tuple[str, str]]) -> set[str]:
-    """The files that a walk passes."""
+    """The files that a walk visits."""
     return {function.split(":")[0] for pair in walk for function in pair if function != "user"}
 
 
 def main() -> None:
     """The command line of this script."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tree", type=Path, action="append", help="A checkout; this one if left out.")
+    parser.add_argument("--tree", type=Path, action="append", help="A checkout; default: this one.")
     parser.add_argument("--list", metavar="WALK", help="Print the calls of this walk, too.")
     options = parser.parse_args()
     trees = [tree.resolve() for tree in options.tree or [Path(__file__).parents[1]]]

@@ -1,4 +1,4 @@
-"""A real browser for the tests: Chromium, driven by Playwright; skips, with the reason, where there is none."""
+"""A real browser for the tests: Chromium, driven by Playwright; skips, with the reason, if there is none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FLAGS = (
     "--enable-unsafe-swiftshader",
     "--use-gl=angle",
     "--use-angle=swiftshader",
-    "--disable-gpu-compositing",  # charts in space alone need OpenGL, which is slow without a GPU
+    "--disable-gpu-compositing",  # only 3D charts need OpenGL, which is slow without a GPU
 )
 
 
@@ -41,7 +41,7 @@ def chromium() -> Iterator[Any]:
 
 
 class Errors(list[str]):
-    """What a page complains about; drawing in software is slow, which is no complaint of ours."""
+    """Errors and warnings of a page; those about slow software rendering are ignored."""
 
     def listen(self, page: Any) -> None:
         """Collect from now on: errors and warnings on the console, exceptions, and every request but the page's own."""

@@ -1,4 +1,4 @@
-"""Made-up files in the layout of Census-Income (KDD), and the real ones where they lie beside the repository."""
+"""Made-up files in the layout of Census-Income (KDD), and the real ones if they lie next to the repository."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ORDINARY = {
     "marital_stat": "Never married",
     "income_50k": "- 50000.",
 }
-"""A record that is read without complaint."""
+"""A valid record."""
 
 
 def real_folder() -> Path:
@@ -32,7 +32,7 @@ def real_folder() -> Path:
 
 
 def text_of(records: Iterable[Mapping[str, str]], end: str = "\n") -> bytes:
-    """Records as they stand in a file; fields that are left out are ordinary."""
+    """Records as text of a file; fields that are left out are ordinary."""
     return "".join(", ".join({**ORDINARY, **record}.values()) + end for record in records).encode()
 
 
@@ -51,7 +51,7 @@ def some_records(count: int, seed: int) -> list[dict[str, str]]:
 
 
 def write_small_files(folder: Path, train: int = 60, test: int = 20) -> Path:
-    """Both files, in a folder of their own."""
+    """Write both files into their own folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for file, count, seed in zip(FILES, (train, test), (0, 1), strict=True):
         (folder / file).write_bytes(text_of(some_records(count, seed)))

@@ -14,7 +14,7 @@ from paretomtl.methods.inputs import SafeStep
 
 @dataclass(frozen=True)
 class Share(Method):
-    """Weights ``1/2 + L_ki / Σ_j L_ji`` over the models that are not broken; remembers how many these are.
+    """Weights ``1/2 + L_ki / Σ_j L_ji`` over the models that are not broken; the state counts these.
 
     Args:
         gramian: whether weights depend on the Gramian, too.

@@ -15,7 +15,7 @@ from _helpers.networks import classes
 X, Y = classes()
 
 
-LOOKED_AT = 48  # samples of a Dataset that are asked for before training, to recognise the data
+LOOKED_AT = 48  # samples of a Dataset that are read before training, to identify the data
 
 
 class Crash(Exception):
@@ -23,7 +23,7 @@ class Crash(Exception):
 
 
 class Samples(Dataset[tuple[Tensor, Tensor]]):
-    """Does something at the n-th sample that is asked for in training."""
+    """Does something at the n-th sample that is read in training."""
 
     def __init__(self, n: int = -1, then: Any = None) -> None:
         self.left = n + LOOKED_AT if n > 0 else n

@@ -1,4 +1,4 @@
-"""CUDA kernels run on a CPU, thread by thread: slow, and the same in every run. Needs g++."""
+"""CUDA kernels run on a CPU, thread by thread: slow and deterministic. Needs g++."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="g++, wh
 
 
 class Launches:
-    """Stands for the function that compiles kernels, and counts the launches."""
+    """A fake of the function that compiles kernels, which counts the launches."""
 
     count = 0
 
@@ -65,12 +65,12 @@ def emulate(
     shared: int,
     args: list[torch.Tensor | int | float],
 ) -> None:
-    """Run the kernel ``name`` of the file, or of several that make one text.
+    """Run the kernel ``name`` of a file, or of several that are concatenated.
 
     A tensor is passed as a pointer, an int as int, a float as double.
 
-    Blocks run one after another, their threads in ascending and in descending order by turns, and shared memory starts
-    as NaN. A barrier that some threads never reach, a write past shared memory and arguments of the wrong kind raise.
+    Blocks run one after another, their threads in alternating ascending and descending order, and shared memory starts
+    as NaN. A barrier that some threads never reach, a write past shared memory and arguments of the wrong type raise.
     """
     values: list[ctypes.c_void_p | ctypes.c_int | ctypes.c_double] = []
     for arg in args:

@@ -1,8 +1,8 @@
 """A file system that fails on purpose: every system call of a write is counted, and one of them goes wrong.
 
-:class:`Watch` stands between Python and the files under a folder. It writes down what is done to them, and at the n-th
-call kills the process, tears a write in two, or has the system refuse. :class:`Disk` says what a disk holds after the
-power was cut, from what was written down: data that were not synced are lost, names that were not synced may be.
+:class:`Watch` stands between Python and the files under a folder. It records the calls, and at the n-th one kills the
+process, truncates a write, or lets the system refuse. :class:`Disk` replays the record and says what a disk holds after
+a power cut: data that were not synced are lost, names that were not synced may be.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong, and at which call: "kill", "tear" (half a write, then the kill), or the name of an error.
+    """A fault at one call: "kill", "tear" (half a write, then the kill), or the name of an error.
 
     Attributes:
-        kind: what.
+        kind: of the fault.
         at: the number of the call.
-        lasting: whether all later calls fail, too; a kill lasts anyway.
+        lasting: whether all later calls fail, too; a kill always lasts.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Watch:
             setattr(os, name, real)
 
     def _call(self, kind: str, path: Any, other: Any = "", data: bytes = b"", tear: Callable[[], Any] = int) -> None:
-        """Before a call: write it down, or let it go wrong."""
+        """Record a call before it happens, or let it fail."""
         fault, number = self._fault, len(self.calls)
         self.calls.append(Call(kind, self._name(path), self._name(other) if other else "", bytes(data)))
         if fault is None or number < fault.at or (number > fault.at and not fault.lasting):
@@ -130,10 +130,10 @@ class _Watched(io.FileIO):
 
 @dataclass
 class Disk:
-    """What lies on a disk: what the system shows, and what would be left without power.
+    """The content of a disk: as the system shows it, and as it would be after a power cut.
 
     Attributes:
-        files: what was there at first, all of it synced.
+        files: the initial content, all of it synced.
     """
 
     files: dict[str, bytes]
@@ -156,7 +156,7 @@ class Disk:
         return len(self._written) - 1
 
     def do(self, call: Call) -> None:
-        """What a call does to the disk."""
+        """Apply a call to the disk."""
         path = call.path
         if call.kind == "open" or (call.kind == "append" and path not in self._shown):
             self._shown[path] = self._new()
@@ -193,7 +193,7 @@ class Disk:
                 names[other] = place
 
     def after_cut(self, how: str, chance: random.Random) -> dict[str, bytes]:
-        """What is left: "nothing" that was not synced; all "names", without the data; or "some" of both, by chance."""
+        """The files that are left: "nothing" unsynced; all "names" without data; or "some" of both, at random."""
         names, folders = dict(self._kept), set(self._folders)
         for change in self._pending:
             if how == "names" or (how == "some" and chance.random() < 0.5):

@@ -1,11 +1,11 @@
-"""Runs in which something goes wrong at a chosen write, and that are taken up again: prints what became of them.
+"""Runs that fail at a chosen write, and are resumed: prints the outcomes.
 
     python faulty_run.py FOLDER COUNT SEED
 
-Every fault is a run in a folder of its own, fresh or resumed, in which one system call of a write fails or is the last
-one; or the state of a disk whose power was cut there. The folder is examined, and the run is taken up again until it
-ends. It must end with the front of a run without faults, to the bit; and what is examined must never be called lost.
-COUNT faults are drawn at random, "all" takes each of them once.
+Every fault has its own folder, with a fresh or resumed run in which one system call of a write fails or is the last
+one, or with the state of a disk after a power cut at that call. The folder is inspected, and the run is resumed until
+it ends. It must end with the front of a run without faults, bit by bit, and the inspection must never report it lost.
+COUNT faults are drawn at random; "all" runs each of them once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from _helpers.networks import Dropped, classes, problem
 from paretomtl.runs import inspect_run
 
 CUTS = ("nothing", "names", "some")
-FINE, REFUSED, WRONG = 0, 10, 11  # how a child process ends: with its front, with an error that is documented
+FINE, REFUSED, WRONG = 0, 10, 11  # how a child process ends: with its front, with a documented error
 
 
 def train(folder: Path, stop: Callable[[pm.training.Report], None] | None = None) -> pm.Front:
@@ -56,7 +56,7 @@ def train(folder: Path, stop: Callable[[pm.training.Report], None] | None = None
 
 
 def checksum(front: pm.Front) -> str:
-    """Of all that a front holds, except for how long it took."""
+    """The checksum of everything in a front except for its duration."""
     digest = hashlib.sha256()
     for name, tensor in sorted({**front.models.stacked(), **front.history}.items()):
         digest.update(name.encode() + tensor.numpy().tobytes())
@@ -72,7 +72,7 @@ def stop_early(report: pm.training.Report) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A fault in a run that begins, or in one that was stopped after its first epoch and is taken up again."""
+    """A fault in a new run, or in one that was stopped after its first epoch and is resumed."""
 
     start: str
     fault: Fault | None
@@ -85,7 +85,7 @@ class Case:
 
 
 class Bench:
-    """What all cases have in common: the front without faults, the folders to start from, the calls of a run."""
+    """The common data of all cases: the front without faults, the folders to start from, the calls of a run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -107,7 +107,7 @@ class Bench:
         return there
 
     def cases(self) -> Iterator[Case]:
-        """Each fault that there is, once."""
+        """All faults, once each."""
         for start, calls in self.calls.items():
             for at, call in enumerate(calls):
                 yield Case(start, Fault("kill", at))
@@ -120,7 +120,7 @@ class Bench:
                     yield Case(start, None, cut, at + 1)
 
     def harm(self, case: Case, seed: int) -> tuple[Path, int]:
-        """The folder after the fault, and how the process ended; that of a cut is not asked."""
+        """The folder after the fault, and how the process ended, which does not matter for a power cut."""
         if case.fault is not None:
             there = self.copy(case.start, "harmed")
             return there, in_child(lambda: self.attempt(there, case.fault))
@@ -137,7 +137,7 @@ class Bench:
         return there, -signal.SIGKILL
 
     def attempt(self, there: Path, fault: Fault | None) -> int:
-        """A run with a fault: it gives the right front, or says in a documented way that it cannot."""
+        """Run with a fault: it gives the right front, or a documented error."""
         try:
             with Watch(there, fault):
                 front = train(there)
@@ -146,17 +146,17 @@ class Bench:
         return FINE if checksum(front) == self.expected else WRONG
 
     def end(self, there: Path) -> int:
-        """A run without faults, in the same folder."""
+        """Run without faults, in the same folder."""
         return FINE if checksum(train(there)) == self.expected and sound(there) else WRONG
 
 
 def sound(there: Path) -> bool:
-    """Whether a folder says that it is, when the run has ended."""
+    """Whether the inspection of a finished run's folder finds no problem."""
     return all(finding.state in ("ok", "info") for finding in inspect_run(there))
 
 
 def in_child(work: Callable[[], int]) -> int:
-    """The exit status of a process that does it: a negative signal where it was killed."""
+    """The exit status of a child process that does the work: a negative signal if it was killed."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -168,7 +168,7 @@ def in_child(work: Callable[[], int]) -> int:
 
 
 def judge(bench: Bench, case: Case, seed: int) -> str:
-    """Let a fault happen, and take the run up again; what was wrong, or nothing."""
+    """Inject a fault, and resume the run; return what was wrong, or an empty string."""
     there, code = bench.harm(case, seed)
     killed = case.fault is None or case.fault.kind in ("kill", "tear")
     if code not in ((-signal.SIGKILL,) if killed else (FINE, REFUSED)):
@@ -180,7 +180,7 @@ def judge(bench: Bench, case: Case, seed: int) -> str:
 
 
 def chain(bench: Bench, seed: int, length: int = 5) -> str:
-    """Faults one after another: each hits the run that takes up the one before."""
+    """Inject faults one after another: each hits the run that resumes the one before."""
     chance = random.Random(seed)
     there = bench.copy("fresh", "harmed")
     for _ in range(length):
@@ -193,7 +193,7 @@ def chain(bench: Bench, seed: int, length: int = 5) -> str:
 
 
 def measure(folder: Path, count: int | None, chains: int, seed: int) -> dict[str, Any]:
-    """All cases, or some: how many of each kind, and which went wrong."""
+    """Run all cases, or some; return how many of each kind there were, and which failed."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     tempfile.tempdir = str(folder / "elsewhere")

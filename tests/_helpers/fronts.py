@@ -34,7 +34,7 @@ def front_of(losses: Any, **fields: Any) -> pm.Front:
 
 
 def assert_equal(one: pm.Front, other: pm.Front) -> None:
-    """Bit by bit."""
+    """Compare two fronts bit by bit."""
     assert one.complete
     assert other.complete
     for name, tensor in one.models.stacked().items():
@@ -50,7 +50,7 @@ def assert_equal(one: pm.Front, other: pm.Front) -> None:
 
 
 def assert_same(one: pm.Front, other: pm.Front) -> None:
-    """Bit by bit, with what says how the numbers are to be read."""
+    """Compare two fronts bit by bit, including how their numbers are read."""
     assert_equal(one, other)
     assert (one.reference, one.ideal, one.subproblems) == (other.reference, other.ideal, other.subproblems)
     assert torch.equal(one.preferences, other.preferences)

@@ -54,7 +54,7 @@ def hulls(
 
 
 def gradients(size: int, tasks: int, digits: float, seed: int, *, dimensions: int | None = None) -> Tensor:
-    """Random directions; lengths over so many orders of magnitude, the shortest and the longest among them."""
+    """Random directions; lengths over ``digits`` orders of magnitude, including the shortest and the longest."""
     g = torch.Generator().manual_seed(seed)
     jacobian = torch.randn(size, tasks, dimensions or max(3, tasks), generator=g, dtype=torch.float64)
     exponents = digits * (torch.rand(size, tasks, 1, generator=g, dtype=torch.float64) - 0.5)
@@ -63,7 +63,7 @@ def gradients(size: int, tasks: int, digits: float, seed: int, *, dimensions: in
 
 
 def gradient_certificate(jacobian: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """By the gradients themselves: how much it fails, the length of d, and the terms that cancelled in d."""
+    """The certificate from the gradients: its violation, the length of d, and the terms that cancelled in d."""
     lengths = jacobian.norm(dim=-1)
     d = (weights[:, None] @ jacobian).squeeze(1)
     norm = d.norm(dim=-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""A run that is killed again and again: prints how often, and the checksum of the front that it ends with.
+"""A run that is killed repeatedly: prints how often, and the checksum of its final front.
 
     python killed_run.py FOLDER KILLS SEED
 
@@ -47,7 +47,7 @@ def train(folder: Path) -> None:
 
 
 def checksum(folder: Path) -> str:
-    """Of all that a front holds, except for how long it took."""
+    """The checksum of everything in a front except for its duration."""
     front = pm.Front.load(folder)
     digest = hashlib.sha256()
     for name, tensor in sorted({**front.models.stacked(), **front.history}.items()):
@@ -62,7 +62,7 @@ def main() -> None:
     folder, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     chance = random.Random(seed)
     done = 0
-    adam([torch.zeros(1, requires_grad=True)])  # imports what optimizers need: children are to be killed at work
+    adam([torch.zeros(1, requires_grad=True)])  # imports what optimizers need, so that children die in training
     while True:
         child = os.fork()
         if child == 0:

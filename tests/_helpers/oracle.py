@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def daqp_point(points: Tensor) -> Tensor | None:
-    """The min-norm point ``[m]`` of the hull of ``points [N, m]``; None where DAQP cycles.
+    """The min-norm point ``[m]`` of the hull of ``points [N, m]``; None if DAQP cycles.
 
     Lifting each point p to (p, ρ) turns the hull into a cone; the residual of f = (0, …, 0, 1) after projection on that
     cone solves min ½|z − f|² s.t. e_iᵀz ≤ 0, which is strictly convex whatever the points are.
@@ -64,7 +64,7 @@ def exact_weights(points: Tensor) -> list[Fraction]:
 
 
 def _solve(system: list[list[Fraction]]) -> list[Fraction] | None:
-    """Gauss and Jordan on an augmented matrix; None where it is singular."""
+    """Gauss-Jordan elimination on an augmented matrix; None if it is singular."""
     for i in range(len(system)):
         pivot = next((k for k in range(i, len(system)) if system[k][i]), None)
         if pivot is None:

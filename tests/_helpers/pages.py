@@ -1,4 +1,4 @@
-"""Fronts for pages, made up: with splits, metrics and history, without training."""
+"""Invented fronts for pages: with splits, metrics and history, without training."""
 
 from __future__ import annotations
 

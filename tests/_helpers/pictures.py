@@ -1,4 +1,4 @@
-"""Small pictures, sheets of tiles, and folders in the layouts of UTKFace, ApolloScape and 7-Scenes, made up."""
+"""Small pictures, sheets of tiles, and folders in the layouts of UTKFace, ApolloScape and 7-Scenes; all invented."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_picture(path: Path, pixels: np.ndarray) -> None:
 
 
 def write_sheets(folder: Path, tiles: np.ndarray, pattern: str, grid: tuple[int, int]) -> None:
-    """Tiles [n, height, width, 3] on sheets, row by row; what the last one lacks is black."""
+    """Tiles [n, height, width, 3] on sheets, row by row; empty places of the last one are black."""
     rows, columns = grid
     _, height, width, _ = tiles.shape
     for sheet in range(-(-len(tiles) // (rows * columns))):
@@ -75,7 +75,7 @@ def write_scene(folder: Path, count: int, size: tuple[int, int] = (8, 16)) -> Pa
 
 
 def some_frames(records: list[int], moments: list[int], listed: list[int] | None = None, size: int = 2) -> Frames:
-    """Frames on a circle, which look ahead, and have colours that tell where they are."""
+    """Frames on a circle that look ahead, with colours that encode the position."""
     n = len(records)
     turns = np.linspace(0, 2, n)
     zeros = np.zeros(n)

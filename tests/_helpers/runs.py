@@ -1,4 +1,4 @@
-"""Runs in other processes, to be watched: one that trains until it is stopped, and what waits for it."""
+"""Runs in other processes, to be watched: one that trains until it is stopped, and a way to wait for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make():
 
 @contextmanager
 def training(folder: Path, epochs: int = 100_000) -> Iterator[subprocess.Popen[str]]:
-    """A process that trains a run in this folder, or goes on with it, until it is told to stop or the block ends."""
+    """A process that trains or resumes a run in this folder, until it is told to stop or the block ends."""
     (folder.parent / "slow.py").write_text(PROBLEM)
     options = ["--preferences", "3", "--strategy", "sequential", "--device", "cpu", "--resume", "--progress", "quiet"]
     command = [sys.executable, "-m", "paretomtl", "run", "slow:make", "--epochs", str(epochs), "--out", folder.name]
@@ -53,7 +53,7 @@ def training(folder: Path, epochs: int = 100_000) -> Iterator[subprocess.Popen[s
 
 
 def wait_for(found: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Until it is so; the time is no measure of speed, but what ends a test that would hang."""
+    """Wait until a condition holds; the timeout only ends a test that would hang."""
     for _ in range(round(seconds / 0.05)):
         if found():
             return

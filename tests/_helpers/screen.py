@@ -1,4 +1,4 @@
-"""What tests see of a page in a browser."""
+"""Queries of a page in a browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Opened: TypeAlias = Callable[..., Any]
 
 
 def settled(page: Any) -> None:
-    """Wait until what was asked for is drawn, as far as it is in reach."""
+    """Wait until all charts in reach are drawn."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     page.wait_for_function("() => nextChart() === null")
 

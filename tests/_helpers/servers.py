@@ -1,4 +1,4 @@
-"""A server of files for tests of downloads."""
+"""A file server for tests of downloads."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server of a folder, while the block lasts; downloads wait for nothing and go through no proxy."""
+    """A server of a folder within the block; downloads do not wait and use no proxy."""
     monkeypatch.setattr(_download, "_PAUSE", 0.0)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)

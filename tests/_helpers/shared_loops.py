@@ -1,4 +1,4 @@
-"""Loops of one's own in two processes, beside one process with the same batches; run by two_processes.py."""
+"""Custom loops in two processes, compared with one process with the same batches; run by two_processes.py."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def said(run: Callable[[], Any]) -> str:
 
 
 class Loop:
-    """Twenty steps by ``backward``: each step sees ten samples, or five where ``uneven``."""
+    """Twenty steps by ``backward``: each step sees ten samples, the last of an epoch five."""
 
     def __init__(self, method: Any, *, given: bool = True, without: bool = False) -> None:
         torch.manual_seed(0)

@@ -38,7 +38,7 @@ def fit(of: pm.Problem | None = None, method: Any = "linear", preferences: Any =
 
 
 def leave_at(epoch: int) -> Any:
-    """A callback in which the process ends; there is a checkpoint, and no front is made."""
+    """A callback that ends the process; there is a checkpoint, but no front."""
 
     def leave(report: Any) -> None:
         if report.epoch == epoch:

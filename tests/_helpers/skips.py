@@ -1,4 +1,4 @@
-"""What a run of the tests leaves out on this machine, in one line."""
+"""The tests that are skipped on this machine, in one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KINDS = (
     (r"CUDA", "on a GPU (none here)"),
     (r"\.\./shared/data", "on ../shared/data (not there)"),
 )
-"""A pattern of reasons, and how the line puts them; other reasons are said as they are."""
+"""A pattern of reasons, and their text in the line; other reasons stay as they are."""
 
 
 def kind_of(reason: str) -> str:
@@ -20,7 +20,7 @@ def kind_of(reason: str) -> str:
 
 
 def not_run(reasons: Iterable[str]) -> str:
-    """The line that says how many tests were skipped, and why; empty if none was."""
+    """The line that says how many tests were skipped, and why; empty if there are none."""
     counts = Counter(kind_of(reason.removeprefix("Skipped: ")) for reason in reasons)
     parts = [f"{count} {kind}" for kind, count in counts.most_common()]
     if not parts:

@@ -1,4 +1,4 @@
-"""Small sets in the format of MNIST, and real data, if they lie beside the repository."""
+"""Small sets in the format of MNIST, and real data, if they lie next to the repository."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _converted_here() -> tempfile.TemporaryDirectory[str]:
 
 @functools.cache
 def converted(name: str) -> Path:
-    """A data set in its published layout, from the copy beside the repository; converted once in a process."""
+    """A data set in its published layout, from the copy next to the repository; converted once per process."""
     if not (REAL / name).is_dir():
         pytest.skip(f"needs the files of {name} in ../shared/data beside the repository")
     out = Path(_converted_here().name) / name

@@ -1,4 +1,4 @@
-"""Streams that only pretend, and a small network with convolutions, for tests of captured steps without a GPU."""
+"""Fake streams, and a small network with convolutions, for tests of captured steps without a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 
 
 class Stream:
-    """Writes down who waited for whom, and who worked."""
+    """Records which stream waited for which, and which worked."""
 
     current: Stream
     log: ClassVar[list[tuple[Any, ...]]] = []
@@ -48,7 +48,7 @@ def on(stream: Stream) -> Iterator[None]:
 
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step is one of those that are launched before a capture, on streams that do nothing."""
+    """Make every step a warm-up step before a capture, on fake streams."""
     Stream.current, Stream.log = Stream(), []
     monkeypatch.setattr(cuda_graph, "_WARM_UP", 10**6)
     for module in (capture, streams):
@@ -87,7 +87,7 @@ class Net(nn.Module):
 
 
 class Viewing(Net):
-    """Takes it for granted that images lie row by row."""
+    """Assumes that images lie row by row."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         hidden = self.trunk[:3](x)
@@ -134,7 +134,7 @@ def values(groups: list[Group]) -> dict[str, Tensor]:
 
 
 def places(group: Group) -> list[int]:
-    """Where everything lies that a captured step reads and writes."""
+    """The addresses of everything that a captured step reads and writes."""
     assert group.before_previous is not None
     assert group.weights is not None
     optimizer = [t for state in group.optimizer.state.values() for t in state.values() if isinstance(t, Tensor)]

@@ -1,4 +1,4 @@
-"""Checks of the figures of a study, which are the same for all studies."""
+"""Checks of the figures of any study."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check_not_finite_left_out(
 ) -> None:
     """Solutions that are not finite, some and all of them, and rows without indicators."""
     assert draw_study(name, [broken(row, lambda k, seed=row["seed"]: k == seed) for row in rows], folder)
-    assert f"{name}-hypervolume" not in unsaved, "None where moocore was not at hand"
+    assert f"{name}-hypervolume" not in unsaved, "None without moocore"
     for figure in unsaved.values():
         figure.canvas.draw()
     draw_study(name, [broken(row, lambda k: True) for row in rows], folder)

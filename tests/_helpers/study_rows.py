@@ -1,4 +1,4 @@
-"""Rows of studies, made up for tests."""
+"""Invented rows of studies."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def task_row(method: str, losses: list[list[float]], vectors: list[list[float]] 
 
 
 def without_solutions(row: Row, gone: Callable[[int], bool]) -> Row:
-    """Without the solutions that are gone, and without indicators."""
+    """A row without the solutions that are gone, and without indicators."""
     if "metrics" not in row:
         return {**row, "igd_plus": None} if gone(0) else row
 

@@ -1,8 +1,8 @@
-"""Two processes that share runs, beside one process with the same batches. Started by torchrun:
+"""Two processes that share runs, compared with one process with the same batches. Started by torchrun:
 
     torchrun --standalone --nproc-per-node 2 two_processes.py FOLDER
 
-Every check runs in both processes; what each found is written to FOLDER/RANK.json, a number or a sentence by name.
+Every check runs in both processes; each writes its results to FOLDER/RANK.json, a number or a sentence by name.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def between(one: pm.Front, other: pm.Front) -> float:
 
 
 def beside(of: pm.Problem, method: Any = "pareto-mtl", **options: Any) -> float:
-    """How far both processes together are from one alone."""
+    """The difference between both processes together and one alone."""
     shared = train(of, method, **options)
     return between(shared, train(of, method, distributed=False, **options))
 
@@ -88,7 +88,7 @@ for _gramian in (False, True):
 
 @check("fit share sees all rows")
 def _() -> float:
-    """Of one batch an epoch, whose means are those of its step."""
+    """An epoch has one batch, so that its means are those of the step."""
     found = 0.0
     for strategy in BOTH:
         front = train(plain(), Share(rows=3), strategy=strategy, batch_size=SAMPLES)

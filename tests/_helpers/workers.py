@@ -20,7 +20,7 @@ from paretomtl.problems import cross_entropies
 
 
 class Slow(MLP):
-    """Steps that take their time, and are counted in a file, a byte for each; at some counts the process is killed."""
+    """Slow steps that are counted in a file, one byte each; at some counts the process is killed."""
 
     def __init__(self, seconds: float, counted: Path | None, deadly: Collection[int]) -> None:
         super().__init__()
@@ -35,14 +35,14 @@ class Slow(MLP):
 
 
 def count(path: Path) -> int:
-    """Add a byte to a file; its length then."""
+    """Append a byte to a file, and return its new length."""
     with path.open("ab") as file:
         file.write(b".")
         return file.tell()
 
 
 class Dying(MLP):
-    """Ends its process, unless that is the one it was made for."""
+    """Ends its process, unless that is process ``home``."""
 
     def __init__(self, home: int) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Dying(MLP):
 
 
 class Failing(Dying):
-    """Fails there, as code of users may."""
+    """Raises an error there, as user code may."""
 
     def end(self) -> None:
         raise LookupError("a bug of the user's")
@@ -70,7 +70,7 @@ def slow(seconds: float = 0.0, counted: Path | None = None, deadly: Collection[i
 
 
 def unsendable(**fields: Any) -> pm.Problem:
-    """With a lock in it, which no process can give to another."""
+    """A problem that holds a lock, which cannot be sent to another process."""
     lock = threading.Lock()
 
     def losses(outputs: Any, targets: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a file format is to the fuzzer."""
+"""A file format, as the fuzzer sees it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Format:
         name: of the format.
         files: a valid input, by path in its folder.
         load: reads the folder, and uses what it read.
-        changes: by path, what is done to the bytes of a file; a path may be there several times.
+        changes: mutations of the bytes of a file, by path; a path may occur several times.
         share: how many of a thousand inputs are of this format.
-        once: inputs that are tried in any case, of which one is enough.
+        once: inputs that are always tried, once each.
     """
 
     name: str
@@ -39,13 +39,13 @@ class Format:
     once: tuple[Callable[[], Files], ...] = ()
 
     def draw(self, random: Random) -> Files:
-        """What to put into the folder over the valid input."""
+        """The files to write over the valid input."""
         path, change = random.choice(self.changes)
         return {path: change(self.files[path], random)}
 
 
 def made(write: Callable[[Path], Any]) -> Files:
-    """What is written into a folder, by path."""
+    """The files that a function writes into a folder, by path."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(folder)
@@ -53,7 +53,7 @@ def made(write: Callable[[Path], Any]) -> Files:
 
 
 def as_json(data: bytes, random: Random) -> bytes:
-    """Changed where it means something; records are signed again, most of the time."""
+    """JSON with a meaningful change; most records get a valid checksum."""
     content = json.loads(data)
     changed = mutate_json(content, random)
     if isinstance(changed, dict) and "sha256" in content and random.random() < 0.8:

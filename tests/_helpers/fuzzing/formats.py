@@ -1,4 +1,4 @@
-"""Every file format that this library reads: a valid example, what reads it, and what is done to it."""
+"""Every file format that this library reads: a valid example, its loader, and its mutations."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _published() -> Format:
 
 
 def _lengths(found: Faces | Frames | Census | Canvases) -> None:
-    """All of them must be usable together."""
+    """Check that all parts fit together."""
     if isinstance(found, Frames):
         assert {len(array) for array in found.arrays.values()} == {len(found)}
         assert found.positions.shape[1:] == (3,)
@@ -130,7 +130,7 @@ def _scene() -> Format:
 
 @dataclass(frozen=True)
 class _Names(Format):
-    """A folder of pictures of which one is called something else."""
+    """A folder of pictures, one of which has another name."""
 
     def draw(self, random: Random) -> Files:
         name = mutate(f"26_0_1_{DATE}.jpg".encode(), random)[:200].replace(b"/", b"_").replace(b"\0", b"0")

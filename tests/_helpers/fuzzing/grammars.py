@@ -1,4 +1,4 @@
-"""Inputs by the grammar of each format, with values that nothing promises: drawn by hypothesis."""
+"""Inputs by the grammar of each format, with arbitrary values, drawn by hypothesis."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NUMBER = st.sampled_from(NUMBERS) | st.floats().map(str) | st.integers(-2, 130).
 
 
 def like(value: Any) -> st.SearchStrategy[Any]:
-    """Values of the same form with other numbers and words in it, and now and then something else."""
+    """Values of the same form with other numbers and words, and sometimes of another form."""
     if isinstance(value, dict):
         same = st.fixed_dictionaries({key: like(part) for key, part in value.items()})
         return same | same.flatmap(lambda part: JSON.map(lambda more: {**part, "more": more})) | JSON
@@ -47,7 +47,7 @@ def like(value: Any) -> st.SearchStrategy[Any]:
 
 
 def json_file(path: str, data: bytes) -> st.SearchStrategy[Files]:
-    """An object of JSON with one field of another kind, or all of them."""
+    """A JSON object with one field of another type, or all of them."""
     content = {name: value for name, value in json.loads(data).items() if name != "sha256"}  # as in older files
     one = st.sampled_from(sorted(content)).flatmap(
         lambda name: like(content[name]).map(lambda value: {**content, name: value})
@@ -69,7 +69,7 @@ def census_text(path: str, suffix: str) -> st.SearchStrategy[Files]:
 
 
 def pose_text(path: str, data: bytes) -> st.SearchStrategy[Files]:
-    """Lines of both forms, for images that are there or not."""
+    """Lines of both forms, for images that exist or not."""
     names = [word for word in data.decode().split() if word.endswith(".jpg")]
     name = st.sampled_from(names) | TEXT
     angles = st.tuples(name, st.lists(NUMBER | st.just("0.5"), min_size=6, max_size=6)).map(
@@ -100,7 +100,7 @@ def idx_file(path: str) -> st.SearchStrategy[Files]:
 
 
 def arrays_file(path: str, data: bytes) -> st.SearchStrategy[Files]:
-    """The arrays of a file, one of another kind, shape or content, signed."""
+    """The arrays of a file, one with another dtype, shape or content, with a valid checksum."""
     with np.load(io.BytesIO(data)) as stored:
         content = dict(stored)
     names = [name for name in content if content[name].ndim]
@@ -124,7 +124,7 @@ def arrays_file(path: str, data: bytes) -> st.SearchStrategy[Files]:
 
 
 def tensors_file(path: str, data: bytes) -> st.SearchStrategy[Files]:
-    """Any tensors beside the words of a file, one of which is another, signed."""
+    """Any tensors with the metadata of a file, one entry of which is changed, with a valid checksum."""
     from safetensors.torch import load, save
 
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
@@ -151,7 +151,7 @@ def tensors_file(path: str, data: bytes) -> st.SearchStrategy[Files]:
 
 
 def names_of(data: bytes) -> st.SearchStrategy[Files]:
-    """A picture by any name."""
+    """A picture with any name."""
     digits = st.text("0123456789\u0661", max_size=3)
     parts = st.tuples(digits, digits, digits, st.text("0123456789", min_size=16, max_size=19))
     end = st.sampled_from([".jpg", ".png", ".jpg.chip.jpg", " .jpg", ".JPEG"])

@@ -1,4 +1,4 @@
-"""What a loader makes of an input: an object that works, an error that is documented, or a failure."""
+"""The verdict on a loader and an input: an object that works, a documented error, or a failure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from paretomtl._support.atomic_files import NewerFormatError
 from paretomtl.problems._data.images import BrokenPictureError
 
 DOCUMENTED = (ValueError, FileNotFoundError, NewerFormatError, BrokenPictureError)
-"""The only errors that a loader may raise for what is in its files; each names the file."""
+"""The only errors that a loader may raise for the content of its files; each names the file."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of an input.
+    """The outcome of an input.
 
     Attributes:
         outcome: "accepted", "refused" or "failed".
         error: the type of the error that was raised; empty for none.
-        why: what is wrong with it; empty where nothing is.
+        why: what is wrong; empty if nothing is.
     """
 
     outcome: str
@@ -35,7 +35,7 @@ class Verdict:
 def judge(form: Format, folder: Path, files: Files) -> Verdict:
     """Let a loader read a valid input with some files changed."""
     with _placed(form, folder, files), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of decoders, about what they then refuse or mend
+        warnings.simplefilter("ignore")  # of decoders, about input that they then refuse or repair
         try:
             form.load(folder)
         except Exception as error:
@@ -51,7 +51,7 @@ def _of(error: Exception, folder: Path) -> Verdict:
     if str(folder) not in str(error):
         return Verdict("failed", name, f"does not name the file: {str(error)[:300]}\n{where}")
     if any(isinstance(cause, MemoryError) for cause in _causes(error)):
-        return Verdict("failed", name, f"for want of memory: {str(error)[:300]}\n{where}")
+        return Verdict("failed", name, f"out of memory: {str(error)[:300]}\n{where}")
     return Verdict("refused", name)
 
 

@@ -1,4 +1,4 @@
-"""Valid files made invalid: at random places, at places that mean something, and by what is known to hurt."""
+"""Mutations of valid files: at random places, at meaningful places, and with values that are known to break parsers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 Change: TypeAlias = Callable[[bytes, Random], bytes]
 
 LARGEST = 1 << 21
-"""Bytes of an input at most."""
+"""The most bytes of an input."""
 
 NUMBERS = (
     *("0", "-0", "-1", "1", "255", "256", "65536", "2147483648", "-2147483649", "4294967296", "9223372036854775808"),
     *("NaN", "nan", "inf", "-Infinity", "Infinity", "1e308", "-1e309", "1e-320", "0x10", "1_0", "1e", "+", "-", "."),
     *("9" * 400, "9" * 5000, "0." + "3" * 3000, "1e" + "9" * 30, "\u0661", "\uff11", "\u00b2", "true", "null", "''"),
 )
-"""Numbers at the ends of what types hold, beyond them, and what only looks like one."""
+"""Numbers at the limits of types and beyond them, and texts that only look like numbers."""
 
 TOKENS = (
     *(
@@ -50,18 +50,18 @@ TOKENS = (
     ),
     *(b"../", b"/", b".", b"..", b"/etc/passwd", b"~", b"%s%n", b"{0}", b"[red]x[/]", b"NaN", b"Infinity", b",", b";"),
 )
-"""Pieces that end lines, strings, texts and folders where nobody expects it."""
+"""Tokens that end lines, strings, texts and folders unexpectedly."""
 
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**64, 10**400, -(10**30), 0.5, 1e308, -1e-320, float("nan"), float("inf")),
     *("", "x", "nan", "inf", "-inf", "1e999", "\0", "\ud800", "../../x", "/", ".", "..", "a" * 5000, "[/]", "float16"),
     *([], [[]], [[[]]], [None], [1], ["x"], [[1, 2], [3]], [0.1] * 300, {}, {"": None}, {"a": {"a": {}}}, {"0": [0]}),
 )
-"""What may stand in JSON in place of something else."""
+"""Replacements for values in JSON."""
 
 
 def mutate(data: bytes, random: Random) -> bytes:
-    """One change at a random place, or a few."""
+    """Make one change, or a few, at random places."""
     for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
         data = random.choice(CHANGES)(data, random)
     return data[:LARGEST]
@@ -117,7 +117,7 @@ def _number(data: bytes, random: Random) -> bytes:
 
 
 def _integer(data: bytes, random: Random) -> bytes:
-    """A binary whole number at its limits, as lengths and sizes are declared; most often near an end of the file."""
+    """A binary integer at its limits, like a declared length or size; most often near an end of the file."""
     kind = random.choice(("<I", ">I", "<Q", ">Q", "<H"))
     size = struct.calcsize(kind)
     value = random.choice((0, 1, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**63 - 1, 2**63, 2**64 - 1, 100, 2**27))
@@ -155,7 +155,7 @@ CHANGES: Sequence[Change] = (
 
 
 def mutate_json(content: Any, random: Random) -> Any:
-    """Another value somewhere, a key less, a key more, or one part in the place of another."""
+    """Replace a value, drop a key, add a key, or put one part in the place of another."""
     for _ in range(random.choice((1, 1, 1, 2, 4))):
         content = _replace(content, random)
     return content
@@ -183,7 +183,7 @@ def _replace(content: Any, random: Random) -> Any:
 
 
 def json_bytes(content: Any, random: Random) -> bytes:
-    """JSON as it may be written: with signs beyond ASCII or without, now and then with a key twice."""
+    """JSON with or without characters beyond ASCII, and sometimes with a duplicate key."""
     try:
         text = json.dumps(content, ensure_ascii=random.random() < 0.5)
     except ValueError:  # more digits than Python writes

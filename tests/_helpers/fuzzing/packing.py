@@ -1,4 +1,4 @@
-"""Files within files: archives, tensors and arrays taken apart and put together again, signed as before."""
+"""Files within files: archives, tensors and arrays unpacked, changed and packed again, with a valid checksum."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BOMB = 1 << 28
 
 
 def bomb(suffix: str, byte: bytes, size: int = BOMB) -> bytes:
-    """A small archive of very many equal bytes."""
+    """A decompression bomb: a small archive of very many equal bytes."""
     if not suffix:
         return byte * LARGEST
     packer: Any = {
@@ -43,7 +43,7 @@ def bomb(suffix: str, byte: bytes, size: int = BOMB) -> bytes:
 
 
 def tensor_file(data: bytes, random: Random) -> bytes:
-    """A file of tensors with another header; half of them are signed again, so that more than the checksum is tried."""
+    """A file of tensors with another header; half of them get a valid checksum, so that more than that is tested."""
     (length,) = struct.unpack("<Q", data[:8])
     header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
     header = mutate_json(header, random) if random.random() < 0.5 else _other_meta(header, random)
@@ -54,7 +54,7 @@ def tensor_file(data: bytes, random: Random) -> bytes:
 
 
 def _other_meta(header: dict[str, Any], random: Random) -> dict[str, Any]:
-    """The words beside the tensors changed, down into JSON that is within them."""
+    """Changed metadata of the tensors, including JSON inside it."""
     meta = dict(header.get("__metadata__", {}))
     names = [key for key in meta if key != "sha256"]
     name = max(names, key=lambda key: len(meta[key])) if random.random() < 0.7 else random.choice(names)
@@ -66,7 +66,7 @@ def _other_meta(header: dict[str, Any], random: Random) -> dict[str, Any]:
 
 
 def _signed(data: bytes) -> bytes:
-    """The file with the checksum that its content has; as it is where it cannot be read."""
+    """The file with the checksum of its content; unchanged if it cannot be read."""
     from safetensors.torch import load, save
 
     try:
@@ -79,7 +79,7 @@ def _signed(data: bytes) -> bytes:
 
 
 def arrays_file(data: bytes, random: Random) -> bytes:
-    """A file of arrays with another part in it, signed again where that can be done."""
+    """A file of arrays with another part in it, with a valid checksum if possible."""
     with np.load(io.BytesIO(data)) as stored:
         content = dict(stored)
     words = [name for name in content if content[name].ndim == 0]
@@ -110,7 +110,7 @@ def _array(random: Random) -> Any:
 
 
 def _bent(array: Any, random: Random) -> Any:
-    """An array of another kind, shape or content."""
+    """An array of another dtype, shape or content."""
     way = random.randrange(4)
     if way == 0:
         kinds = ("U7", "U1") if array.dtype.kind in "US" else ("f8", "u1", "i2", "S4", "U7", "?", "c8", "<f2")
@@ -150,7 +150,7 @@ def _zipped(parts: Mapping[str, bytes], random: Random) -> bytes:
 
 
 def zip_bomb() -> bytes:
-    """A small file with an array of very many zeros in it."""
+    """A decompression bomb: a small file with an array of very many zeros."""
     file = io.BytesIO()
     with (
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,

@@ -1,4 +1,4 @@
-"""The formats of what this library stores itself: runs, fronts, weights, results."""
+"""The formats that this library writes itself: runs, fronts, weights, results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from paretomtl.training.options import TrainingOptions
 
 
 def _front() -> pm.Front:
-    """A front with everything that a front may have."""
+    """A front with every optional field."""
     losses = torch.tensor([[0.2, 0.9], [0.5, 0.5], [float("nan"), 0.1]], dtype=torch.float64)
     front = front_of(
         losses.tolist(),
@@ -58,7 +58,7 @@ def _front() -> pm.Front:
 
 
 def use_front(front: pm.Front, folder: Path) -> None:
-    """What commands do with a front that they read."""
+    """Use a front as commands do."""
     assert repr(front)
     for split in (None, *front.losses):
         assert json.dumps(summary(front, folder, split))
@@ -129,7 +129,7 @@ _CONFIG = {"tasks": ["a", "b"], "preferences": [[1.0, 0.0]], "epochs": 3, "taken
 
 
 def configurations() -> Format:
-    """What a run was configured as."""
+    """The configuration of a run."""
     files = made(lambda folder: RunFolder(folder).begin(_CONFIG))
 
     def load(folder: Path) -> None:
@@ -152,14 +152,14 @@ def _train(folder: Path, *, resume: bool) -> pm.Front:
 
 
 def runs() -> Format:
-    """A run's folder that is taken up again."""
+    """The folder of a run that is resumed."""
     files = made(lambda folder: _train(folder, resume=False))
     files = {path: data for path, data in files.items() if not path.startswith(("front", "checkpoint-previous"))}
     checkpoint = "checkpoint.safetensors"
     changes = (("config.json", as_json), (checkpoint, tensor_file), (checkpoint, tensor_file), (checkpoint, mutate))
 
     def load(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(dir=folder) as copy:  # a run that goes on changes its folder
+        with tempfile.TemporaryDirectory(dir=folder) as copy:  # a resumed run changes its folder
             for path in files:
                 shutil.copy(folder / path, copy)
             assert len(_train(Path(copy), resume=True)) == 2
@@ -168,7 +168,7 @@ def runs() -> Format:
 
 
 def manifests() -> Format:
-    """What a run's folder should hold."""
+    """The manifest of a run's folder."""
     files = made(lambda folder: _train(folder, resume=False))
 
     def load(folder: Path) -> None:
@@ -178,7 +178,7 @@ def manifests() -> Format:
 
 
 def examined() -> Format:
-    """A run's folder that is looked at, which never fails."""
+    """The folder of a run that is inspected, which never fails."""
     files = made(lambda folder: _train(folder, resume=False))
     models = next(path for path in files if path.startswith("front/models"))
     changes = [(path, as_json) for path in files if path.endswith(".json")]
@@ -192,7 +192,7 @@ def examined() -> Format:
 
 
 def watched() -> Format:
-    """A run's folder that is watched, which never fails."""
+    """The folder of a run that is watched, which never fails."""
     files = made(lambda folder: _train(folder, resume=False))
     files = {path: data for path, data in files.items() if not path.startswith("front")}
 
@@ -211,7 +211,7 @@ def watched() -> Format:
 
 
 def logs() -> Format:
-    """A run's log, of which whatever cannot be read is left out."""
+    """A run's log; lines that cannot be read are skipped."""
 
     def write(folder: Path) -> None:
         run = RunFolder(folder)
@@ -229,7 +229,7 @@ def logs() -> Format:
 
 
 def asked() -> Format:
-    """What was asked for on the command line."""
+    """The stored options of the command line."""
     training = TrainingOptions(epochs=3, clip_norm=0.5)
     options = RunOptions("synthetic", ["a=1"], "linear", [], None, None, None, training).stored()
 

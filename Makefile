@@ -8,7 +8,8 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 QUICK := not study and not system
 # Where rounding decides: other instructions add in another order.
 NUMERICAL := $(addprefix tests/, core methods problems diagnosis front engine paper/test_synthetic.py) \
-	$(addprefix tests/training/, preflight/test_checks.py shards/test_run.py $(addprefix test_, backward.py checkpoint.py fit.py numerics.py))
+	$(addprefix tests/training/, preflight/test_checks.py shards/test_run.py run/test_checkpoint.py \
+	test_backward.py test_fit.py test_numerics.py)
 .DEFAULT_GOAL := help
 
 # The demo needs less than developers do; `make test` installs the rest into the same environment.

@@ -39,7 +39,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from _helpers.browser import FLAGS, installed
 from _helpers.pages import page_front
-from paretomtl._support.optional_packages import version_of
+from paretomtl._support.imports.optional_packages import version_of
 from paretomtl.compare import Row, environment, save_rows
 from paretomtl.report import write_page
 

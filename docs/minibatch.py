@@ -9,9 +9,9 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 ABOVE = [
-    ("training/_loop.py", "for each epoch, for each batch"),
-    ("training/_run.py", "counts steps, stores checkpoints, reports epochs"),
-    ("training/_execution.py", "holds the groups of models; leaves a stack that fails"),
+    ("training/run/loop.py", "for each epoch, for each batch"),
+    ("training/run/training_run.py", "counts steps, stores checkpoints, reports epochs"),
+    ("training/run/execution.py", "holds the groups of models; leaves a stack that fails"),
     ("engine/runners/", "launches the step, in threads or on streams; or replays it"),
     ("engine/step.py", "train_step: measure, weigh, update"),
 ]

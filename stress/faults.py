@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from _helpers.faulty_run import measure
-from paretomtl._support.atomic_files import write_text
+from paretomtl._support.files.atomic_files import write_text
 from paretomtl.compare.row_store import environment
 
 RESULT = Path(__file__).parent / "results" / "faults.json"

@@ -41,7 +41,7 @@ from _helpers.fuzzing.format import Files, Format
 from _helpers.fuzzing.formats import formats
 from _helpers.fuzzing.grammars import grammar
 from _helpers.fuzzing.judge import Verdict, install, judge
-from paretomtl._support.optional_packages import version_of
+from paretomtl._support.imports.optional_packages import version_of
 from paretomtl.compare import environment, load_rows, save_rows
 
 ROOT = Path(__file__).parents[1]

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, IterableDataset
 import paretomtl as pm
 from _helpers.fronts import front_of
 from _helpers.places import DOCS
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.cli._lookup import find_method, find_problem
 from paretomtl.cli._paths import check_run
 

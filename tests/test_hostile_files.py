@@ -20,8 +20,8 @@ from _helpers.census_files import text_of
 from _helpers.fronts import front_of
 from _helpers.fuzzing.packing import bomb
 from _helpers.pictures import picture, write_picture, write_road
-from paretomtl._support.atomic_files import read_json, sweep, write_record
-from paretomtl._support.tensor_files import write_tensors
+from paretomtl._support.files.atomic_files import read_json, sweep, write_record
+from paretomtl._support.files.tensor_files import write_tensors
 from paretomtl.cli._options import parse_settings
 from paretomtl.cli._run_options import RunOptions
 from paretomtl.compare import load_rows

@@ -25,8 +25,8 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from _helpers.networks import fit, problem
 from _helpers.servers import serving
-from paretomtl._support.atomic_files import file_name, read_json, read_record, write_record
-from paretomtl._support.tensor_files import read_tensors
+from paretomtl._support.files.atomic_files import file_name, read_json, read_record, write_record
+from paretomtl._support.files.tensor_files import read_tensors
 from paretomtl.cli._app import app
 from paretomtl.problems._census import text as _census_text
 from paretomtl.problems._data import download as _download

@@ -18,7 +18,7 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from _helpers.fronts import front_of
-from paretomtl._support.atomic_files import write_record
+from paretomtl._support.files.atomic_files import write_record
 from paretomtl._support.terminal import escaped, json_text, shown_warnings, text_console
 from paretomtl.cli._app import app
 from paretomtl.runs.checkpoint_file import FORMAT

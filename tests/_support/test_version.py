@@ -15,7 +15,7 @@ import paretomtl as pm
 from _helpers.fronts import front_of
 from _helpers.places import ROOT
 from paretomtl._support import version as _version
-from paretomtl._support.optional_packages import version_of
+from paretomtl._support.imports.optional_packages import version_of
 from paretomtl._support.version import code_of, commit_of, made_by
 from paretomtl.compare import environment
 

@@ -14,7 +14,7 @@ from torch import nn
 from typer.testing import CliRunner
 
 import paretomtl as pm
-from paretomtl._support.atomic_files import read_record, write_record
+from paretomtl._support.files.atomic_files import read_record, write_record
 from paretomtl.cli._app import app
 
 PROBLEM = """

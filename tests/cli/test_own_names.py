@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import paretomtl as pm
-from paretomtl._support.atomic_files import read_record, write_record
+from paretomtl._support.files.atomic_files import read_record, write_record
 from paretomtl.cli._app import app
 from paretomtl.compare import compare
 from paretomtl.methods import METHODS, describe, resolve_method

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import paretomtl as pm
 from cli.test_training_commands import call, here, run
-from paretomtl._support.locks import Lock
+from paretomtl._support.files.locks import Lock
 from paretomtl.cli._app import app
 from paretomtl.cli._resume_command import resume_command
 

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import paretomtl as pm
-from paretomtl._support.atomic_files import read_record, write_record
+from paretomtl._support.files.atomic_files import read_record, write_record
 from paretomtl.cli._app import app
 from paretomtl.cli._trust import needs_trust
 from paretomtl.problems import PROBLEMS, NamedProblem

@@ -12,7 +12,7 @@ from torch import Tensor
 
 import paretomtl as pm
 from _helpers.regression import CPU, Remembers, X, group, problem
-from paretomtl._support.atomic_files import read_record, write_record
+from paretomtl._support.files.atomic_files import read_record, write_record
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.runners.eager import EagerRunner

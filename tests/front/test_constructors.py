@@ -18,8 +18,8 @@ from _helpers.fronts import front_of
 from _helpers.pages import page_front
 from _helpers.places import DOCS
 from paretomtl.cli._app import app
-from paretomtl.front.candidates import build_table
-from paretomtl.front.questions import begin
+from paretomtl.front.choosing.candidates import build_table
+from paretomtl.front.choosing.questions import begin
 from paretomtl.report.page import page_text, payload_of, view_of
 from paretomtl.runs import inspect_run
 

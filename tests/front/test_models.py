@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 import paretomtl as pm
 from _helpers.fronts import assert_equal, front_of
 from _helpers.networks import MLP, fit, problem
-from paretomtl._support.atomic_files import read_record, write_record
-from paretomtl._support.tensor_files import read_tensors, write_named_tensors
+from paretomtl._support.files.atomic_files import read_record, write_record
+from paretomtl._support.files.tensor_files import read_tensors, write_named_tensors
 from paretomtl.cli._app import app
-from paretomtl.front.model_files import KINDS, StoredModels
 from paretomtl.front.models import LOSSES_ALONE, STILL_TRAINING, ModelStore, SeparateModules, StackedModels
+from paretomtl.front.storage.model_files import KINDS, StoredModels
 from paretomtl.report.page._live import LiveRun
 
 

@@ -22,7 +22,7 @@ from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.strategy import Plan
 from paretomtl.problems import LeNet, cross_entropies
-from paretomtl.training import _start
+from paretomtl.training.run import start as _start
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

@@ -17,8 +17,8 @@ import pytest
 import paretomtl as pm
 from _helpers.fronts import assert_equal
 from _helpers.networks import fit, problem
-from paretomtl._support import atomic_files as _files
-from paretomtl._support import tensor_files as _tensors
+from paretomtl._support.files import atomic_files as _files
+from paretomtl._support.files import tensor_files as _tensors
 from paretomtl.runs import inspect_run
 
 OPTIONS: dict[str, Any] = {"strategy": "sequential", "checkpoint_seconds": 0.0}
@@ -58,7 +58,7 @@ def test_a_front_that_finds_no_room_is_stored_elsewhere(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return original(path, *rest)
 
-    monkeypatch.setattr("paretomtl._support.tensor_files.write_tensors", full)
+    monkeypatch.setattr("paretomtl._support.files.tensor_files.write_tensors", full)
     with pytest.warns(
         UserWarning, match=rf"cannot be stored in .*No space left.* It is in '{elsewhere}/paretomtl-front"
     ):
@@ -104,7 +104,7 @@ def test_signals_in_the_middle_of_a_checkpoint(
                 os.kill(os.getpid(), number)
         original(handle)
 
-    monkeypatch.setattr("paretomtl._support.atomic_files.os.fsync", fsync)
+    monkeypatch.setattr("paretomtl._support.files.atomic_files.os.fsync", fsync)
     if signals == 1:
         with pytest.warns(UserWarning, match="training was stopped"):
             assert not fit(problem(), out=tmp_path, **OPTIONS).complete

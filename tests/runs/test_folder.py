@@ -10,7 +10,7 @@ import torch
 
 import paretomtl as pm
 from _helpers.networks import Normed, classes, fit, problem
-from paretomtl._support.atomic_files import read_record, write_record
+from paretomtl._support.files.atomic_files import read_record, write_record
 from paretomtl.runs import read_log
 
 X, Y = classes()

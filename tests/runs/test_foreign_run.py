@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import paretomtl as pm
 from _helpers.networks import fit, problem
-from paretomtl._support.atomic_files import read_record, write_record
+from paretomtl._support.files.atomic_files import read_record, write_record
 from paretomtl.cli._app import app
 from paretomtl.report.page._live import LiveRun
 from paretomtl.runs import inspect_run, read_log, repair_run
@@ -162,7 +162,7 @@ def test_the_folder_itself_may_be_reached_through_a_link(run: Path, tmp_path: Pa
 def test_a_name_that_a_write_takes_first_is_not_written_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paretomtl._support.atomic_files.threading.get_ident", lambda: 7)
+    monkeypatch.setattr("paretomtl._support.files.atomic_files.threading.get_ident", lambda: 7)
     (tmp_path / "mine").write_text("mine")
     for name in ("config.json", "writable"):
         (tmp_path / f".{name}.unfinished-{os.getpid()}-7").symlink_to(tmp_path / "mine")

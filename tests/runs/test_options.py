@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import paretomtl as pm
-from paretomtl._support.atomic_files import write_record
+from paretomtl._support.files.atomic_files import write_record
 from paretomtl.runs.doctor import inspect_run
 from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.options import FORMAT, OPTIONS, read_options, write_options

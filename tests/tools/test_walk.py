@@ -9,9 +9,11 @@ from walk import files_of, walks_of
 def test_walks_pass_the_files_that_do_the_work() -> None:
     walks = walks_of(ROOT)
     files = {name: files_of(walk) for name, walk in walks.items()}
-    assert {"training/_loop.py", "engine/step.py", "methods/_pareto_mtl.py", "core/_min_norm.py"} <= files["one step"]
-    assert "training/settings.py" in files["before the first step"] - files["one step"]
-    assert "_support/atomic_files.py" in files["checkpoint, written"]
+    assert {"training/run/loop.py", "engine/step.py", "methods/_pareto_mtl.py", "core/_min_norm.py"} <= files[
+        "one step"
+    ]
+    assert "training/settings/settings.py" in files["before the first step"] - files["one step"]
+    assert "_support/files/atomic_files.py" in files["checkpoint, written"]
     assert "engine/step.py" not in files["checkpoint, written"], "what a step passes anyway does not count"
     assert "runs/checkpoint_file.py" in files["checkpoint, resumed"]
     assert "cli/commands/run.py" in files["command run"]

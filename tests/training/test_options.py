@@ -9,9 +9,9 @@ import pytest
 
 import paretomtl as pm
 from paretomtl.engine.strategy import STRATEGIES, Strategy
-from paretomtl.training.option_checks import check_options
 from paretomtl.training.options import DEFAULTS, RULES, STORED, TrainingOptions
-from paretomtl.training.settings import Settings, make_settings
+from paretomtl.training.settings.option_checks import check_options
+from paretomtl.training.settings.settings import Settings, make_settings
 
 ONE_RUN = {"seed", "start", "executor", "out", "resume", "checkpoint_seconds"}
 """The options that several seeds at once do not have."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from paretomtl._support.optional_packages import require
-from paretomtl._support.paths import is_in_package
+from paretomtl._support.files.paths import is_in_package
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.tensor_json import to_numbers
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-from paretomtl._support.paths import PACKAGE
+from paretomtl._support.files.paths import PACKAGE
 
 __version__ = "0.1.0"  # pyproject.toml takes it from here
 

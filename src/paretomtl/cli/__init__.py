@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from paretomtl._support.optional_packages import install_hint
+from paretomtl._support.imports.optional_packages import install_hint
 
 
 def main() -> None:

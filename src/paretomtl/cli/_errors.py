@@ -10,8 +10,8 @@ from typing import ParamSpec
 
 import typer
 
-from paretomtl._support.import_path import is_of_library
-from paretomtl._support.paths import is_in_package
+from paretomtl._support.files.paths import is_in_package
+from paretomtl._support.imports.import_path import is_of_library
 from paretomtl._support.signals import sigterm_interrupts, stopped_by
 from paretomtl._support.terminal import escaped, shown_warnings, text_console
 from paretomtl.cli._resume_command import noting_resume_command

@@ -9,15 +9,15 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.atomic_files import read_record
-from paretomtl._support.safe_open import exists
+from paretomtl._support.files.atomic_files import read_record
+from paretomtl._support.files.safe_open import exists
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._lookup import find_problem, problem_in_python
 from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._trust import needs_trust, refusal
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.front import Front
-from paretomtl.front.export import export_onnx, export_torchscript, export_weights, inputs_of
+from paretomtl.front.storage.export import export_onnx, export_torchscript, export_weights, inputs_of
 from paretomtl.problems import Problem
 from paretomtl.runs.checkpoint_file import FORMAT
 from paretomtl.runs.options import OPTIONS

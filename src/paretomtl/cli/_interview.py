@@ -1,4 +1,4 @@
-"""Questions on a terminal; :mod:`paretomtl.front.questions` decides which ones to ask."""
+"""Questions on a terminal; :mod:`paretomtl.front.choosing.questions` decides which ones to ask."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from paretomtl._support.terminal import text_console
-from paretomtl.front.candidates import CandidateTable, Choice
-from paretomtl.front.questions import begin, difference
+from paretomtl.front.choosing.candidates import CandidateTable, Choice
+from paretomtl.front.choosing.questions import begin, difference
 
 
 def at_terminal() -> bool:

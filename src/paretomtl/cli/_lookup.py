@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.import_path import FORMS, absolute_name, is_file
+from paretomtl._support.imports.import_path import FORMS, absolute_name, is_file
 from paretomtl._support.terminal import text_console
 from paretomtl._support.text import suggest_name
 from paretomtl.cli._options import OPTIMIZERS, parse_settings

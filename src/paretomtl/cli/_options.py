@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paretomtl._support.lazy_imports import LazyTable
+from paretomtl._support.imports.lazy_imports import LazyTable
 from paretomtl._support.text import suggest_name
 from paretomtl.methods.registry import METHODS
 from paretomtl.problems.registry import PROBLEMS

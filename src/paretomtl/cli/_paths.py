@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paretomtl._support.atomic_files import check_writable
-from paretomtl._support.safe_open import exists
+from paretomtl._support.files.atomic_files import check_writable
+from paretomtl._support.files.safe_open import exists
 from paretomtl._support.text import suggest_name
 from paretomtl.front import Front
-from paretomtl.front.csv_table import is_table
+from paretomtl.front.storage.csv_table import is_table
 
 _RUNS = Path("runs")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paretomtl._support.import_path import is_file, split_name
+from paretomtl._support.imports.import_path import is_file, split_name
 from paretomtl.cli._resume_command import RepeatableCommand
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
-from paretomtl._support.import_path import absolute_name
+from paretomtl._support.imports.import_path import absolute_name
 from paretomtl.runs.options import read_options
 from paretomtl.training.options import STORED, TrainingOptions
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import typer
 
-from paretomtl._support.atomic_files import file_name
-from paretomtl._support.import_path import short_name
+from paretomtl._support.files.atomic_files import file_name
+from paretomtl._support.imports.import_path import short_name
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._errors import NOT_STORED, stop_exit_code
 from paretomtl.cli._lookup import find_method, find_optimizer, find_problem
@@ -22,7 +22,7 @@ from paretomtl.cli._summary import quality_lines, ranked_words, summary
 from paretomtl.cli._tables import print_front
 from paretomtl.engine.processes import is_main_process
 from paretomtl.front import Front
-from paretomtl.front.storage import is_stored
+from paretomtl.front.storage.front_folder import is_stored
 from paretomtl.methods import Method
 from paretomtl.methods.lookup import name_in_tables
 from paretomtl.problems import PROBLEMS, Problem

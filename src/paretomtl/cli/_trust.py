@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from paretomtl._support.import_path import is_file
+from paretomtl._support.imports.import_path import is_file
 from paretomtl.methods.registry import is_known
 from paretomtl.problems.registry import PROBLEMS
 

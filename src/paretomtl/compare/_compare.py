@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from paretomtl._support.argument_checks import check_count
-from paretomtl._support.atomic_files import check_writable, file_name
-from paretomtl._support.optional_packages import require
-from paretomtl._support.paths import as_path
+from paretomtl._support.files.atomic_files import check_writable, file_name
+from paretomtl._support.files.paths import as_path
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.splits import ranking_split
 from paretomtl.compare._configuration import choose_methods, option_text, other_than_default
 from paretomtl.compare._runs import Runs
@@ -24,12 +24,12 @@ from paretomtl.methods import Method
 from paretomtl.methods.description import describe_definition
 from paretomtl.problems import Problem
 from paretomtl.training import Executor, SerialExecutor
-from paretomtl.training.fingerprint import differing_start, identify_problem
-from paretomtl.training.option_checks import check_problem
 from paretomtl.training.options import DEFAULTS
 from paretomtl.training.progress.display import ProgressStyle, choose_style
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.time_left import Tally
+from paretomtl.training.settings.fingerprint import differing_start, identify_problem
+from paretomtl.training.settings.option_checks import check_problem
 
 RESULTS = "compare.json"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.compare.row_store import Row
 from paretomtl.compare.rows import finite_points, is_ideal
 from paretomtl.front.indicators import hypervolume, spread

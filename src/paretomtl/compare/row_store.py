@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._support.atomic_files import make_folder, read_json, write_text
-from paretomtl._support.locks import locked
-from paretomtl._support.optional_packages import version_of
+from paretomtl._support.files.atomic_files import make_folder, read_json, write_text
+from paretomtl._support.files.locks import locked
+from paretomtl._support.imports.optional_packages import version_of
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.version import made_by
 

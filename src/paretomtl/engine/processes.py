@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from paretomtl._support.state_packing import pack, unpack
+from paretomtl._support.files.state_packing import pack, unpack
 from paretomtl._support.torchrun import is_torchrun
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """The result of training: losses of K solutions by split, their models, indicators, and ways to choose."""
 
 from paretomtl.front._front import Front
-from paretomtl.front.candidates import Choice
+from paretomtl.front.choosing.candidates import Choice
 from paretomtl.front.models import ModelStore
 
 __all__ = ["Choice", "Front", "ModelStore"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.paths import as_path
+from paretomtl._support.files.paths import as_path
 from paretomtl._support.splits import SPLITS
 from paretomtl.front import _facade as _upward
 from paretomtl.front._constructor_checks import (
@@ -24,7 +24,7 @@ from paretomtl.front._constructor_checks import (
     task_names,
 )
 from paretomtl.front._data import FrontData
-from paretomtl.front.csv_table import read_table
+from paretomtl.front.storage.csv_table import read_table
 
 if TYPE_CHECKING:
     from paretomtl.problems import Problem

@@ -12,22 +12,24 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.argument_checks import as_whole
-from paretomtl._support.optional_packages import require
-from paretomtl._support.paths import as_path
+from paretomtl._support.files.paths import as_path
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
 from paretomtl._support.splits import training_split
 from paretomtl._support.terminal import escaped
 from paretomtl.core import in_region, nondominated
 from paretomtl.core import preferences as vectors
-from paretomtl.front import _bounds, indicators, selection
 from paretomtl.front import _facade as _upward
+from paretomtl.front import indicators
 from paretomtl.front._constructors import FrontConstructors
 from paretomtl.front._data import finite_losses, losses_on, scaled_losses
-from paretomtl.front.candidates import Choice, build_table
-from paretomtl.front.csv_table import is_table
+from paretomtl.front.choosing import bounds as _bounds
+from paretomtl.front.choosing import selection
+from paretomtl.front.choosing.candidates import Choice, build_table
+from paretomtl.front.choosing.selection import ByTask
 from paretomtl.front.models import NoModels
-from paretomtl.front.selection import ByTask
-from paretomtl.front.storage import read_front, write_front
+from paretomtl.front.storage.csv_table import is_table
+from paretomtl.front.storage.front_folder import read_front, write_front
 from paretomtl.front.text_table import front_text, scaling_text
 
 if TYPE_CHECKING:

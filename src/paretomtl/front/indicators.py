@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.argument_checks import as_numbers, as_rows
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData, finite_losses
 

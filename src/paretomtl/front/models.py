@@ -3,7 +3,7 @@
 A front is numbers and a model store. Tables, pages and choices need only the numbers. The store hides how weights are
 kept: stacked in memory, in a file, as modules of any kind, or not at all. A front that is one set of weights for many
 trade-offs, such as a mixture of a few models or adapters on a trunk, is another store:
-``front/model_files.py`` says how one is stored.
+``front/storage/model_files.py`` says how one is stored.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from paretomtl._support.files.tensor_files import checksum_of
 from paretomtl._support.module_tensors import load_tensors
-from paretomtl._support.tensor_files import checksum_of
 
 
 class ModelStore(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paretomtl._support.lazy_imports import lazy_names
+from paretomtl._support.imports.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from paretomtl.methods._gradnorm import GradNorm

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.argument_checks import check_positive
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.text import suggest_name
 from paretomtl.core import preferences as vectors
 from paretomtl.methods._linear import Linear, importances

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.methods._torchjd import TorchJD, torchjd_type
 
 _WRAPPER = ("learning_rate", "scale", "options")

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from paretomtl._support.import_path import FORMS, check_own, find_object, short_name, split_name
+from paretomtl._support.imports.import_path import FORMS, check_own, find_object, short_name, split_name
 from paretomtl._support.signatures import check_takes
 from paretomtl._support.text import suggest_name
 from paretomtl.methods._torchjd import TorchJD

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from paretomtl._support.lazy_imports import LazyTable
+from paretomtl._support.imports.lazy_imports import LazyTable
 
 if TYPE_CHECKING:
     from paretomtl.methods.base import Method

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.significance import mean
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.core import preferences

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.significance import mean
 from paretomtl.compare import Row
 from paretomtl.methods.registry import colour_of, is_separate, marker_of, paper_label_of

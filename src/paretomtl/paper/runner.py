@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.atomic_files import check_writable
+from paretomtl._support.files.atomic_files import check_writable
 from paretomtl.compare.failed_runs import noting_kept
 from paretomtl.compare.row_indicators import fill_indicators
 from paretomtl.compare.row_store import Row, environment, load_rows, seconds_here, update_rows

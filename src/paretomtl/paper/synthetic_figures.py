@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.compare import Row
 from paretomtl.methods.registry import colour_of, label_of, marker_of
 from paretomtl.paper.study import Draw

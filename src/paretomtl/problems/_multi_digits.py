@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.argument_checks import check_count
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.methods import MGDA, ParetoMTL
 from paretomtl.problems._losses import accuracy, cross_entropies
 from paretomtl.problems._problem import Problem, Recipe

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from paretomtl._support.import_path import FORMS, check_own, find_object, split_name
+from paretomtl._support.imports.import_path import FORMS, check_own, find_object, split_name
 from paretomtl._support.signatures import check_takes
 from paretomtl.problems._problem import Problem
 

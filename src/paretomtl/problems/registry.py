@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paretomtl._support.lazy_imports import LazyTable
+from paretomtl._support.imports.lazy_imports import LazyTable
 
 if TYPE_CHECKING:
     from paretomtl.problems._problem import Problem

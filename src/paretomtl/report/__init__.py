@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from paretomtl._support.lazy_imports import lazy_names
+from paretomtl._support.imports.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from paretomtl.report.figures.comparison import draw_comparison

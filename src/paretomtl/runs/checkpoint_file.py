@@ -20,9 +20,9 @@ from typing import Any
 
 from torch import Tensor
 
-from paretomtl._support.atomic_files import check_format, parse_json
-from paretomtl._support.state_packing import pack, unpack
-from paretomtl._support.tensor_files import read_tensors, write_tensors
+from paretomtl._support.files.atomic_files import check_format, parse_json
+from paretomtl._support.files.state_packing import pack, unpack
+from paretomtl._support.files.tensor_files import read_tensors, write_tensors
 
 FORMAT = 3
 """The version of a run's configuration and of its checkpoints."""

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from paretomtl._support.atomic_files import NewerFormatError, is_leftover, read_record
-from paretomtl._support.locks import Lock, is_held, read_owner
-from paretomtl._support.safe_open import SMALL_RECORD, check_folder_kind, exists, kind_of, names_in, remove_files
+from paretomtl._support.files.atomic_files import NewerFormatError, is_leftover, read_record
+from paretomtl._support.files.locks import Lock, is_held, read_owner
+from paretomtl._support.files.safe_open import SMALL_RECORD, check_folder_kind, exists, kind_of, names_in, remove_files
 from paretomtl.front import Front
-from paretomtl.front.storage import leftover_files
+from paretomtl.front.storage.front_folder import leftover_files
 from paretomtl.runs import manifest
 from paretomtl.runs.checkpoint_file import CHECKPOINT, FORMAT, PREVIOUS, identity_of, read_checkpoint
 from paretomtl.runs.folder import CONFIG, LOCK, RunFolder

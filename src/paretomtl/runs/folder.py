@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.atomic_files import (
+from paretomtl._support.files.atomic_files import (
     NewerFormatError,
     check_writable,
     pointing_to_doctor,
@@ -32,8 +32,8 @@ from paretomtl._support.atomic_files import (
     sweep,
     write_record,
 )
-from paretomtl._support.locks import Lock
-from paretomtl._support.safe_open import (
+from paretomtl._support.files.locks import Lock
+from paretomtl._support.files.safe_open import (
     append_file,
     check_file_kind,
     check_folder_kind,
@@ -43,7 +43,7 @@ from paretomtl._support.safe_open import (
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.text import cut_to_difference
 from paretomtl.front import Front
-from paretomtl.front.storage import sweep_front, write_front
+from paretomtl.front.storage.front_folder import sweep_front, write_front
 from paretomtl.problems import Problem
 from paretomtl.runs.checkpoint_file import (
     CHECKPOINT,

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.atomic_files import parse_json
-from paretomtl._support.safe_open import LINE, TENSORS, open_file
+from paretomtl._support.files.atomic_files import parse_json
+from paretomtl._support.files.safe_open import LINE, TENSORS, open_file
 from paretomtl.runs.manifest import LOG
 
 _LONGEST_LOG = 1 << 40  # bytes

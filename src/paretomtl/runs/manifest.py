@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.atomic_files import read_record, write_record
-from paretomtl._support.safe_open import SMALL_RECORD, TENSORS, exists, kind_of, names_in, open_file
+from paretomtl._support.files.atomic_files import read_record, write_record
+from paretomtl._support.files.safe_open import SMALL_RECORD, TENSORS, exists, kind_of, names_in, open_file
 
 FORMAT = 1
 """The version of the manifest."""

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.atomic_files import pointing_to_doctor, read_record, write_record
-from paretomtl._support.safe_open import SMALL_RECORD, exists
+from paretomtl._support.files.atomic_files import pointing_to_doctor, read_record, write_record
+from paretomtl._support.files.safe_open import SMALL_RECORD, exists
 
 OPTIONS = "asked.json"
 """The name of the file in the run's folder."""

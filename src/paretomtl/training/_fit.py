@@ -11,18 +11,18 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.argument_checks import check_flag, is_number
-from paretomtl._support.paths import as_path
+from paretomtl._support.files.paths import as_path
 from paretomtl.engine.processes import Distributed
 from paretomtl.engine.strategy import Strategy
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.runs.folder import RunFolder
-from paretomtl.training._loop import train_fronts
 from paretomtl.training.options import TrainingOptions
 from paretomtl.training.progress.callbacks import Callback, check_callbacks
 from paretomtl.training.progress.display import ProgressStyle, make_progress
-from paretomtl.training.settings import make_settings
+from paretomtl.training.run.loop import train_fronts
+from paretomtl.training.settings.settings import make_settings
 from paretomtl.training.shards.executor import Executor, SerialExecutor
 from paretomtl.training.shards.run import is_sharded_run, train_in_shards
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from paretomtl._support.files.tensor_files import checksum_of
 from paretomtl._support.module_tensors import load_tensors
-from paretomtl._support.tensor_files import checksum_of
 from paretomtl.front import Front
 from paretomtl.front.indicators import angles
 from paretomtl.methods import Method

@@ -26,7 +26,7 @@ from paretomtl.engine.strategy import ExecutionPlan, Plan
 from paretomtl.front import Front
 from paretomtl.methods import State
 from paretomtl.problems import Problem
-from paretomtl.training.settings import Settings
+from paretomtl.training.settings.settings import Settings
 
 _SHARE = 0.1  # of the work of a run that the measurement may cost
 

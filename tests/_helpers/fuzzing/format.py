@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from _helpers.fuzzing.mutations import json_bytes, mutate_json
-from paretomtl._support.atomic_files import _checksum_of_json
+from paretomtl._support.files.atomic_files import _checksum_of_json
 
 Files: TypeAlias = dict[str, bytes]
 Change: TypeAlias = Callable[[bytes, Random], bytes]

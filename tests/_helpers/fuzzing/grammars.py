@@ -18,7 +18,7 @@ from _helpers.census_files import ORDINARY
 from _helpers.fuzzing.format import Files, Format
 from _helpers.fuzzing.mutations import NUMBERS
 from _helpers.fuzzing.packing import PACK
-from paretomtl._support.tensor_files import checksum_of
+from paretomtl._support.files.tensor_files import checksum_of
 from paretomtl.problems._data.array_file import checksum
 
 TEXT = st.text(max_size=8)

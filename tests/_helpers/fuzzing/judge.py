@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from _helpers.fuzzing.format import Files, Format
-from paretomtl._support.atomic_files import NewerFormatError
+from paretomtl._support.files.atomic_files import NewerFormatError
 from paretomtl.problems._data.images import BrokenPictureError
 
 DOCUMENTED = (ValueError, FileNotFoundError, NewerFormatError, BrokenPictureError)

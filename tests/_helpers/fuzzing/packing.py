@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from _helpers.fuzzing.mutations import LARGEST, VALUES, json_bytes, mutate, mutate_json
-from paretomtl._support.tensor_files import checksum_of
+from paretomtl._support.files.tensor_files import checksum_of
 from paretomtl.problems._data.array_file import checksum
 
 PACK = {

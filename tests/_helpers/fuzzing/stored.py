@@ -18,13 +18,13 @@ from _helpers.fronts import front_of
 from _helpers.fuzzing.format import Format, as_json, made
 from _helpers.fuzzing.mutations import mutate
 from _helpers.fuzzing.packing import tensor_file
-from paretomtl._support.atomic_files import write_record
-from paretomtl._support.tensor_files import read_tensors
+from paretomtl._support.files.atomic_files import write_record
+from paretomtl._support.files.tensor_files import read_tensors
 from paretomtl.cli._options import parse_numbers, parse_settings
 from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._summary import summary
 from paretomtl.compare import load_rows, save_rows
-from paretomtl.front.export import export_weights
+from paretomtl.front.storage.export import export_weights
 from paretomtl.report.page._live import LiveRun
 from paretomtl.runs.doctor import inspect_run
 from paretomtl.runs.folder import RunFolder

@@ -26,7 +26,7 @@ from _helpers.streams import (  # noqa: F401
     run,
     values,
 )
-from paretomtl._support.atomic_files import read_json
+from paretomtl._support.files.atomic_files import read_json
 from paretomtl.engine import gradients as _gradients
 from paretomtl.engine import step
 from paretomtl.engine.autotune import choose, streams

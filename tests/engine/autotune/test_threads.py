@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from _helpers.networks import MLP, Dropped, fit, problem
 from _helpers.thread_counts import same, threads
-from paretomtl._support.atomic_files import read_json
+from paretomtl._support.files.atomic_files import read_json
 from paretomtl.engine.autotune import choose
 from paretomtl.engine.autotune import threads as threads_trial
 from paretomtl.engine.autotune.trial import Trial

@@ -15,8 +15,8 @@ import paretomtl as pm
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.problems import PerTask
-from paretomtl.training._run import TrainingRun
-from paretomtl.training.fingerprint import fingerprint, identify_problem
+from paretomtl.training.run.training_run import TrainingRun
+from paretomtl.training.settings.fingerprint import fingerprint, identify_problem
 
 TASKS = ["age", "sex"]
 mse, entropy = nn.functional.mse_loss, nn.functional.cross_entropy

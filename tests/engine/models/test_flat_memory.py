@@ -14,8 +14,8 @@ from torch import Tensor
 from _helpers.networks import sgd
 from _helpers.normed_regression import fit, problem
 from _helpers.streams import CPU, Net, adam, batches, planned, pretended, run, values  # noqa: F401
-from paretomtl._support.state_packing import pack, unpack
-from paretomtl._support.tensor_files import read_tensors, write_tensors
+from paretomtl._support.files.state_packing import pack, unpack
+from paretomtl._support.files.tensor_files import read_tensors, write_tensors
 from paretomtl.engine import gradients as _gradients
 from paretomtl.engine.autotune import capture
 from paretomtl.engine.history import EpochHistory

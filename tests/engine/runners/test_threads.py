@@ -14,7 +14,7 @@ from torch import Tensor
 
 from _helpers.networks import MLP, Normed, fit, lenet_problem, problem
 from _helpers.thread_counts import same, threads
-from paretomtl._support.atomic_files import read_json
+from paretomtl._support.files.atomic_files import read_json
 from paretomtl.engine.runners.threads import ThreadPool, share_of
 from paretomtl.problems import cross_entropies
 

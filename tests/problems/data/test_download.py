@@ -90,7 +90,7 @@ def test_a_full_disk_is_not_taken_for_a_bad_mirror(
         raise OSError("No space left on device")
 
     known = source(server, "good", "good")
-    monkeypatch.setattr("paretomtl._support.atomic_files.os.fsync", fail)
+    monkeypatch.setattr("paretomtl._support.files.atomic_files.os.fsync", fail)
     with pytest.raises(OSError, match=r"^No space left on device$"):
         download(known, tmp_path / "here")
     assert server.asked["good"] == 1

@@ -148,7 +148,7 @@ def test_a_folder_without_permission_is_named(tmp_path: Path, sources: Path, mon
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("paretomtl._support.atomic_files.create_file", refuse)
+    monkeypatch.setattr("paretomtl._support.files.atomic_files.create_file", refuse)
     with pytest.raises(ValueError, match=r"'cache' must be a folder that can be written.*Permission denied"):
         prepare_canvases("multi-mnist", source=sources, cache=tmp_path / "cache", seed=1)
 

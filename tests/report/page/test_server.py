@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from _helpers.fronts import front_of
-from paretomtl._support.atomic_files import read_record
+from paretomtl._support.files.atomic_files import read_record
 from paretomtl.report.page._server import PageServer, Watched
 from report.page.test_live import cut, fit
 

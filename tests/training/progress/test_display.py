@@ -77,7 +77,7 @@ def test_signs_of_life_inside_an_epoch(capsys: pytest.CaptureFixture[str], monke
         def close(self) -> None:
             self.closed += 1
 
-    monkeypatch.setattr("paretomtl.training._reporting._TICK_SECONDS", 0.0)
+    monkeypatch.setattr("paretomtl.training.run.reporting._TICK_SECONDS", 0.0)
     watch = Watch()
     fit(callbacks=[watch])
     assert watch.shares == pytest.approx([n / 12 for n in range(1, 13)])
@@ -90,7 +90,7 @@ def test_signs_of_life_inside_an_epoch(capsys: pytest.CaptureFixture[str], monke
 
 def test_reports_of_several_seeds_have_a_row_for_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the first seed first; each is what a run of that seed alone reports."""
-    monkeypatch.setattr("paretomtl.training._reporting._REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("paretomtl.training.run.reporting._REPORT_SECONDS", 0.0)
     options: dict[str, Any] = {"epochs": 2, "device": "cpu", "strategy": "sequential", "progress": "quiet"}
     seen: list[Report] = []
     quadratic = pm.problems.quadratic()

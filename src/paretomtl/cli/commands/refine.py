@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from paretomtl._support.import_path import absolute_name
+from paretomtl._support.imports.import_path import absolute_name
 from paretomtl._support.terminal import text_console
 from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import ProblemSettings, ProgressName, Resume, RunArgument, complete_problem

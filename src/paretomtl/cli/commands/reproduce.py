@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.terminal import text_console
 from paretomtl._support.text import suggest_name
 from paretomtl.cli._errors import clean_errors
@@ -71,7 +71,7 @@ def reproduce(
         raise ValueError(f"'STUDY' must be one of {', '.join(known)}. Got {name!r} instead.{suggest_name(name, known)}")
     if quick and smoke:
         raise ValueError("'--quick' and '--smoke' must not both be given: each is a size.")
-    from paretomtl._support.atomic_files import check_writable
+    from paretomtl._support.files.atomic_files import check_writable
     from paretomtl.paper import runner
 
     size: Size = "smoke" if smoke else "quick" if quick else "full"

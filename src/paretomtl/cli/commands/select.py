@@ -92,10 +92,10 @@ def select(
 
     Exit codes: 0 selected, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
     """
-    from paretomtl._support.tensor_files import write_tensors
+    from paretomtl._support.files.tensor_files import write_tensors
     from paretomtl.cli import _interview
     from paretomtl.cli._paths import check_target, load_front
-    from paretomtl.front.candidates import build_table
+    from paretomtl.front.choosing.candidates import build_table
 
     for option, path in (("--save", save), ("--torchscript", torchscript), ("--onnx", onnx)):
         check_target(option, path)
@@ -156,7 +156,7 @@ def select(
 
 def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice:
     """The solution of a subproblem that was named."""
-    from paretomtl.front.candidates import build_table
+    from paretomtl.front.choosing.candidates import build_table
 
     if not alone:
         raise ValueError(f"'--k' must be the only way of choosing. Got {k} with another one.")
@@ -168,7 +168,7 @@ def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice
 
 def _by_split(front: Front, choice: Choice) -> dict[str, dict[str, dict[str, float | None]]]:
     """Losses and metrics of the selected solution on the split that it was selected by, and on test."""
-    from paretomtl.front.candidates import build_table
+    from paretomtl.front.choosing.candidates import build_table
 
     if choice.k is None:
         return {}

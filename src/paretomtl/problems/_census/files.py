@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl._support.atomic_files import check_writable
+from paretomtl._support.files.atomic_files import check_writable
 from paretomtl.problems._census.layout import CATEGORIES, CENSUS, NUMBERS, TARGETS, UNKNOWN
 from paretomtl.problems._census.text import find_text, read_records
 from paretomtl.problems._data.array_file import ArraySpec, checksum, read_arrays, write_arrays

@@ -18,8 +18,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl._support.atomic_files import whole_file
-from paretomtl._support.safe_open import TENSORS, open_file
+from paretomtl._support.files.atomic_files import whole_file
+from paretomtl._support.files.safe_open import TENSORS, open_file
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from paretomtl._support.atomic_files import check_writable, sweep
+from paretomtl._support.files.atomic_files import check_writable, sweep
 from paretomtl.problems._data.download import ABANDONED
 
 Made = TypeVar("Made")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.atomic_files import sweep, whole_file
-from paretomtl._support.optional_packages import version_of
+from paretomtl._support.files.atomic_files import sweep, whole_file
+from paretomtl._support.imports.optional_packages import version_of
 
 _TRIES = 3  # at each mirror
 _PAUSE = 1.0  # seconds before the second try, twice that before the third

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretomtl._support.argument_checks import check_count
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 
 Size: TypeAlias = tuple[int, int]
 """Height and width, as in the shape of an array."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.compare.rows import best_losses, is_ideal, points_tensor, read_row, rows_split
 from paretomtl.core import nondominated
 from paretomtl.methods.registry import colour_of, label_of, marker_of

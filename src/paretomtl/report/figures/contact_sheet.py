@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from paretomtl._support.atomic_files import whole_file
-from paretomtl._support.optional_packages import require
+from paretomtl._support.files.atomic_files import whole_file
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.problems import Canvases
 from paretomtl.report.figures.style import paper_style
 

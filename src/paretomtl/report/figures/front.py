@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.optional_packages import require
-from paretomtl._support.paths import as_path
+from paretomtl._support.files.paths import as_path
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.solution_labels import short

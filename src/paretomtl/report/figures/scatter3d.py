@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.report.figures.layers import Layer, Limits, Point, Quantity, outside, to_unit
 from paretomtl.report.figures.style import SMALL, plain
 

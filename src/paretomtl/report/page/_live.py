@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.atomic_files import read_json
+from paretomtl._support.files.atomic_files import read_json
 from paretomtl._support.tensor_json import from_numbers
 from paretomtl.front import Front
 from paretomtl.report.page.view import View, history_of, view_of

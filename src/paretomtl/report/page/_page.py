@@ -15,8 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from paretomtl._support.atomic_files import check_file, write_text
-from paretomtl._support.optional_packages import require, version_of
+from paretomtl._support.files.atomic_files import check_file, write_text
+from paretomtl._support.imports.optional_packages import require, version_of
 from paretomtl.front import Front
 from paretomtl.report.page.run_styles import run_styles
 from paretomtl.report.page.view import View, view_of

@@ -45,7 +45,7 @@ from torch import Tensor
 
 from paretomtl._support.tensor_json import to_significant
 from paretomtl.front import Front
-from paretomtl.front.candidates import build_table
+from paretomtl.front.choosing.candidates import build_table
 from paretomtl.front.indicators import finite_nondominated, quick_hypervolume
 from paretomtl.runs.curves import POINTS
 

@@ -29,12 +29,12 @@ from paretomtl.engine.models.modules import make_modules
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
-from paretomtl.training.fingerprint import digest
 from paretomtl.training.preflight.hidden_state import check_hidden_state
 from paretomtl.training.preflight.loss_sums import find_sums
 from paretomtl.training.preflight.missing_values import missing_values
 from paretomtl.training.preflight.model_factory import check_factory
-from paretomtl.training.settings import Settings
+from paretomtl.training.settings.fingerprint import digest
+from paretomtl.training.settings.settings import Settings
 
 
 def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapping[str, Batches], batch: Any) -> bool:

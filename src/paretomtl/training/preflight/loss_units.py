@@ -19,7 +19,7 @@ from paretomtl.engine.models.modules import make_modules, named_tensors
 from paretomtl.engine.models.single import Single
 from paretomtl.methods import Method, State, slice_state
 from paretomtl.methods.loss_scaling import UNITS_DIFFER, auto_factors, format_ratio, largest_ratio
-from paretomtl.training.settings import Settings
+from paretomtl.training.settings.settings import Settings
 
 FirstLosses: TypeAlias = list[list[list[float]]]
 """By seed, model and task."""

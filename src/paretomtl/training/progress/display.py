@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any, Literal, TypeAlias
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.terminal import escaped, text_console
 from paretomtl.training.progress.callbacks import Callback, Report
 from paretomtl.training.progress.loss_text import losses_in_words

@@ -13,7 +13,7 @@ from paretomtl.engine.model_group import Group
 from paretomtl.front.indicators import hypervolume_or_none
 from paretomtl.training.progress.callbacks import Report
 from paretomtl.training.results.snapshot import scale_now
-from paretomtl.training.settings import Settings
+from paretomtl.training.settings.settings import Settings
 
 
 def make_report(

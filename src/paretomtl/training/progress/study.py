@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.signals import SignalWatch
 from paretomtl._support.terminal import escaped, text_console
 from paretomtl.training.progress.callbacks import Callback, Report

@@ -19,7 +19,7 @@ from paretomtl.core import FEASIBLE_TOLERANCE, dominates
 from paretomtl.engine.evaluate import Scores
 from paretomtl.engine.model_group import Group, split_by_group
 from paretomtl.training.results.snapshot import concat_rows
-from paretomtl.training.settings import Settings
+from paretomtl.training.settings.settings import Settings
 
 
 class BestSoFar:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.training.results.snapshot import Snapshot
-from paretomtl.training.settings import Settings
+from paretomtl.training.settings.settings import Settings
 
 _NOT_STACKED = (
     " If tasks lack labels in some batches: let torch.stack be the last operation of 'losses', or return a dictionary, "

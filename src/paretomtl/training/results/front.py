@@ -9,7 +9,7 @@ from paretomtl._support.version import made_by
 from paretomtl.engine.history import EpochHistory
 from paretomtl.front import Front
 from paretomtl.training.results.snapshot import Snapshot
-from paretomtl.training.settings import Settings
+from paretomtl.training.settings.settings import Settings
 
 
 @dataclass(frozen=True)

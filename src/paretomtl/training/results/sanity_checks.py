@@ -11,7 +11,7 @@ from torch import Tensor
 from paretomtl._support.splits import ranking_split
 from paretomtl.core import dominates
 from paretomtl.training.results.snapshot import Snapshot
-from paretomtl.training.settings import Settings
+from paretomtl.training.settings.settings import Settings
 
 FEWEST_STEPS = 50
 """Shorter runs are not checked: little can be expected of them."""

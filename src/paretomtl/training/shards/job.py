@@ -20,16 +20,16 @@ from typing import TypeAlias
 
 import torch
 
-from paretomtl._support.atomic_files import whole_file
+from paretomtl._support.files.atomic_files import whole_file
+from paretomtl._support.files.safe_open import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
 from paretomtl._support.random_state import isolated_randomness, seed_everything
-from paretomtl._support.safe_open import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
 from paretomtl.engine.device import find_device
 from paretomtl.problems import NamedProblem
 from paretomtl.runs.folder import RunFolder
-from paretomtl.training._loop import train_fronts
-from paretomtl.training._start import start_run
 from paretomtl.training.progress.callbacks import Report
-from paretomtl.training.settings import Settings
+from paretomtl.training.run.loop import train_fronts
+from paretomtl.training.run.start import start_run
+from paretomtl.training.settings.settings import Settings
 from paretomtl.training.shards.executor import Channel
 from paretomtl.training.torch_modes import library_modes
 

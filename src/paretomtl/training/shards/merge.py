@@ -13,7 +13,7 @@ from paretomtl.front import Front
 from paretomtl.front.indicators import hypervolume_or_none
 from paretomtl.front.models import StackedModels
 from paretomtl.training.progress.callbacks import Report
-from paretomtl.training.settings import Settings
+from paretomtl.training.settings.settings import Settings
 
 
 def merge_fronts(parts: Sequence[Front], settings: Settings, *, complete: bool, seconds: float, ended: str) -> Front:

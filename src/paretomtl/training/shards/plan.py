@@ -14,8 +14,8 @@ import torch
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.strategy import equal_parts
-from paretomtl.training._start import start_run
-from paretomtl.training.settings import Settings
+from paretomtl.training.run.start import start_run
+from paretomtl.training.settings.settings import Settings
 from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
 from paretomtl.training.shards.job import ShardConfig, ShardCost, measure_shard
 from paretomtl.training.torch_modes import library_modes

@@ -18,19 +18,19 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.atomic_files import write_text
 from paretomtl._support.error_notes import note_kept
-from paretomtl._support.safe_open import check_folder_kind, exists
+from paretomtl._support.files.atomic_files import write_text
+from paretomtl._support.files.safe_open import check_folder_kind, exists
 from paretomtl._support.signals import Stopping
 from paretomtl.front import Front
 from paretomtl.runs.folder import RunFolder
 from paretomtl.runs.manifest import SHARDS
-from paretomtl.training._extend import asks_for_more, follow_first_plan, longer_config, stored_plan
-from paretomtl.training._stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, planned_end
-from paretomtl.training.fingerprint import differing_start
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
 from paretomtl.training.progress.callbacks import Callback, Report, notify, tick
-from paretomtl.training.settings import Settings
+from paretomtl.training.run.extend import asks_for_more, follow_first_plan, longer_config, stored_plan
+from paretomtl.training.run.stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, planned_end
+from paretomtl.training.settings.fingerprint import differing_start
+from paretomtl.training.settings.settings import Settings
 from paretomtl.training.shards.executor import Executor, JobBatch
 from paretomtl.training.shards.job import (
     SHARED_FS_PROBE,

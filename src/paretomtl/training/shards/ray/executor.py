@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from paretomtl._support.argument_checks import check_count, check_not_negative
-from paretomtl._support.optional_packages import require
+from paretomtl._support.imports.optional_packages import require
 from paretomtl.problems import NamedProblem
 from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
 from paretomtl.training.shards.ray.cluster import connect, resources_of

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.optional_packages import require, version_of
-from paretomtl._support.paths import is_in_package
+from paretomtl._support.files.paths import is_in_package
+from paretomtl._support.imports.optional_packages import require, version_of
 
 _FETCH_SECONDS = 0.2  # between polls for the answer
 

@@ -1,0 +1,1 @@
+"""Imports: lazy ones, optional packages, names given as text."""

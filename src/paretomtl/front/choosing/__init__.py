@@ -1,0 +1,1 @@
+"""Choosing a solution: candidates, rules, bounds, questions."""

@@ -1,0 +1,107 @@
+"""Bounds on losses and metrics: the best solution within them, or the one that comes nearest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from paretomtl._support.argument_checks import is_number
+from paretomtl.front.choosing.candidates import CandidateTable, Choice, capitalized
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound on a loss or a metric: at least ``limit``, or at most."""
+
+    name: str
+    limit: float
+    at_least: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} at {'least' if self.at_least else 'most'} {self.limit:g}"
+
+    def misses(self, table: CandidateTable) -> Tensor:
+        """How far each row violates the bound, ``[K]``: 0 if it satisfies it, NaN if its value is not known."""
+        values = table.column(self.name)[0].double()
+        return (self.limit - values if self.at_least else values - self.limit).clamp_min(0.0)
+
+
+def bounds_of(
+    table: CandidateTable,
+    bounds: Mapping[str, float] | None,
+    at_least: Mapping[str, float] | None,
+    at_most: Mapping[str, float] | None,
+) -> list[Bound]:
+    """Collect all bounds in one list. Those of ``bounds`` are minima where higher is better, and maxima elsewhere."""
+    limits = []
+    for argument, given in (("bounds", bounds), ("at_least", at_least), ("at_most", at_most)):
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(f"'{argument}' must be a dictionary of numbers by name. Got {given!r} instead.")
+        for name, limit in (given or {}).items():
+            if not is_number(limit):
+                raise TypeError(f"'{argument}' must be numbers. Got {limit!r} for {name!r} instead.")
+            if not math.isfinite(limit):
+                raise ValueError(f"'{argument}' must be finite numbers. Got {limit} for {name!r} instead.")
+            higher = table.column(name)[1] if argument == "bounds" else argument == "at_least"
+            limits.append(Bound(table.find(name), float(limit), higher))
+    for one in limits:
+        for other in limits:
+            if one.name == other.name and one.at_least and not other.at_least and one.limit > other.limit:
+                raise ValueError(f"bounds must leave room between them. Got {one} and {other}.")
+    return limits
+
+
+def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str | None) -> Choice:
+    """Choose the best solution by one name among those that satisfy all bounds, if there are any."""
+    if best is None:
+        raise ValueError("'best' must name the task or metric to choose by within the bounds. Got None instead.")
+    values, higher = table.column(best)
+    misses = [bound.misses(table) for bound in bounds]
+    fits = torch.ones(len(table.losses), dtype=torch.bool)
+    for missed in misses:
+        fits = fits & (missed == 0)
+    within = f" with {' and '.join(map(str, bounds))}" if bounds else ""
+    if not bool(fits.any()):
+        return _nearest(table, bounds, misses)
+    usable = fits & values.isfinite()
+    if not bool(usable.any()):
+        return table.choose_none(f"No solution on {table.split}{within} has a known {best}.")
+    row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
+    return table.choose(
+        row,
+        f"of {int(fits.sum())} solutions{within} on {table.split}, it has the best {table.find(best)}, "
+        f"{float(values[row]):.4g}.",
+    )
+
+
+def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
+    """Choose none, and name the nearest solution: its largest miss is smallest, in units of the front's range."""
+    none = f"No solution on {table.split} has {' and '.join(map(str, bounds))}."
+    columns = [table.column(bound.name)[0].double() for bound in bounds]
+    known = torch.stack([values.isfinite() for values in columns]).all(0)
+    if not bool(known.any()):
+        unknown = [bound.name for bound, values in zip(bounds, columns, strict=True) if not values.isfinite().any()]
+        return table.choose_none(
+            f"{none} No solution has a known {' and a known '.join(unknown) or 'value for all of them'}."
+        )
+    usual = known & ~table.beyond()  # one diverged model would stretch the range of its names
+    usual = usual if bool(usual.any()) else known
+    ranges = [float(values[usual].amax() - values[usual].amin()) or 1.0 for values in columns]
+    relative = torch.stack([missed / width for missed, width in zip(misses, ranges, strict=True)], -1)
+    rows = [row for row, wanted in enumerate(known.tolist()) if wanted]
+    row = min(rows, key=lambda row: (float(relative[row].amax()), float(relative[row].sum())))
+    missed = [(bound, float(miss[row])) for bound, miss in zip(bounds, misses, strict=True) if miss[row] > 0]
+    details = " and ".join(
+        f"its {bound.name} is {float(table.column(bound.name)[0][row]):.4g}, {miss:.4g} too "
+        f"{'low' if bound.at_least else 'high'}"
+        for bound, miss in missed
+    )
+    return table.choose_none(
+        f"{none} {capitalized(table.label(row))} comes nearest: {details}.",
+        nearest=table.subproblems[row],
+        misses={bound.name: miss for bound, miss in missed},
+    )

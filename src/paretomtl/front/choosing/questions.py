@@ -1,0 +1,148 @@
+"""Questions that find the solution a user likes best. Each one compares two solutions."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import torch
+from torch import Tensor
+
+from paretomtl.front.choosing.candidates import CandidateTable
+
+_USERS = 16_000  # simulated users for more than two tasks
+_MOST = 1000  # solutions to ask about; memory grows with their square
+_SECOND = 1e-3  # weight of the sum relative to the largest weighted loss
+
+
+@dataclass(frozen=True)
+class Search:
+    """The solutions that are left, and the next question: a pure function of the front and the answers so far.
+
+    Simulated users rank solutions by the sum of weighted losses, or by the largest of them, with weights of all
+    kinds. Each answer removes every solution that no simulated user consistent with the answers so far would rank
+    first. The next question is the one that removes most solutions whatever the answer is. The solution that is not
+    preferred is always removed, so that K solutions take at most K - 1 questions; mostly they take little more than
+    log₂ K with two tasks, and twice that with five.
+
+    Attributes:
+        rows: the rows of the table that are left; with two tasks, in order along the front.
+        columns: the rows of the table at the start.
+        scores: ``[users, columns]``, the score of each of them for each simulated user who is left; lower is better.
+    """
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    scores: Tensor
+
+    @functools.cached_property
+    def pair(self) -> tuple[int, int] | None:
+        """The two rows to compare next; None when the choice is made, or there is none."""
+        if len(self.rows) < 2:
+            return None
+        places = [self.columns.index(row) for row in self.rows]
+        scores = self.scores[:, places]
+        best = scores.argmin(-1)
+        share = best.bincount(minlength=len(places)).float().reciprocal()[best]  # each solution counts 1
+        least = torch.full((len(places), len(places)), -math.inf)
+        for i in range(len(places) - 1):
+            first = share @ (scores[:, i : i + 1] <= scores[:, i + 1 :]).float()
+            distance = torch.arange(len(first))
+            tie = 1e-4 * distance  # tie-break: neighbours first
+            least[i, i + 1 :] = torch.minimum(first, len(places) - first) - tie
+        i, j = divmod(int(least.argmax()), len(places))
+        return self.rows[i], self.rows[j]
+
+    @property
+    def most(self) -> int:
+        """Upper bound on the number of questions that are left."""
+        return max(0, len(self.rows) - 1)
+
+    def after(self, *, first: bool) -> Search:
+        """The search after the user preferred the first of the pair, or else the second."""
+        assert self.pair is not None
+        one, other = (self.scores[:, self.columns.index(row)] for row in self.pair)
+        return _search(self.columns, self.scores[(one <= other) if first else (one > other)])
+
+
+def begin(table: CandidateTable) -> Search:
+    """Start with all non-dominated solutions within the reference point; of those with equal losses, the first."""
+    rows: dict[tuple[float, ...], int] = {}
+    for row in table.within_reference():
+        rows.setdefault(tuple(table.losses[row].tolist()), row)
+    if len(rows) > _MOST:
+        raise ValueError(
+            f"questions must be about at most {_MOST:,} solutions that no other one dominates. Got {len(rows):,} on "
+            f"'{table.split}': choose by direction, importance, regret or bounds."
+        )
+    points = sorted(rows)
+    columns = tuple(rows[point] for point in points)
+    if len(points) < 2:
+        return Search(columns, columns, torch.zeros(1, len(columns)))
+    return _search(columns, _scores(torch.tensor(points, dtype=torch.float64)))
+
+
+def _search(columns: tuple[int, ...], scores: Tensor) -> Search:
+    left = sorted(set(scores.argmin(-1).tolist()))
+    return Search(tuple(columns[place] for place in left), columns, scores)
+
+
+def _scores(losses: Tensor) -> Tensor:
+    """Scores ``[users, K]`` of losses ``[K, m]`` by simulated users: each solution is the best one for some."""
+    low, high = losses.min(0).values, losses.max(0).values
+    values = (losses - low) / (high - low).clamp_min(1e-300)
+    weights = _weights(values)
+    own = 1.0 / values.clamp_min(1e-9)  # users whose largest weighted loss is smallest here
+    return torch.cat([weights @ values.T, *(_largest(each, values) for each in (weights, own))])
+
+
+def _largest(weights: Tensor, values: Tensor) -> Tensor:
+    """The largest weighted loss; the sum breaks ties."""
+    return (weights[:, None] * values).amax(-1) + _SECOND * (weights @ values.T)
+
+
+def _weights(values: Tensor) -> Tensor:
+    """Weights of the tasks, ``[users, m]``: with two tasks, one for each order that weighted sums can have."""
+    tasks = values.shape[-1]
+    if tasks > 2:
+        drawn = torch.rand(_USERS, tasks, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        return torch.cat([torch.eye(tasks, dtype=torch.float64), torch.nn.functional.normalize(-drawn.log(), 1, -1)])
+    turns = {0.0, 1.0}  # the weights of the first task at which two solutions are equally good
+    for a, b in combinations(values.tolist(), 2):
+        rise, fall = b[0] - a[0], a[1] - b[1]
+        turns.add(fall / (rise + fall))
+    ordered = _thinned(sorted(turns))
+    first = torch.tensor([(a + b) / 2 for a, b in pairwise(ordered)], dtype=torch.float64)
+    return torch.stack([first, 1 - first], -1)
+
+
+def _thinned(ordered: list[float]) -> list[float]:
+    """Thin values evenly to at most the number of simulated users, and keep both ends: their number grows as K² / 2."""
+    if len(ordered) <= _USERS:
+        return ordered
+    return [ordered[round(i * (len(ordered) - 1) / (_USERS - 1))] for i in range(_USERS)]
+
+
+def difference(table: CandidateTable, one: int, other: int) -> str:
+    """Describe what the row ``other`` gains and gives up compared with the row ``one``."""
+    gains: list[str] = []
+    losses: list[str] = []
+    for name in (*table.tasks, *table.metrics):
+        values, higher = table.column(name)
+        change = float(values[other]) - float(values[one])
+        if change == 0 or not math.isfinite(change):
+            continue
+        better = (change > 0) == higher
+        (gains if better else losses).append(f"{abs(change):.3g} in {name}{_share(change, values, one)}")
+    if not gains and not losses:
+        return "makes no difference"
+    parts = [f"gains {', '.join(gains)}" if gains else "gains nothing", f"gives up {', '.join(losses)}"]
+    return "; ".join(parts if losses else parts[:1])
+
+
+def _share(change: float, values: Tensor, one: int) -> str:
+    """A change in percent of the value before; empty where a percentage would say nothing."""
+    before = abs(float(values[one]))
+    return f" ({100 * change / before:+.0f} %)" if before > 0 and abs(change) < 10 * before else ""

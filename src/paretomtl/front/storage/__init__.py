@@ -1,0 +1,1 @@
+"""A front on disk: its folder, its record, its models, tables and exports."""

@@ -1,0 +1,238 @@
+"""Export of one model of a front: its weights with a card, or the whole model as TorchScript or ONNX."""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretomtl._support.files.atomic_files import check_file, write_text
+from paretomtl._support.files.tensor_files import write_tensors
+from paretomtl._support.imports.optional_packages import require, version_of
+from paretomtl._support.tensor_json import to_lists
+from paretomtl.front._front import Front
+from paretomtl.problems import Problem
+
+FORMAT = 1
+"""The version of the card."""
+
+_WEIGHTS = "Its weights can be exported without it: --export FOLDER, or Front.state_dict(k)."
+_READINGS = {
+    "direction": "the losses were to lie along this direction: a large entry allows a large loss",
+    "importance": "the losses were weighted by this: a large entry asks for a small loss",
+    "start": "no preference: the model only had a start of its own",
+    "none": "no preference: the model was trained elsewhere",
+}
+
+
+def export_weights(front: Front, k: int, path: Path, *, make: str | None, facts: Mapping[str, Any]) -> list[Path]:
+    """Write a model's weights as safetensors, and a card in JSON.
+
+    Args:
+        front: with its problem, tensors have the names of the model's ``state_dict``; without it, those of parameters
+            and buffers. They differ only for tied weights and for buffers that are not persistent.
+        k: the subproblem.
+        path: a file that ends in ``.safetensors``, or a folder, which gets ``model.safetensors`` and ``model.json``.
+        make: lines of Python that make ``model`` before its weights are loaded; None if unknown.
+        facts: further fields of the card.
+
+    Returns:
+        Both files.
+    """
+    tensors = front.state_dict(k) if front.model_factory is None else front.model(k).state_dict()
+    weights = path if path.suffix == ".safetensors" else path / "model.safetensors"
+    weights.parent.mkdir(parents=True, exist_ok=True)
+    card = weights.with_suffix(".json")
+    meta = {"problem": front.problem, "subproblem": str(k), "card": card.name}
+    checksum = write_tensors(weights, tensors, meta)
+    described = {
+        **_card(front, k),
+        **facts,
+        "weights": {
+            "file": weights.name,
+            "sha256 of tensors": checksum,
+            "numbers": sum(map(Tensor.numel, tensors.values())),
+        },
+        "load": snippet(weights.name, make, _dtype(tensors)),
+    }
+    write_text(card, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
+    return [weights, card]
+
+
+def snippet(weights: str, make: str | None, dtype: torch.dtype) -> str:
+    """Python that loads the weights, to be run in their folder."""
+    lines = ["import torch", "from safetensors.torch import load_file", ""]
+    lines += [make or "model = ...  # the module as it was made for training"]
+    lines += [] if dtype == torch.float32 else [f"model.to({dtype})"]
+    lines += [f"model.load_state_dict(load_file({json.dumps(weights)}))", "model.eval()"]
+    return "\n".join(lines)
+
+
+def _card(front: Front, k: int) -> dict[str, Any]:
+    row, preference = front.subproblems.index(k), front.preferences[k].tolist()
+    by_task = {split: to_lists(losses[row]) for split, losses in front.losses.items()}
+    return {
+        "format": FORMAT,
+        "problem": front.problem,
+        "method": front.method,
+        "seed": front.seed,
+        "subproblem": k,
+        **({"name": front.names[row]} if front.names else {}),
+        "preference": None if front.reading == "none" else dict(zip(front.tasks, preference, strict=True)),
+        "reading": front.reading,
+        "reading_in_words": _READINGS.get(front.reading, front.reading),
+        "losses": {split: dict(zip(front.tasks, values, strict=True)) for split, values in by_task.items()},
+        "metrics": {
+            split: {name: to_lists(values[row]) for name, values in metrics.items()}
+            for split, metrics in front.metrics.items()
+        },
+        "better": dict(front.better),
+        "status": front.status[row],
+        "epoch": front.epochs[row] if front.epochs else None,
+        "complete": front.complete,
+        "made_by": dict(front.made_by),
+        "versions": {name: version_of(name) for name in ("paretomtl", "torch")},
+    }
+
+
+def _dtype(tensors: Mapping[str, Tensor]) -> torch.dtype:
+    return next((tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()), torch.float32)
+
+
+def inputs_of(problem: Problem, model: nn.Module, batch: Any) -> tuple[Any, ...]:
+    """Record the arguments with which the losses of a problem call its model on a batch."""
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def note(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        calls.append((args, kwargs))
+
+    handle = model.register_forward_pre_hook(note, with_kwargs=True)
+    try:
+        with torch.no_grad():
+            problem.run(model, batch)
+    finally:
+        handle.remove()
+    if not calls:
+        raise ValueError(
+            f"'problem' must call its model for an export. Its losses call only parts of the model. {_WEIGHTS}"
+        )
+    args, kwargs = calls[0]
+    if not args and not kwargs:
+        raise ValueError(f"'problem' must have a model with an input for an export. Its model takes none. {_WEIGHTS}")
+    if kwargs:
+        raise ValueError(
+            f"'problem' must call its model without keywords for an export. Got {sorted(kwargs)}. {_WEIGHTS}"
+        )
+    return args
+
+
+def export_torchscript(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> list[str]:
+    """Trace a model into a file that ``torch.jit.load`` reads without the model's code.
+
+    Args:
+        model: in eval mode.
+        path: the file.
+        inputs: the inputs to trace with.
+        others: inputs with another number of samples. The traced model must match the model bit by bit on both.
+
+    Returns:
+        The warnings of the tracer.
+    """
+
+    def write(unfinished: Path) -> None:
+        traced: Any = _trace(model, inputs, strict=False, check_trace=False)
+        for some in (inputs, others):
+            if not _same(model(*some), traced(*some)):
+                raise RuntimeError("the outputs of the traced model differ from those of the model")
+        torch.jit.save(traced, str(unfinished))
+
+    with _reasons("TorchScript") as notes:
+        _replace(path, write)
+    return notes
+
+
+def export_onnx(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> list[str]:
+    """Write a model as ONNX (extra ``onnx``), in one file, with a dynamic batch size if the model allows it.
+
+    Returns:
+        The warnings of the exporter.
+    """
+    for module in ("onnx", "onnxscript"):
+        require(module, "onnx")
+    differ = [_sizes(a) != _sizes(b) for a, b in zip(inputs, others, strict=True)]
+    shapes = tuple({0: torch.export.Dim.AUTO} if some else None for some in differ) if any(differ) else None
+
+    def write(unfinished: Path) -> None:
+        program: Any = torch.onnx.export(model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False)
+        program.save(str(unfinished), external_data=False)
+
+    with _without_torchvision(), _reasons("ONNX") as notes:
+        _replace(path, write)
+    return notes
+
+
+@contextmanager
+def _without_torchvision() -> Iterator[None]:
+    """Silence the exporter's message that torchvision is missing: no model here needs it."""
+
+    def needed(record: logging.LogRecord) -> bool:
+        return "torchvision is not installed" not in record.getMessage()
+
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    logger.addFilter(needed)
+    try:
+        yield
+    finally:
+        logger.removeFilter(needed)
+
+
+_trace: Callable[..., Any] = torch.jit.trace
+
+
+def _sizes(value: Any) -> list[int]:
+    return list(value.shape) if isinstance(value, Tensor) else []
+
+
+@contextmanager
+def _reasons(kind: str) -> Iterator[list[str]]:
+    """Turn any exception of an exporter into an error that names the reason; collect its warnings."""
+    notes: list[str] = []
+    try:
+        with torch.no_grad(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield notes
+    except OSError:
+        raise
+    except Exception as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+        raise ValueError(
+            f"the model cannot be exported as {kind}: {type(error).__name__}: {first.strip().rstrip('.')}. {_WEIGHTS}"
+        ) from error
+    notes += [str(each.message).splitlines()[0] for each in caught if each.category.__name__ == "TracerWarning"]
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two outputs are bitwise equal: tensors, or tuples, lists and dictionaries of them."""
+    if isinstance(one, Tensor):
+        return isinstance(other, Tensor) and torch.equal(one, other)
+    if isinstance(one, Mapping):
+        return set(one) == set(other) and all(_same(value, other[name]) for name, value in one.items())
+    return len(one) == len(other) and all(map(_same, one, other))
+
+
+def _replace(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file atomically: it replaces ``path`` only when it is complete."""
+    check_file(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.unfinished-", dir=path.parent) as folder:
+        unfinished = Path(folder) / path.name
+        write(unfinished)
+        unfinished.replace(path)

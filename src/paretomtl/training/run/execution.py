@@ -1,0 +1,164 @@
+"""The models of a run while they train: their groups, their runner, and the fallback if a stack fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.evaluate import Scores, evaluate
+from paretomtl.engine.fallback import Fallback, is_failed_stack, unstack
+from paretomtl.engine.history import EpochHistory
+from paretomtl.engine.model_group import Group
+from paretomtl.engine.rollback import rollback_on_failure
+from paretomtl.engine.runners.cuda_graph import GraphRunner
+from paretomtl.engine.runners.eager import EagerRunner
+from paretomtl.engine.strategy import ExecutionPlan, Plan
+from paretomtl.training.settings.settings import Settings
+from paretomtl.training.untrained import checked_untrained
+
+
+class Execution:
+    """The models of a run, in groups that step together.
+
+    A stack that fails in a step or an evaluation is rolled back. Its models then do the same work one after another,
+    and continue that way. An error of a single model comes from the user's code, and is raised unchanged.
+
+    Args:
+        settings: of the run.
+        splits: the data.
+        plan: what all groups have in common.
+        choice: how the models are trained.
+        groups: the models, in groups that step together.
+        history: sums up losses and weights of the steps.
+        untrained: losses of the untrained models on the split that ranks, ``[K, m]``; None if unknown.
+
+    Attributes:
+        groups: the models, in groups that step together.
+        choice: how they are trained now.
+        fallback: at which step the stacks failed, and why; None before that.
+        untrained: as above.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        splits: Mapping[str, Batches],
+        plan: Plan,
+        choice: ExecutionPlan,
+        groups: list[Group],
+        history: EpochHistory,
+        untrained: Tensor | None,
+    ) -> None:
+        self._settings, self._splits, self._plan, self._history = settings, splits, plan, history
+        self.choice, self.groups, self.untrained = choice, groups, untrained
+        self.fallback: Fallback | None = None
+        self._runner: EagerRunner | None = None
+        self._source: Iterator[Any] = iter(())
+
+    def __str__(self) -> str:
+        return str(self.fallback or f"{self.choice.strategy}: {self.choice.reason}")
+
+    def stored(self) -> dict[str, Any]:
+        """The groups and the fallback, for a checkpoint."""
+        fallen = {} if self.fallback is None else {"fallback": vars(self.fallback)}
+        return {"groups": [group.stored() for group in self.groups], "untrained": self.untrained, **fallen}
+
+    def load(self, stored: Mapping[str, Any]) -> None:
+        """Restore what :meth:`stored` returned, before the first step here."""
+        fallback = Fallback.of(stored.get("fallback"))
+        if fallback is not None:
+            self._leave_stacks(fallback)
+        for group, each in zip(self.groups, stored["groups"], strict=True):
+            group.load(each)
+        self.untrained = checked_untrained(stored.get("untrained"), self.groups)
+
+    def epoch(self, epoch: int, start: int, number: int) -> Iterator[Any]:
+        """The items for :meth:`step`, from step ``start`` of an epoch on, when ``number`` steps are done in all."""
+        self._open_epoch(epoch, start, number)
+        while True:
+            try:
+                item = next(self._source)  # replaced when a captured stack fails
+            except StopIteration:
+                return
+            yield item
+
+    def step(self, item: Any, epoch: int, start: int, number: int) -> str:
+        """Advance all models by one step; return a description of what a stack failed at, or an empty string."""
+        runner = self._running()
+        try:
+            runner.step(item, number)
+            return ""
+        except Exception as error:
+            if not is_failed_stack(error, self.groups):
+                raise
+            fallback = Fallback.after(number, self.choice, error)
+        self._leave_stacks(fallback)
+        if isinstance(runner, GraphRunner):  # its items are only batch sizes
+            self._open_epoch(epoch, start, number)
+            item = next(self._source)
+        going_on = self._running()
+        going_on.done = runner.done
+        going_on.step(item, number)
+        return f"step {number + 1}"
+
+    def evaluate(self, split: str, number: int) -> tuple[Scores, str]:
+        """The scores of all models on a split, after ``number`` steps; and what a stack failed at, if it did."""
+        for group in self.groups:
+            group.restore_frozen()
+        try:
+            return self._scores(split), ""
+        except Exception as error:
+            if not is_failed_stack(error, self.groups):
+                raise
+            fallback = Fallback.after(number, self.choice, error)
+        self._leave_stacks(fallback)
+        return self._scores(split), f"the evaluation on '{split}' after step {number}"
+
+    def step_schedulers(self) -> None:
+        """Tell all schedulers that a step, or an epoch, is done."""
+        for group in self.groups:
+            if group.scheduler is not None:
+                group.scheduler.step()
+
+    def close(self) -> None:
+        """Close the runner."""
+        if self._runner is not None:
+            self._runner.close()
+        self._runner = None
+
+    def _scores(self, split: str) -> Scores:
+        problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.processes
+        with isolated_randomness(), rollback_on_failure(self.groups, isolated=True):
+            seed_everything(0)
+            if not ranks.is_distributed:  # one of several processes must not retry alone
+                try:
+                    return evaluate(problem, self.groups, batches, split=repr(split))
+                except torch.OutOfMemoryError:
+                    seed_everything(0)
+            return evaluate(problem, self.groups, batches, at_once=False, processes=ranks, split=repr(split))
+
+    def _running(self) -> EagerRunner:
+        """The runner of the groups, made lazily, when everything that it reads is in place."""
+        if self._runner is None:
+            train, graphed = self._splits["train"], self.choice.strategy == "graphed"
+            assert not graphed or isinstance(train, ResidentBatches)
+            kind: type[EagerRunner] = GraphRunner if graphed else EagerRunner
+            total = train.count_steps(self._settings.plan)  # an extended run keeps its phases
+            every, workers = self._settings.weigh_every, self.choice.workers
+            self._runner = kind(self.groups, train, self._history, total, every, workers)
+        return self._runner
+
+    def _open_epoch(self, epoch: int, start: int, number: int) -> None:
+        self._source = self._running().epoch(self._settings.seeds[0], epoch, start, number)
+
+    def _leave_stacks(self, fallback: Fallback) -> None:
+        """Continue with single models from the current state of the stacks."""
+        self.fallback, self.choice = fallback, fallback.plan
+        self.groups = unstack(self._plan, self.groups)
+        self.close()

@@ -1,0 +1,77 @@
+"""Reports of a run while it trains: to its listeners and to its log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from paretomtl.engine.evaluate import Scores
+from paretomtl.runs.folder import RunFolder
+from paretomtl.training.progress.callbacks import Callback, notify, tick
+from paretomtl.training.progress.reports import make_report
+from paretomtl.training.run.state import RunState
+from paretomtl.training.settings.settings import Settings
+
+_REPORT_SECONDS = 0.5  # between reports of a problem without data, whose epochs are single steps
+_TICK_SECONDS = 1.0  # between ticks inside an epoch
+
+
+class Reporting:
+    """Reports to the listeners of a run, and to its log.
+
+    Args:
+        settings: of the run.
+        state: of the run.
+        listeners: called with reports.
+        folder: with the log; None for a run without one.
+    """
+
+    def __init__(
+        self, settings: Settings, state: RunState, listeners: Sequence[Callback], folder: RunFolder | None
+    ) -> None:
+        self._settings, self._state, self.listeners, self._folder = settings, state, listeners, folder
+        self._reported = self._ticked = time.monotonic()
+
+    def tick_due(self) -> bool:
+        """Whether the next tick is due."""
+        return time.monotonic() - self._ticked >= _TICK_SECONDS
+
+    def tick(self, share: float) -> None:
+        """Tick the listeners inside an epoch; ``share`` of all steps are done."""
+        self._ticked = time.monotonic()
+        tick(self.listeners, share, self._state.seconds)
+
+    def report(self, scores: Scores | None, *, last: bool) -> bool:
+        """Report the end of an epoch; for a problem without data, not of every one.
+
+        Args:
+            scores: on the validation split; None without one.
+            last: whether the run is at its end.
+
+        Returns:
+            Whether a listener stops the run.
+        """
+        if not self.listeners and self._folder is None:
+            return False
+        if self._settings.problem.train is None and not last and time.monotonic() - self._reported < _REPORT_SECONDS:
+            return False
+        self._reported = time.monotonic()
+        state = self._state
+        report = make_report(
+            self._settings, state.groups, state.history, scores, state.epoch, state.number, state.seconds
+        )
+        if self._folder is not None:
+            self._folder.log("epoch", **report.numbers())
+        return notify(self.listeners, report)
+
+    def fallback(self, failed: str, reason: str) -> None:
+        """Log the failure of a stack."""
+        if self._folder is not None:
+            state = self._state
+            self._folder.log("fallback", epoch=state.epoch, step=state.number, what=failed, reason=reason)
+
+    def end(self, ended: str, *, complete: bool) -> None:
+        """Log the end of the run, and why it ended."""
+        if self._folder is not None:
+            seconds = round(self._state.seconds, 3)
+            self._folder.log("end" if complete else "stopped", epoch=self._state.epoch, seconds=seconds, ended=ended)

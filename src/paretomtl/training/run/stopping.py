@@ -1,0 +1,81 @@
+"""Ends of a run: planned ends, and fronts that survive the error of a listener."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from paretomtl.front import Front
+from paretomtl.training.progress.callbacks import Callback, close
+from paretomtl.training.settings.settings import Settings
+
+CALLBACK, FAILED, INTERRUPTED = "callback", "error in a callback", "interrupted"
+"""Why a run stopped before its end."""
+
+
+def planned_end(settings: Settings, epoch: int, improved: int) -> str | None:
+    """Why a run reached a planned end, in words; None while it goes on.
+
+    Args:
+        settings: of the run.
+        epoch: how many epochs are done.
+        improved: the last epoch in which a model improved on validation, or from which patience is counted.
+    """
+    if epoch >= settings.epochs:
+        return f"after {_epochs(epoch)}"
+    if settings.patience is not None and epoch - improved >= settings.patience:
+        done = f"{epoch} of {_epochs(settings.epochs)}"
+        return f"patience: no model improved on val in {_epochs(settings.patience)}, after {done}"
+    return None
+
+
+def early_stop(why: str, settings: Settings, epoch: int) -> str:
+    """Why a run stopped before its end, and when, in words."""
+    return f"{why}, after {epoch} of {_epochs(settings.epochs)}"
+
+
+def attach_fronts(error: BaseException, fronts: Sequence[Front], folder: Path | None) -> None:
+    """Attach fronts to the error that stops the run, with a note on where they are.
+
+    Args:
+        error: that of a listener.
+        fronts: of each seed; empty if they could not be made.
+        folder: of the run; None for a temporary run.
+    """
+    if not fronts:
+        return
+    name, value = ("front", fronts[0]) if len(fronts) == 1 else ("fronts", list(fronts))
+    with suppress(Exception):  # an exception may refuse attributes
+        setattr(error, name, value)
+        stored = "" if folder is None else f"; stored in '{folder}', too"
+        error.add_note(f"Nothing that was trained is lost: this error has it as its attribute '{name}'{stored}.")
+
+
+def close_all(
+    listeners: Sequence[Callback],
+    error: BaseException | None,
+    fronts: Sequence[Front] = (),
+    folder: Path | None = None,
+) -> None:
+    """Close listeners at the end of a run; if one fails, neither a pending error nor a front is lost.
+
+    Args:
+        listeners: what to close.
+        error: that ends the run; None for a run without errors.
+        fronts: of a run without errors.
+        folder: of the run.
+    """
+    try:
+        close(listeners)
+    except Exception as failure:
+        if error is not None:
+            error.add_note(f"Closing a callback failed, too: {failure!r}.")
+            return
+        failure.add_note("This came from closing a callback at the end of the run.")
+        attach_fronts(failure, fronts, folder)
+        raise
+
+
+def _epochs(count: int) -> str:
+    return "1 epoch" if count == 1 else f"{count} epochs"

@@ -1,0 +1,268 @@
+"""A run from its first step, or the one after its last checkpoint, to its fronts.
+
+Each process of a run takes the whole step, so that optimizers, states of methods and checkpoints are the same in all of
+them. The error of a callback is raised unchanged, with the front as an attribute: a warning and a returned front would
+let a pruned trial count as one that succeeded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+
+from paretomtl._support.signals import Stopping
+from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.error_hints import add_notes
+from paretomtl.engine.evaluate import Scores
+from paretomtl.engine.model_group import split_by_group
+from paretomtl.engine.strategy import ExecutionPlan
+from paretomtl.front import Front
+from paretomtl.training.results.final_warnings import final_warnings, stopped_early
+from paretomtl.training.results.front import Outcome, build_front
+from paretomtl.training.results.sanity_checks import FEWEST_STEPS, build_results, find_problems, merge_lines
+from paretomtl.training.results.snapshot import Snapshot
+from paretomtl.training.run.checkpoint import Checkpoints
+from paretomtl.training.run.reporting import Reporting
+from paretomtl.training.run.state import RunState
+from paretomtl.training.run.stop_notes import note_run_kept
+from paretomtl.training.run.stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, early_stop
+from paretomtl.training.settings.identity import RunIdentity
+from paretomtl.training.settings.settings import Settings
+
+_NOTHING = object()
+
+
+class TrainingRun:
+    """A run, as the loop sees it.
+
+    Args:
+        settings: of the run.
+        splits: the data.
+        state: of the run, from its start or its last checkpoint.
+        checkpoints: stores them.
+        reporting: to listeners and the log.
+        identity: of the run.
+        separate_graphs: whether the tasks have separate graphs.
+        finished: the front of a run that was already complete.
+
+    Attributes:
+        total: how many steps are planned; 0 if unknown.
+        identity: of the run, until training begins: it holds an untrained model.
+        finished: as above.
+        ended: why the run reached a planned end, in words; None while it goes on.
+        stopping: whether the user wants to stop after the current step, in any process.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        splits: Mapping[str, Batches],
+        state: RunState,
+        checkpoints: Checkpoints,
+        reporting: Reporting,
+        identity: RunIdentity,
+        *,
+        separate_graphs: bool,
+        finished: Front | None,
+    ) -> None:
+        self._settings, self._splits, self._state, self._models = settings, splits, state, state.models
+        self._checkpoints, self._reporting, self._folder = checkpoints, reporting, checkpoints.folder
+        self.identity: RunIdentity | None = identity
+        self.finished = finished
+        self._separate_graphs = separate_graphs
+        self._processes, self._train = settings.shares.processes, splits["train"]
+        self.total = self._train.count_steps(settings.epochs)
+        self._snapshots_at = settings.method.snapshots(self._train.count_steps(settings.plan))
+        self._count = len(settings.seeds) * len(settings.subproblems)
+        self._stop = Stopping()
+        self.stopping, self._why = False, INTERRUPTED
+        self._whole = True
+        self._fronts: list[Front] = []
+        self.ended = self._processes.broadcast(state.planned_end)
+
+    @property
+    def choice(self) -> ExecutionPlan:
+        """How the models are trained."""
+        return self._models.choice
+
+    @property
+    def _path(self) -> Path | None:
+        return None if self._folder is None else self._folder.path
+
+    # The loop's view: batches, and what happens around a step and an epoch.
+
+    def batches(self) -> Iterator[Any]:
+        """The remaining batches of the current epoch. No checkpoint can be stored until a step is done."""
+        state = self._state
+        self.identity = None  # free the memory of its model
+        source = self._models.epoch(state.epoch, state.step, state.number)
+        while True:
+            self._whole = False
+            batch = next(source, _NOTHING)
+            if batch is _NOTHING:
+                self._whole = True
+                return
+            yield batch
+
+    def take_step(self, batch: Any) -> None:
+        """Take one step of all models, after a snapshot if the method is about to drop its constraints."""
+        state = self._state
+        if state.number in self._snapshots_at:
+            state.snapshots.append(self._snapshot([state.epoch] * self._count))
+        try:
+            failed = self._models.step(batch, state.epoch, state.step, state.number)
+        except Exception as error:
+            add_notes(error, f"step {state.step + 1} of epoch {state.epoch + 1}", batch)
+            raise
+        if failed:
+            self._warn_of_fallback(failed)
+        state.history.count()
+        if self._settings.schedule == "step":
+            self._models.step_schedulers()
+        state.step += 1
+        state.number += 1
+        self._whole = True
+        due = self._folder is not None and self._checkpoints.due()
+        self.stopping, due = self._processes.any(self._stop.asked, due)
+        if self._train.resumes_inside and due:
+            self._checkpoints.save()
+        if self.total and self._reporting.listeners and self._reporting.tick_due():
+            with self._kept_where_a_listener_fails(in_all=False):
+                self._reporting.tick(state.number / self.total)
+
+    def after_epoch(self) -> None:
+        """Evaluate on validation, keep the best, report, and store a checkpoint if one is due."""
+        state = self._state
+        self._whole = False
+        state.history.end_epoch()
+        state.epoch += 1
+        state.step = 0
+        if self._settings.schedule == "epoch":
+            self._models.step_schedulers()
+        scores = None
+        if "val" in self._splits:
+            scores = self._evaluate("val")
+            state.history.add_validation(scores.losses)
+            if state.best is not None:
+                state.best.consider(state.epoch, scores, state.groups, self._settings, state.history.validation())
+        self._whole = True
+        self.ended = self._processes.broadcast(state.planned_end)
+        with self._kept_where_a_listener_fails():
+            if self._processes.broadcast(lambda: self._reporting.report(scores, last=self.ended is not None)):
+                self.stopping, self._why = True, CALLBACK
+        due = self._folder is not None and (not self._train.resumes_inside or self._checkpoints.due())
+        if self._processes.any(due)[0]:
+            self._checkpoints.save()
+
+    def fronts(self) -> list[Front]:
+        """The front of each seed, complete or not."""
+        settings, state = self._settings, self._state
+        complete, ended = self.ended is not None, self.ended or early_stop(self._why, settings, state.epoch)
+        self._checkpoints.save()
+        self._whole = False  # from here on the models may be those of another epoch
+        epochs = [state.epoch] * self._count
+        if state.best is not None and settings.keep == "best":
+            state.best.give_back(state.groups)
+            epochs = state.best.epochs(state.epoch)
+        snapshots = [*state.snapshots, self._snapshot(epochs)]
+        texts, remarks = self._remarks(snapshots[-1])
+        strategy = str(self._models)
+        strategy += f"; {self._processes.size} processes" if self._processes.is_distributed else ""
+        outcome = Outcome(snapshots, state.history, strategy, state.seconds, complete, ended)
+        self._fronts = [build_front(settings, i, outcome, lines) for i, lines in enumerate(remarks)]
+        if self._folder is not None:
+            self._folder.save_front(self._fronts[0])
+        self._reporting.end(ended, complete=complete)
+        for text in texts if self._processes.is_main else []:  # last: a filter may turn a warning into an error
+            warnings.warn(text, stacklevel=4)
+        return self._fronts
+
+    # Stopping cleanly.
+
+    def __enter__(self) -> Self:
+        self._stop.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.__exit__()
+        self._models.close()
+        try:
+            alone = not self._processes.is_distributed  # others may be elsewhere, and would wait for each other
+            if error is not None and alone and self._whole and (self._train.resumes_inside or self._state.step == 0):
+                self._checkpoints.save()
+            if error is not None:
+                if self._fronts and not hasattr(error, "front" if len(self._fronts) == 1 else "fronts"):
+                    attach_fronts(error, self._fronts, self._path)
+                if not self._fronts or self._path is not None:
+                    note_run_kept(error, self._settings, self._state.epoch, self._checkpoints.epoch, self._path)
+        finally:
+            fronts = self._fronts or ([] if self.finished is None else [self.finished])
+            close_all(self._reporting.listeners, error, fronts, self._path)
+
+    @contextlib.contextmanager
+    def _kept_where_a_listener_fails(self, *, in_all: bool = True) -> Iterator[None]:
+        """Let the error of a listener end the run, but store the models first, if all processes know of the error."""
+        try:
+            yield
+        except Exception as error:
+            self._why = FAILED
+            try:
+                if in_all or not self._processes.is_distributed:
+                    self.fronts()
+            except Exception as another:
+                error.add_note(f"No front could be made of the models so far: {another!r}.")
+            attach_fronts(error, self._fronts, self._path)
+            raise
+
+    # Parts.
+
+    def _evaluate(self, split: str) -> Scores:
+        scores, failed = self._models.evaluate(split, self._state.number)
+        if failed:
+            self._warn_of_fallback(failed)
+        return scores
+
+    def _warn_of_fallback(self, failed: str) -> None:
+        """Warn of a failed stack, once its models have done the work one after another."""
+        fallback = self._models.fallback
+        assert fallback is not None
+        self._reporting.fallback(failed, fallback.reason)
+        fallback.warn(failed)
+
+    def _remarks(self, final: Snapshot) -> tuple[list[str], list[list[str]]]:
+        """Remarks on the result: those to warn of, and those of the front of each seed."""
+        settings, state = self._settings, self._state
+        labelled = state.history.labelled().tolist()
+        history = state.history.part(slice(None), torch.float64)
+        texts = final_warnings(final, settings, history, labelled, kept_apart=self._separate_graphs)
+        long_enough = self.ended is not None and state.number >= FEWEST_STEPS
+        problems = [
+            find_problems(result) if long_enough else []
+            for result in build_results(final, settings, self._models.untrained)
+        ]
+        stopped = []
+        if self.ended is None and self._why == INTERRUPTED:
+            stopped = stopped_early(settings, state.epoch, self._path)
+        warned = [*texts, *merge_lines(problems[0] if len(problems) == 1 else []), *stopped]
+        return warned, [[*texts, *lines] for lines in problems]
+
+    def _snapshot(self, epochs: list[int]) -> Snapshot:
+        """The models as they are now; one that is not finite on the training split goes back to its last step."""
+        scores = {split: self._evaluate(split) for split in self._splits}
+        losses = scores["train"].losses
+        unlabelled = ~self._state.history.labelled() & (self._settings.problem.train is not None)
+        finite = (losses.isfinite() | unlabelled).all(-1).to(self._settings.device)
+        groups = self._models.groups
+        if not bool(finite.all()):
+            for group, rows in zip(groups, split_by_group(finite, groups), strict=True):
+                group.freeze(rows, last_step=False)
+            scores = {split: self._evaluate(split) for split in self._splits}
+        return Snapshot.of(self._settings.method, self._models.groups, scores, epochs)

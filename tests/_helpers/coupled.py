@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from _helpers.networks import MLP
 from paretomtl.methods import Method, Reading, State
 from paretomtl.methods.base import uniform
 from paretomtl.methods.inputs import SafeStep
@@ -69,3 +70,19 @@ def expected_weights(losses: Tensor) -> Tensor:
     known = losses.isfinite().all(-1, keepdim=True)
     safe = torch.where(known, losses, 0.0)
     return torch.where(known, 0.5 + safe / safe.sum(0), 0.0)
+
+
+class Breaking(MLP):
+    """Its first output is NaN from the third step on, if its random mark says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("steps", torch.zeros(()))
+        self.register_buffer("breaks", (torch.rand(()) < 0.5).double())
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        first, second = super().forward(x)
+        broken = (self.steps >= 2) & (self.breaks > 0)
+        if self.training:
+            self.steps += 1
+        return torch.where(broken, torch.nan, first), second

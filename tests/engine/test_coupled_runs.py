@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 import paretomtl as pm
-from _helpers.coupled import Share, expected_weights
-from _helpers.networks import MLP, Dropped, Normed, classes, fit, problem
+from _helpers.coupled import Breaking, Share, expected_weights
+from _helpers.networks import Dropped, Normed, classes, fit, problem
 from paretomtl.engine import step
 from paretomtl.engine.autotune import choose, stack, threads
 from paretomtl.engine.autotune.trial import Trial
@@ -228,22 +228,6 @@ def test_random_numbers_of_a_failed_step_are_drawn_again(monkeypatch: pytest.Mon
         with pytest.warns(UserWarning, match="step 3 failed"):
             fronts.append(fit(problem(Counting), Share(rows=4), 4, strategy="batched", epochs=2))
     assert same_bits(*fronts)
-
-
-class Breaking(MLP):
-    """Its first output is NaN from the third step on, if its random mark says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("steps", torch.zeros(()))
-        self.register_buffer("breaks", (torch.rand(()) < 0.4).double())
-
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        first, second = super().forward(x)
-        broken = (self.steps >= 2) & (self.breaks > 0)
-        if self.training:
-            self.steps += 1
-        return torch.where(broken, torch.nan, first), second
 
 
 @pytest.mark.filterwarnings("ignore:.*not finite")

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 import paretomtl as pm
-from _helpers.coupled import Share, expected_weights
+from _helpers.coupled import Breaking, Share, expected_weights
 from _helpers.networks import MLP, classes, problem
 from paretomtl.engine.coupling import slices
 from paretomtl.engine.step import StepInput, train_step
@@ -54,22 +53,6 @@ def test_a_front_sees_nothing_of_another_seed(strategy: str) -> None:
     for front in pm.fit_seeds(problem(), Share(), 3, seeds=[0, 1, 2], **options):
         for losses, weights in zip(front.history["losses"], front.history["weights"], strict=True):
             torch.testing.assert_close(weights, expected_weights(losses))
-
-
-class Breaking(MLP):
-    """Its first output is NaN from the third step on, if its random mark says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("steps", torch.zeros(()))
-        self.register_buffer("breaks", (torch.rand(()) < 0.5).double())
-
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        first, second = super().forward(x)
-        broken = (self.steps >= 2) & (self.breaks > 0)
-        if self.training:
-            self.steps += 1
-        return torch.where(broken, torch.nan, first), second
 
 
 @pytest.mark.parametrize("strategy", ["sequential", "batched"])

@@ -11,27 +11,6 @@ from paretomtl._support.files.atomic_files import write_text
 from paretomtl._support.files.tensor_files import read_tensors, write_tensors
 
 
-def test_every_kind_of_tensor_is_stored(tmp_path: Path) -> None:
-    base = torch.arange(12.0)
-    tensors = {
-        "view": base[2:5],
-        "same": base,
-        "again": base,
-        "transposed": base.reshape(3, 4).T,
-        "scalar": torch.tensor(3),
-        "empty": torch.zeros(0, 4),
-        "half": torch.ones(3, dtype=torch.bfloat16),
-        "bool": torch.tensor([True, False]),
-        "bytes": torch.arange(5, dtype=torch.uint8),
-    }
-    write_tensors(tmp_path / "x", tensors, {})
-    found, _ = read_tensors(tmp_path / "x")
-    assert set(found) == set(tensors)
-    assert all(
-        torch.equal(found[name], tensor) and found[name].dtype == tensor.dtype for name, tensor in tensors.items()
-    )
-
-
 @pytest.mark.parametrize("fails", [1, 2])
 def test_a_rename_that_fails_leaves_the_old_file(fails: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file before it would be kept under another name; one of both is always whole."""

@@ -50,6 +50,7 @@ BELOW = [("engine/history.py", "adds losses and weights to the means of the epoc
 
 WIDTH, LEFT, ROW, BOX = 860, 20, 38, 30
 COLUMN, GAP = 266, 11
+NAME = 250  # width of a box with a path
 SANS = 'font-family="ui-sans-serif, system-ui, Helvetica, Arial, sans-serif"'
 MONO = 'font-family="ui-monospace, Menlo, Consolas, monospace"'
 
@@ -76,7 +77,7 @@ def draw() -> str:
         x = LEFT + 22 * depth
         if depth:
             lines.append(f'<path d="M{x - 11} {y - ROW + BOX} V{y + BOX / 2} H{x}" stroke="#57606a" fill="none"/>')
-        lines += [*box(x, y, 220, name), words(x + 234, y + 20, text)]
+        lines += [*box(x, y, NAME, name), words(x + NAME + 14, y + 20, text)]
         y += ROW
     y += 14
     height = 62 + max(len(steps) for _, _, steps in PARTS) * 52
@@ -94,7 +95,7 @@ def draw() -> str:
             lines += [*box(x + 14, top, COLUMN - 28, name), words(x + 18, top + BOX + 15, text, size=12)]
     y += height + 14
     for name, text in BELOW:
-        lines += [*box(LEFT, y, 220, name), words(LEFT + 234, y + 20, text)]
+        lines += [*box(LEFT, y, NAME, name), words(LEFT + NAME + 14, y + 20, text)]
         y += ROW
     total = y + 8
     size = f'viewBox="0 0 {WIDTH} {total}" width="{WIDTH}" height="{total}"'

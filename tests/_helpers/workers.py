@@ -18,19 +18,31 @@ import paretomtl as pm
 from _helpers.networks import MLP, classes
 from paretomtl.problems import cross_entropies
 
+_FATAL = 12  # of 18 steps and few checks
+
 
 class Slow(MLP):
-    """Slow steps that are counted in a file, one byte each; at some counts the process is killed."""
+    """Slow steps that are counted in a file, one byte each; some models kill their process, once, at a step of theirs.
 
-    def __init__(self, seconds: float, counted: Path | None, deadly: Collection[int]) -> None:
+    A model is known by its ``mark``, which is random, and the same after a restart. The count of each model has a file
+    of its own, which one process writes at a time, so that the step does not depend on other processes.
+    """
+
+    mark: Tensor
+
+    def __init__(self, seconds: float, counted: Path | None, deadly: Collection[float]) -> None:
         super().__init__()
         self.seconds, self.counted, self.deadly = seconds, counted, deadly
+        self.register_buffer("mark", torch.rand(()))
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         if self.training and torch.is_grad_enabled():
             time.sleep(self.seconds)
-            if self.counted is not None and count(self.counted) in self.deadly:
-                os.kill(os.getpid(), signal.SIGKILL)
+            if self.counted is not None:
+                count(self.counted)
+                mark = float(self.mark)
+                if mark in self.deadly and count(self.counted.with_suffix(f".{mark}")) == _FATAL:
+                    os.kill(os.getpid(), signal.SIGKILL)
         return super().forward(x)
 
 
@@ -64,7 +76,7 @@ class Failing(Dying):
         raise LookupError("a bug of the user's")
 
 
-def slow(seconds: float = 0.0, counted: Path | None = None, deadly: Collection[int] = ()) -> pm.Problem:
+def slow(seconds: float = 0.0, counted: Path | None = None, deadly: Collection[float] = ()) -> pm.Problem:
     make = functools.partial(Slow, seconds, counted, deadly)
     return pm.Problem(make, cross_entropies, ["a", "b"], train=classes(), val=classes(50, seed=1))
 

@@ -43,6 +43,11 @@ def train(of: pm.Problem, **options: Any) -> pm.Front:
     return fit(of, "pareto-mtl", options.pop("preferences", 4), **options)
 
 
+def marks_of(front: pm.Front, *subproblems: int) -> list[float]:
+    """By what models of these subproblems are known in :class:`~_helpers.workers.Slow`."""
+    return [float(front.state_dict(k)["mark"]) for k in subproblems]
+
+
 def resumed(folder: Path) -> list[int]:
     """The steps at which shards were taken up again."""
     logs = [read_log(shard) for shard in sorted((folder / "shards").iterdir()) if shard.is_dir()]
@@ -54,7 +59,7 @@ def test_a_killed_worker_is_replaced_and_nothing_is_trained_twice(tmp_path: Path
     executor = pm.RayExecutor(shard_size=2, retries=1)
     undisturbed = train(slow(counted=tmp_path / "undisturbed"), executor=executor)
     assert_same(undisturbed, train(slow()))
-    deadly = {17, 41}
+    deadly = marks_of(undisturbed, 0, 2)  # a model in each shard
     front = train(slow(0.0, tmp_path / "killed", deadly), out=tmp_path / "run", executor=executor)
     assert_same(front, undisturbed)
     steps = resumed(tmp_path / "run")
@@ -74,9 +79,10 @@ def test_workers_that_do_not_see_the_folder_send_their_files(tmp_path: Path, mon
     monkeypatch.setattr(
         "paretomtl.training.shards.run.ShardJob", lambda part, folder, word: ShardJob(part, folder, "another")
     )
-    made = slow(0.05, tmp_path / "counted", {40})
+    undisturbed = train(slow())
+    made = slow(0.05, tmp_path / "counted", marks_of(undisturbed, 2))
     front = train(made, out=tmp_path / "run", executor=pm.RayExecutor(shard_size=2))
-    assert_same(front, train(slow()))
+    assert_same(front, undisturbed)
     (step,) = resumed(tmp_path / "run")  # from files that were sent back, and fetched
     assert step > 0
     for name in ("000", "001"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
@@ -64,7 +65,10 @@ def test_numbers_are_read_without_any_weights(tmp_path: Path) -> None:
     """All weights are spoilt, and nothing that needs no model notices."""
     trained = fit(problem(), out=tmp_path)
     (tmp_path / "asked.json").unlink(missing_ok=True)
-    spoil(models_file(tmp_path))
+    path = models_file(tmp_path)
+    before = path.stat()
+    spoil(path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     front = pm.Front.load(tmp_path)
     assert repr(front)
     assert torch.equal(front.losses["train"], trained.losses["train"])
@@ -102,6 +106,46 @@ def test_a_loaded_front_is_saved_elsewhere_and_where_it_is(tmp_path: Path) -> No
     for name in ("a", "b"):
         assert_equal(pm.Front.load(tmp_path / name), saved)
         pm.Front.load(tmp_path / name).models.verify()
+
+
+def test_the_working_directory_may_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = fit()
+    monkeypatch.chdir(tmp_path)
+    saved.save("a")
+    front = pm.Front.load("a")
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path / "b")
+    assert torch.equal(front.state_dict(1)["trunk.0.weight"], saved.state_dict(1)["trunk.0.weight"])
+
+
+def test_weights_are_copies(tmp_path: Path) -> None:
+    front = fit()
+    front.state_dict(0)["trunk.0.weight"].zero_()
+    assert front.state_dict(0)["trunk.0.weight"].any()
+    front.save(tmp_path)
+    stored = pm.Front.load(tmp_path)
+    numbers = next(tmp_path.glob("numbers-*"))
+    numbers.write_bytes(bytes(numbers.stat().st_size))  # in place: memory that was mapped would change with it
+    assert torch.equal(stored.history["losses"], front.history["losses"])
+
+
+def test_files_of_the_user_in_the_folder_stay(tmp_path: Path) -> None:
+    names = ["models.safetensors", "models_v2.safetensors", "models-mine.safetensors", "numbers_of_mine.safetensors"]
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    for seed in (0, 1):
+        fit(seed=seed).save(tmp_path)
+    assert all((tmp_path / name).read_text() == "mine" for name in names)
+    assert len(list(tmp_path.iterdir())) == len(names) + 3
+
+
+def test_a_save_that_finds_no_models_leaves_nothing(tmp_path: Path) -> None:
+    fit(seed=0).save(tmp_path / "a")
+    front = pm.Front.load(tmp_path / "a")
+    models_file(tmp_path / "a").unlink()
+    with pytest.raises(FileNotFoundError, match="load the front again"):
+        front.save(tmp_path / "b")
+    assert list((tmp_path / "b").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -151,6 +195,8 @@ def test_modules_of_any_kind_are_kept_in_memory(tmp_path: Path) -> None:
     assert front.state_dict(1)["weight"].shape == (2, 3)
     copy = front.model(1)
     assert copy is not modules[1]
+    with pytest.raises(ValueError, match="'models' must have one architecture to be stacked"):
+        front.models.stacked()
     with pytest.warns(UserWarning, match="the models are not stored"):
         front.save(tmp_path)
     assert not pm.Front.load(tmp_path).models

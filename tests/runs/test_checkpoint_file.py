@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import paretomtl as pm
 from _helpers.crashes import Crash, Samples, crash
 from _helpers.fronts import assert_equal
 from _helpers.networks import fit, problem
-from paretomtl.runs import read_log
+from paretomtl.runs import inspect_run, read_log
 
 
 def interrupted(folder: Path) -> None:
@@ -55,19 +56,32 @@ def test_two_damaged_checkpoints_are_said_to_be(harm: str, tmp_path: Path) -> No
         fit(problem(train=Samples()), out=tmp_path, epochs=5, strategy="sequential", resume=True)
 
 
-@pytest.mark.parametrize("name", ["front.json", "models-*.safetensors"])
+@pytest.mark.parametrize("name", ["front.json", "models-*.safetensors", "numbers-*.safetensors"])
 @pytest.mark.parametrize("harm", ["truncate", "flip", "missing"])
 def test_a_damaged_front_is_made_again(name: str, harm: str, tmp_path: Path) -> None:
     first = fit(problem(), out=tmp_path)
     damage(next((tmp_path / "front").glob(name)), harm)
-    if (name, harm) == ("models-*.safetensors", "flip"):  # resuming a finished run reads no weights; doctor does
-        with pytest.raises(ValueError, match="Its checksum differs"):
-            fit(problem(), out=tmp_path, resume=True).models.verify()
-        shutil.rmtree(tmp_path / "front")  # as doctor says
-    lost = not (tmp_path / "front" / "front.json").exists()
+    lost = (name, harm) == ("front.json", "missing")
     with contextlib.nullcontext() if lost else pytest.warns(UserWarning, match="the front is rebuilt"):
         assert_equal(fit(problem(), out=tmp_path, resume=True), first)
     assert_equal(pm.Front.load(tmp_path), first)
+    assert {finding.state for finding in inspect_run(tmp_path)} <= {"ok", "info"}
+
+
+def test_damage_that_leaves_no_trace_is_found_by_doctor(tmp_path: Path) -> None:
+    """A disk that turns a bit leaves size and time: resuming a finished run reads no weights, and does not notice."""
+    first = fit(problem(), out=tmp_path)
+    path = next((tmp_path / "front").glob("models-*.safetensors"))
+    before = path.stat()
+    damage(path, "flip")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    resumed = fit(problem(), out=tmp_path, resume=True)
+    with pytest.raises(ValueError, match="Its checksum differs"):
+        resumed.models.verify()
+    texts = [finding.text for finding in inspect_run(tmp_path) if finding.file == "front/front.json"]
+    assert "rebuilds the front once the folder 'front' is deleted" in texts[0]
+    shutil.rmtree(tmp_path / "front")
+    assert_equal(fit(problem(), out=tmp_path, resume=True), first)
 
 
 def test_a_torn_configuration_is_said_to_be(tmp_path: Path) -> None:

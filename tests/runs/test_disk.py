@@ -51,14 +51,14 @@ def test_a_front_that_finds_no_room_is_stored_elsewhere(
     tmp_path: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "run"
-    original = _tensors.write_tensors
+    original = _tensors.whole_file
 
-    def full(path: Path, *rest: Any) -> str:
+    def full(path: Path, *rest: Any) -> Any:
         if path.parent == out / "front":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return original(path, *rest)
 
-    monkeypatch.setattr("paretomtl._support.files.tensor_files.write_tensors", full)
+    monkeypatch.setattr("paretomtl._support.files.tensor_files.whole_file", full)
     with pytest.warns(
         UserWarning, match=rf"cannot be stored in .*No space left.* It is in '{elsewhere}/paretomtl-front"
     ):

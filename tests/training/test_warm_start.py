@@ -12,7 +12,7 @@ import paretomtl as pm
 from _helpers.fronts import assert_equal
 from _helpers.networks import Normed, problem
 from _helpers.short_runs import fit, left, standing
-from paretomtl.front.models import LOSSES_ALONE, StackedModels
+from paretomtl.front.models import LOSSES_ALONE, SeparateModules, StackedModels
 from paretomtl.training import SerialExecutor
 
 
@@ -63,6 +63,10 @@ def test_a_start_that_cannot_be_is_refused(stored: pm.Front, tmp_path: Path) -> 
         ),
         (replace(stored, reading="direction"), "'start' must be a front whose preferences are read as 'importance'"),
         (replace(stored, models=LOSSES_ALONE), "'start' must be a front with weights. Got one without"),
+        (
+            replace(stored, models=SeparateModules([Normed()] * 3)),
+            "'start' must be a front of models that .* makes",
+        ),
         (
             replace(stored, models=StackedModels(broken)),
             "finite weights. Got NaN or infinity in 'heads.0.bias' of its solution 2",

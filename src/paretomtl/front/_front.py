@@ -78,7 +78,7 @@ class Front(FrontConstructors):
 
     def state_dict(self, k: int) -> dict[str, Tensor]:
         """Return parameters and buffers of subproblem k, by name; a stored front reads them from its file."""
-        return self.models.weights(self._row_of_model(k))
+        return {name: tensor.clone() for name, tensor in self.models.weights(self._row_of_model(k)).items()}
 
     def model(self, k: int) -> nn.Module:
         """Build the trained model of subproblem k, in eval mode, on the CPU."""

@@ -59,6 +59,9 @@ class ModelStore(ABC):
     def stacked(self) -> dict[str, Tensor]:
         """The weights of all models, stacked ``[K, ...]``, by name."""
         rows = [self.weights(row) for row in range(len(self))]
+        shapes = [{name: tensor.shape for name, tensor in row.items()} for row in rows]
+        if any(shape != shapes[0] for shape in shapes):
+            raise ValueError("'models' must have one architecture to be stacked. Got parameters of different shapes.")
         return {name: torch.stack([row[name] for row in rows]) for name in rows[0]} if rows else {}
 
     def tensors(self) -> Mapping[str, Tensor]:

@@ -16,7 +16,7 @@ from paretomtl._support.files.atomic_files import NewerFormatError, is_leftover,
 from paretomtl._support.files.locks import Lock, is_held, read_owner
 from paretomtl._support.files.safe_open import SMALL_RECORD, check_folder_kind, exists, kind_of, names_in, remove_files
 from paretomtl.front import Front
-from paretomtl.front.storage.front_folder import leftover_files
+from paretomtl.front.storage.front_folder import leftover_files, verify_models
 from paretomtl.runs import manifest
 from paretomtl.runs.checkpoint_file import CHECKPOINT, FORMAT, PREVIOUS, identity_of, read_checkpoint
 from paretomtl.runs.folder import CONFIG, LOCK, RunFolder
@@ -266,7 +266,7 @@ class _Inspection:
             yield Finding(FRONT, "info", "none yet: resume (--resume) ends the run.")
         else:
             rebuild = "A checkpoint is whole: resume (--resume) rebuilds the front."
-            if self._front_loads():  # resuming a finished run reads no weights, and would not notice
+            if self._front_loads() and manifest.Manifest(self.folder).is_current():  # resume would not notice
                 rebuild = rebuild.replace("front.", "front once the folder 'front' is deleted.")
             text = f"{self.front or 'missing.'} {rebuild if self.resumable else 'It cannot be rebuilt.'}"
             yield Finding(FRONT, "repairable" if self.resumable else "lost", text)
@@ -362,10 +362,7 @@ def _load_front(path: Path) -> Front:
 def _load_verified(folder: Path) -> Front:
     """Load a front, and verify all of its models and those of its snapshot."""
     front = Front.load(folder)
-    inner: Front | None = front
-    while inner is not None:
-        inner.models.verify()
-        inner = inner.snapshot
+    verify_models(front)
     return front
 
 

@@ -43,7 +43,7 @@ from paretomtl._support.files.safe_open import (
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.text import cut_to_difference
 from paretomtl.front import Front
-from paretomtl.front.storage.front_folder import sweep_front, write_front
+from paretomtl.front.storage.front_folder import sweep_front, verify_models, write_front
 from paretomtl.problems import Problem
 from paretomtl.runs.checkpoint_file import (
     CHECKPOINT,
@@ -274,6 +274,9 @@ class RunFolder:
             return None
         try:
             front = Front.load(self.front_path, problem)
+            current = self._manifest.is_current()
+            if not current:  # a file changed after the manifest was written: by a crash, or by damage
+                verify_models(front)
         except NewerFormatError:
             raise
         except (ValueError, FileNotFoundError) as error:
@@ -282,7 +285,7 @@ class RunFolder:
         if front.complete:  # nothing more will be written: tidy up the folder
             with suppress(OSError):
                 sweep_front(self.front_path, follow=False)
-            if not self._manifest.is_current():
+            if not current:
                 self._list()
         return front
 

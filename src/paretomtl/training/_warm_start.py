@@ -87,6 +87,11 @@ def make_start(
         raise ValueError(
             "'start' must be a front with weights. Got one without: use one of fit() or Front.from_models()."
         )
+    if not front.models.kind:
+        raise ValueError(
+            "'start' must be a front of models that 'problem.model' makes. Got one of Front.from_models() with modules "
+            "of other architectures."
+        )
     rows = _by_number(front, subproblems) if method.reading == "start" else _nearest(front, preferences, subproblems)
     parameters = front.models.stacked()
     for name, tensor in parameters.items():

@@ -177,18 +177,17 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
 
 def test_a_disk_that_fills_up_costs_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints and the front cannot be stored any more: both are said, and the front is still returned."""
-    original = _tensors.write_tensors
+    original = _tensors.whole_file
     calls = 0
 
-    def fills_up(*arguments: Any) -> str:
+    def fills_up(*arguments: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls > 2:
             raise OSError(errno.ENOSPC, "No space left on device")
         return original(*arguments)
 
-    monkeypatch.setattr("paretomtl.runs.checkpoint_file.write_tensors", fills_up)
-    monkeypatch.setattr("paretomtl._support.files.tensor_files.write_tensors", fills_up)
+    monkeypatch.setattr("paretomtl._support.files.tensor_files.whole_file", fills_up)
     with pytest.warns(UserWarning, match=r"No space left") as said:
         front = fit(problem(), out=tmp_path, strategy="sequential", checkpoint_seconds=0.0)
     texts = [str(warning.message) for warning in said]

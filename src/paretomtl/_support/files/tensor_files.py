@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.files.atomic_files import sync_folder, whole_file
+from paretomtl._support.files.atomic_files import whole_file
 from paretomtl._support.files.safe_open import TENSORS, open_file
 from paretomtl._support.imports.optional_packages import require
 
@@ -27,10 +27,7 @@ def write_tensors(
 
     With ``earlier``, the previous file is kept under that name.
     """
-    separate = _without_aliases(tensors)
-    meta = {name: text.encode(errors="backslashreplace").decode() for name, text in meta.items()}  # lone surrogates
-    checksum = checksum_of(separate, meta)
-    data = require("safetensors.torch", "all").save(separate, metadata={**meta, "sha256": checksum})
+    data, checksum = _serialized(tensors, meta)
     with whole_file(path, earlier) as file:
         file.write(data)
     return checksum
@@ -43,12 +40,11 @@ def write_named_tensors(
 
     Other content has another name, so a file under such a name never changes.
     """
-    unfinished = folder / f"{stem}.safetensors"
-    checksum = write_tensors(unfinished, tensors, meta)
-    final = folder / f"{stem}-{checksum[:16]}.safetensors"
-    unfinished.replace(final)
-    sync_folder(folder)  # a record that names it must not be older on disk
-    return final, checksum
+    data, checksum = _serialized(tensors, meta)
+    path = folder / f"{stem}-{checksum[:16]}.safetensors"
+    with whole_file(path) as file:
+        file.write(data)
+    return path, checksum
 
 
 def read_tensors(path: Path, checksum: str = "") -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -61,7 +57,8 @@ def read_tensors(path: Path, checksum: str = "") -> tuple[dict[str, Tensor], dic
     """
     with _opened(path) as file:
         meta = dict(file.metadata() or {})
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+        # Copies: a tensor in mapped memory changes with the file, after its checksum was verified.
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dictionary)
     stored = meta.pop("sha256", None)
     if stored != checksum_of(tensors, meta):
         raise ValueError(f"'{path}' must be as it was written. Its checksum differs: it was changed.{_HINT}")
@@ -128,6 +125,15 @@ def _opened(path: Path) -> Iterator[Any]:
             raise ValueError(f"'{path}' must be a whole file of tensors. It is damaged ({error}).{_HINT}") from None
         if not os.path.samestat(os.fstat(opened.fileno()), path.lstat()):
             raise ValueError(f"'{path}' must not change while it is read. It was replaced.{_HINT}")
+
+
+def _serialized(tensors: Mapping[str, Tensor], meta: Mapping[str, str]) -> tuple[bytes, str]:
+    """The content of a file, and its checksum."""
+    separate = _without_aliases(tensors)
+    meta = {name: text.encode(errors="backslashreplace").decode() for name, text in meta.items()}  # lone surrogates
+    checksum = checksum_of(separate, meta)
+    data: bytes = require("safetensors.torch", "all").save(separate, metadata={**meta, "sha256": checksum})
+    return data, checksum
 
 
 def _without_aliases(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ FORMAT = 2
 
 _FORMATS = (1, 2)  # in format 1, one file has the history and the models of a front and of its snapshot
 _FILES = ("models", "numbers")
-_NAME = re.compile(r"models-([0-9a-f]{16})\.safetensors")
+_NAME = re.compile(rf"(?:{'|'.join(_FILES)})-([0-9a-f]{{16}})\.safetensors")  # other files in the folder are the user's
 
 
 def write_front(front: FrontData, folder: Path, *, follow: bool = True) -> None:
@@ -56,6 +55,7 @@ def write_front(front: FrontData, folder: Path, *, follow: bool = True) -> None:
 
 def _write_files(front: FrontData, folder: Path) -> dict[str, Any]:
     """Write the files that a front and its snapshot need; return the record that names them."""
+    models = write_models(front.models, folder)  # first: models of a loaded front may be gone
     numbers, tensors = None, tensors_of(front)
     if tensors:
         path, checksum = write_named_tensors(folder, "numbers", tensors, {"kind": "front"})
@@ -63,7 +63,7 @@ def _write_files(front: FrontData, folder: Path) -> dict[str, Any]:
     return {
         **record_of(front),
         "numbers": numbers,
-        "models": write_models(front.models, folder),
+        "models": models,
         "snapshot": None if front.snapshot is None else _write_files(front.snapshot, folder),
     }
 
@@ -149,6 +149,14 @@ def _damage_named(folder: Path) -> Iterator[None]:
         raise ValueError(f"'{folder / 'front.json'}' must describe a front. It is damaged: {reason}.") from None
 
 
+def verify_models(front: FrontData) -> None:
+    """Read all models of a front and of its snapshots; raise a ValueError for one that is damaged."""
+    inner: FrontData | None = front
+    while inner is not None:
+        inner.models.verify()
+        inner = inner.snapshot
+
+
 def sweep_front(folder: Path, *, follow: bool = True) -> None:
     """Remove leftovers of interrupted writes, and tensor files that the front does not name."""
     sweep(folder, follow=follow)
@@ -173,7 +181,7 @@ def _named(folder: Path) -> set[Any]:
 
 
 def _is_other(name: str, named: set[Any]) -> bool:
-    return any(fnmatchcase(name, f"{stem}*.safetensors") for stem in _FILES) and name not in named
+    return _NAME.fullmatch(name) is not None and name not in named
 
 
 def is_stored(front: FrontData, folder: Path) -> bool:

@@ -32,7 +32,7 @@ class StoredModels(ModelStore):
     kind = StackedModels.kind
 
     def __init__(self, path: Path, checksum: str, rows: Sequence[str]) -> None:
-        self.path = path
+        self.path = path.absolute()  # the working directory may change before a model is read
         self.checksum = checksum
         self._rows = tuple(rows)
 

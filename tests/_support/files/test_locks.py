@@ -23,15 +23,14 @@ import os, sys, time
 from pathlib import Path
 from paretomtl._support.files.locks import Lock
 assert Lock(Path(sys.argv[1])).take() is None
-child = os.fork() if sys.argv[2] == "fork" else 1
-if child:
-    print(child, flush=True)
+if sys.argv[2] == "alone" or not os.fork():  # a child speaks for itself, once it has dropped what it inherited
+    print(os.getpid(), flush=True)
 time.sleep(600)
 """
 
 
 def held_elsewhere(path: Path, how: str = "alone") -> tuple[subprocess.Popen[str], int]:
-    """A process that holds a lock, and its child."""
+    """A process that holds a lock, and the number of its child, or of itself if it is alone."""
     process = subprocess.Popen([sys.executable, "-c", HOLD, str(path), how], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     return process, int(process.stdout.readline())

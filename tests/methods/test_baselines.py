@@ -262,7 +262,7 @@ def test_torchjd_rows_are_importances_where_it_takes_them() -> None:
 
 def test_separate_networks_are_declared_by_the_method() -> None:
     assert [name for name in METHODS if is_separate(name)] == ["single-task"]
-    assert not is_separate("a method of one's own")
+    assert not is_separate("a custom method")
 
 
 def test_a_method_derived_from_separate_networks_keeps_one_model_for_each_task() -> None:

@@ -23,8 +23,6 @@ from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 
 Strategy: TypeAlias = Literal["auto", "sequential", "batched", "graphed"]
 
-STRATEGIES = ("auto", "sequential", "batched", "graphed")
-
 _STORED_STREAMS = "apart"  # the key of ``ExecutionPlan.on_streams`` in the files of a run
 
 

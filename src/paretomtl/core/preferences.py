@@ -12,6 +12,7 @@ from torch import Tensor
 from paretomtl._support.argument_checks import as_rows, as_whole, check_count, check_tasks, is_number
 
 _INNER = 0.5  # lower bound for vectors off the boundary, as a share of the middle's entries
+_LEAST = 0.05  # the usual smallest share of a task in a row of importances
 _DUPLICATE = 1e-4  # vectors closer than this share a region up to rounding
 
 
@@ -69,6 +70,121 @@ def even(count: int, tasks: int) -> Tensor:
     # In few dimensions, many vectors fill the inside by themselves; more would crowd it.
     inside = (number % 2 == 1) & (number < 2 * tasks * (tasks - 1))
     return _unit(_least_energy(fixed, others, torch.where(inside, _INNER * middle, 0.0)))
+
+
+def interior(count: int, tasks: int, *, least: float | None = None) -> Tensor:
+    r"""Importances that spread over the inside of the simplex: rows sum to one and give no task less than ``least``.
+
+    The weights of linear scalarization (section 3.2, equation 2). A row at a corner of the simplex never trains a
+    task; a row near it still does. With a well spaced point p of the simplex, a row is
+
+    .. math:: w = \text{least} + (1 - m \cdot \text{least})\, p .
+
+    By the number of rows, in descending order of the first entry, then of the second, and so on:
+
+    - One row is the middle, :math:`(1, \dots, 1) / m`.
+    - Two tasks: evenly spaced, from :math:`(1 - \text{least}, \text{least})` to its mirror image.
+    - At most as many as tasks: the tasks in that many groups of neighbours, and each row favours one group as much as
+      allowed. So every task is favoured once; the middle is not among the rows.
+    - More than tasks: the rows that favour one task as much as allowed, the middle, and others between them. They are
+      the lattice of Das and Dennis where it has that many points with the middle; otherwise the others start where
+      the largest hole is and move to the least mean squared distance from a sample of the simplex.
+
+    The same arguments always give the same rows.
+
+    Args:
+        count: the number of rows K.
+        tasks: the number of tasks m.
+        least: the smallest share of a task, at least 0 and under 1 / m. By default 0.05, and half of 1 / m for more
+            than ten tasks.
+
+    Returns:
+        ``[K, m]``, float64.
+
+    Example:
+        >>> interior(3, tasks=2)
+        tensor([[0.9500, 0.0500],
+                [0.5000, 0.5000],
+                [0.0500, 0.9500]], dtype=torch.float64)
+        >>> interior(4, tasks=3, least=0.1)
+        tensor([[0.8000, 0.1000, 0.1000],
+                [0.3333, 0.3333, 0.3333],
+                [0.1000, 0.8000, 0.1000],
+                [0.1000, 0.1000, 0.8000]], dtype=torch.float64)
+    """
+    check_count("count", count)
+    check_tasks("tasks", tasks)
+    if least is None:
+        least = min(_LEAST, 0.5 / tasks)
+    elif not is_number(least) or not 0.0 <= least < 1.0 / tasks:
+        raise ValueError(f"'least' must be at least 0 and under 1 / tasks ({1 / tasks:.4g}). Got {least!r} instead.")
+    middle = torch.full((1, tasks), 1.0 / tasks, dtype=torch.float64)
+    if count == 1:
+        return middle
+    if tasks == 2:
+        share = torch.linspace(1.0 - least, least, count, dtype=torch.float64)
+        return torch.stack([share, share.flip(0)], -1)
+    if count <= tasks:
+        groups = torch.arange(tasks) * count // tasks
+        points = torch.nn.functional.one_hot(groups, count).T.double()
+        points = points / points.sum(-1, keepdim=True)
+    else:
+        exact = _lattice_with_middle(count, tasks)
+        points = _fill_holes(count, tasks) if exact is None else exact
+    rows = least + (1.0 - tasks * least) * points
+    rows[(points - middle).abs().amax(-1) < _DUPLICATE] = middle
+    order = sorted(range(count), key=lambda k: [round(-value, 9) for value in rows[k].tolist()])
+    return rows[order]
+
+
+def _lattice_with_middle(count: int, tasks: int) -> Tensor | None:
+    """The lattice of Das and Dennis and the middle of the simplex, if they are ``count`` points together."""
+    divisions = 1
+    while (size := math.comb(divisions + tasks - 1, tasks - 1) + (divisions % tasks != 0)) < count:
+        divisions += 1
+    if size != count:
+        return None
+    points = lattice(divisions, tasks)
+    return points if len(points) == count else torch.cat([points, torch.full_like(points[:1], 1.0 / tasks)])
+
+
+def _fill_holes(count: int, tasks: int, iterations: int = 50) -> Tensor:
+    """The corners of the simplex, its middle and others between them: ``[count, m]``, with ``count > m + 1``.
+
+    The others start by farthest-point insertion (Gonzalez, 1985) and then move by Lloyd's algorithm. Insertion alone
+    would drive nearly all of them to the boundary, where most of the simplex is far away.
+    """
+    sample = _sample_simplex(max(2000, 20 * count), tasks)
+    fixed = torch.cat([torch.eye(tasks, dtype=torch.float64), torch.full((1, tasks), 1.0 / tasks, dtype=torch.float64)])
+    points, nearest = fixed, _distances(sample, fixed).amin(-1)
+    while len(points) < count:
+        farthest = sample[nearest.round(decimals=9).argmax()][None]  # rounded: equal holes go by order, not by rounding
+        points = torch.cat([points, farthest])
+        nearest = torch.minimum(nearest, _distances(sample, farthest)[:, 0])
+    for _ in range(iterations):
+        owner = _distances(sample, points).argmin(-1)
+        total = torch.zeros_like(points).index_add_(0, owner, sample)
+        size = owner.bincount(minlength=count)[:, None]
+        points = torch.cat([fixed, torch.where(size > 0, total / size.clamp_min(1), points)[len(fixed) :]])
+    return points
+
+
+def _sample_simplex(size: int, tasks: int) -> Tensor:
+    """Points of the simplex for measuring holes: a lattice, the same half way to the middle, and uniform draws.
+
+    In many dimensions, uniform draws alone would miss the boundary, and a lattice alone the inside.
+    """
+    divisions = 1
+    while math.comb(divisions + tasks, tasks - 1) <= size:
+        divisions += 1
+    boundary = lattice(divisions, tasks)
+    uniform = torch.rand(size, tasks, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    share = -uniform.clamp_min(1e-12).log()
+    return torch.cat([boundary, (boundary + 1.0 / tasks) / 2, share / share.sum(-1, keepdim=True)])
+
+
+def _distances(points: Tensor, others: Tensor) -> Tensor:
+    return torch.cdist(points, others, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def lattice_or_energy(count: int, tasks: int) -> Tensor:

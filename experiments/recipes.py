@@ -26,6 +26,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 import paretomtl as pm
 from paretomtl.compare import Row, environment, load_rows, numbers, save_rows
 from paretomtl.compare.row_indicators import fill_indicators
+from paretomtl.paper.cell_settings import study_method
 from paretomtl.problems.recipes import warm_cosine
 
 EPOCHS = 30
@@ -105,7 +106,7 @@ def run(problem: pm.Problem, candidate: Candidate) -> list[Row]:
     began = time.perf_counter()
     fronts = pm.fit_seeds(
         problem,
-        candidate.method,
+        study_method(candidate.method, problem.recipe.methods),
         5,
         seeds=candidate.seeds,
         epochs=EPOCHS,

@@ -2,68 +2,83 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_count, check_tasks
+from paretomtl._support.argument_checks import check_count, check_tasks, is_number
 from paretomtl.core import preferences as vectors
-from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading
-from paretomtl.methods.inputs import SafeStep, State
-from paretomtl.methods.loss_scaling import Scale
+from paretomtl.methods.description import EARLIER
+from paretomtl.methods.fixed_weights import FixedWeights, importances
+from paretomtl.methods.inputs import State
+
+Layout: TypeAlias = Literal["interior", "corners"]
+"""The rows of linear scalarization: inside the simplex, or the paper's grid with its corners."""
 
 
 @dataclass(frozen=True, repr=False)
-class Linear(ScaledMethod):
-    r"""Linear scalarization with fixed weights, the paper's grid search (section 3.2, equation 2).
+class Linear(FixedWeights):
+    r"""Linear scalarization with fixed weights (section 3.2, equation 2), the paper's grid search with other weights.
 
-    The K rows are importances, non-negative and scaled to sum to m. A number in place of rows gives a grid on the
-    simplex: evenly spaced for two tasks; for more, the even preference vectors, scaled to sum to one.
+    The K rows are importances, non-negative and scaled to sum to m. A number in place of rows gives a layout on the
+    simplex. The paper's grid has rows at the corners, which never train a task; the default has them near the corners.
 
     Args:
         scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for
             :class:`~paretomtl.ParetoMTL`. Importances apply to the scaled losses: equal ones give cents and a
             cross-entropy the same weight. The weights of the scaled losses sum to m.
+        layout: the rows that a number stands for. "interior" is :func:`paretomtl.preferences.interior`, in which every
+            row trains every task. "corners" is the paper's grid: evenly spaced from corner to corner for two tasks;
+            for more, the even preference vectors, scaled to sum to one.
+        least: the smallest share of a task in "interior", at least 0 and under 1 / m; by default 0.05, and half of
+            1 / m for more than ten tasks.
 
     Example:
         >>> from paretomtl.methods import Step
         >>> method = Linear()
         >>> state = method.init(method.spread(3, tasks=2))
         >>> method.weigh(Step(losses=torch.ones(3, 2)), state)[0]
-        tensor([[2., 0.],
-                [1., 1.],
-                [0., 2.]])
+        tensor([[1.9000, 0.1000],
+                [1.0000, 1.0000],
+                [0.1000, 1.9000]])
+        >>> Linear(layout="corners").spread(3, tasks=2)
+        tensor([[1.0000, 0.0000],
+                [0.5000, 0.5000],
+                [0.0000, 1.0000]], dtype=torch.float64)
     """
 
-    scale: Scale | None = None
+    layout: Layout = field(default="interior", metadata={EARLIER: "corners"})
+    least: float | None = None
 
     name: ClassVar[str] = "linear"
-    needs_gramian: ClassVar[bool] = False
-    reading: ClassVar[Reading] = "importance"
 
     def __post_init__(self) -> None:
-        self._check_scale()
+        super().__post_init__()
+        if self.layout not in get_args(Layout):
+            raise ValueError(f"'layout' must be one of {', '.join(get_args(Layout))}. Got {self.layout!r} instead.")
+        if self.least is None:
+            return
+        if not is_number(self.least) or not 0.0 <= self.least < 0.5:
+            raise ValueError(f"'least' must be at least 0 and under 1 / tasks. Got {self.least!r} instead.")
+        if self.layout == "corners":
+            raise ValueError(
+                f"'least' must be None with layout='corners', whose rows leave tasks out. Got {self.least!r} instead."
+            )
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        if self.layout == "interior":
+            return vectors.interior(count, tasks, least=self.least)
         if tasks == 2 and count > 1:
             share = torch.linspace(1.0, 0.0, count, dtype=torch.float64)
             return torch.stack([share, 1 - share], -1)
         directions = vectors.even(count, tasks)
         return directions / directions.sum(-1, keepdim=True)
 
-    def _init(self, preferences: Tensor) -> State:
-        return {"weights": importances(preferences)}
-
-    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
-        return state["weights"], state
-
 
 @dataclass(frozen=True, repr=False)
-class RandomSearch(Linear):
+class RandomSearch(FixedWeights):
     """Linear scalarization with weights drawn uniformly from the simplex, the paper's random search (section 2)."""
 
     name: ClassVar[str] = "random-search"
@@ -77,7 +92,7 @@ class RandomSearch(Linear):
 
 
 @dataclass(frozen=True, repr=False)
-class SingleTask(Linear):
+class SingleTask(FixedWeights):
     """One model per task, trained on its own loss alone: the paper's single-task baseline (section 6). K equals m."""
 
     name: ClassVar[str] = "single-task"
@@ -103,16 +118,3 @@ class SingleTask(Linear):
         if not bool(((weights > 0).sum(-1) == 1).all()):
             raise ValueError(f"'preferences' must be one task each for '{self.name}'. Got {weights.tolist()} instead.")
         return {"weights": weights}
-
-
-def importances(rows: Tensor) -> Tensor:
-    """Check rows of importances ``[K, m]`` and scale them to sum to m."""
-    rows = torch.as_tensor(rows).detach().double()
-    if rows.ndim != 2 or 0 in rows.shape:
-        raise ValueError(f"'preferences' must have shape [K, m]. Got {list(rows.shape)} instead.")
-    for k, row in enumerate(rows.tolist()):
-        if not all(math.isfinite(value) and value >= 0.0 for value in row) or not any(row):
-            raise ValueError(
-                f"'preferences' must be finite, non-negative and not all zero. Got {row} in row {k} instead."
-            )
-    return rows * (rows.shape[1] / rows.sum(-1, keepdim=True))

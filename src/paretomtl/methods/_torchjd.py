@@ -14,9 +14,9 @@ from paretomtl._support.argument_checks import check_positive
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.text import suggest_name
 from paretomtl.core import preferences as vectors
-from paretomtl.methods._linear import Linear, importances
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading, uniform
+from paretomtl.methods.fixed_weights import importances
 from paretomtl.methods.inputs import SafeStep, State
 from paretomtl.methods.loss_scaling import Scale
 
@@ -163,7 +163,7 @@ class TorchJD(ScaledMethod):
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         if self.reading == "direction":
             return vectors.even(count, tasks)
-        return uniform(count, tasks) if self.reading == "start" else Linear().spread(count, tasks)
+        return uniform(count, tasks) if self.reading == "start" else vectors.interior(count, tasks)
 
     def _init(self, preferences: Tensor) -> State:
         rows = importances(preferences) / preferences.shape[-1]

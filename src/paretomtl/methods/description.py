@@ -10,20 +10,32 @@ import re
 import textwrap
 
 _PACKAGE = __name__.partition(".")[0]
+EARLIER = "paretomtl.earlier"
+"""In the metadata of a field: the value that the option had before it was one, in descriptions that are stored."""
 
 
 def describe(method: object) -> str:
     """Describe a configured method by the options that are on; a new option that is off changes nothing.
 
+    An option is off if it is None or False, or has the value in its field's metadata under :data:`EARLIER`: rows that
+    were stored before this option existed are recognised as rows of that value, whatever the default is now.
+
     Example:
         >>> from paretomtl.methods import ParetoMTL
         >>> describe(ParetoMTL(initial_steps=0))
         'ParetoMTL(initial_steps=0, epsilon=0.1, release_steps=0)'
+        >>> from paretomtl.methods import Linear
+        >>> describe(Linear()), describe(Linear(layout="corners"))
+        ("Linear(layout='interior')", 'Linear()')
     """
     if not dataclasses.is_dataclass(method):
         return without_addresses(repr(method))
-    fields = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}
-    options = [f"{name}={value!r}" for name, value in fields.items() if value is not None and value is not False]
+    options = []
+    for field in dataclasses.fields(method):
+        value = getattr(method, field.name)
+        earlier = EARLIER in field.metadata and value == field.metadata[EARLIER]
+        if value is not None and value is not False and not earlier:
+            options.append(f"{field.name}={value!r}")
     return without_addresses(f"{type(method).__name__}({', '.join(options)})")
 
 

@@ -1,16 +1,31 @@
-"""Parts of the settings of a cell: optimizers as text, and rounded preference vectors."""
+"""Parts of the settings of a cell: methods, optimizers as text, and rounded preference vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import nn
 
 from paretomtl._support.factories import make_scheduler
+from paretomtl.methods import Linear, Method, resolve_method
 from paretomtl.problems import Recipe
 
+GRID_SEARCH = Linear(layout="corners")
+"""The paper's grid search (section 3.2): evenly spaced weights, also those that leave a task out."""
+
 _SHAPE = 200  # steps that are enough to show the shape of a schedule
+
+
+def study_method(method: str | Method, configured: Mapping[str, Method] | None = None) -> Method:
+    """The method of a cell: as a recipe configures it, or else as in the paper.
+
+    Args:
+        method: a name, or a configured method, which is returned unchanged.
+        configured: the methods of the recipe by name.
+    """
+    known = {"linear": GRID_SEARCH, **(configured or {})}
+    return resolve_method(known.get(method, method) if isinstance(method, str) else method)
 
 
 def describe_optimizer(recipe: Recipe, epochs: int) -> str:

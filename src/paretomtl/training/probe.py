@@ -11,8 +11,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl.methods import Linear, State
+from paretomtl.methods import State
 from paretomtl.methods.base import uniform
+from paretomtl.methods.fixed_weights import FixedWeights
 from paretomtl.methods.inputs import SafeStep
 
 NEGATIVE = -1e-3
@@ -20,7 +21,7 @@ NEGATIVE = -1e-3
 
 
 @dataclass(frozen=True, repr=False)
-class Plain(Linear):
+class Plain(FixedWeights):
     """Fixed weights whose largest is 1, instead of a sum of m: a task weighs the same in any row."""
 
     name: ClassVar[str] = "plain"
@@ -28,6 +29,9 @@ class Plain(Linear):
     @property
     def minds_units(self) -> bool:
         return False  # a diagnosis has a section on units
+
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        return uniform(count, tasks)
 
     def _init(self, preferences: Tensor) -> State:
         weights = super()._init(preferences)["weights"]
@@ -63,9 +67,6 @@ class Measure(Plain):
 
     def usual_count(self, tasks: int) -> int:
         return 1
-
-    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
-        return uniform(count, tasks)
 
     def _init(self, preferences: Tensor) -> State:
         state = super()._init(preferences)

@@ -14,8 +14,8 @@ from torch.optim.lr_scheduler import MultiStepLR
 
 from paretomtl.compare.row_store import Row
 from paretomtl.front import Front
-from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
-from paretomtl.paper.cell_settings import describe_optimizer
+from paretomtl.methods import Method, ParetoMTL, describe
+from paretomtl.paper.cell_settings import describe_optimizer, study_method
 from paretomtl.paper.rows import solution_fields
 from paretomtl.paper.study import Size
 from paretomtl.problems import PROBLEMS, LeNet, Problem, Recipe, ResNet18
@@ -116,13 +116,12 @@ class ImageCell:
     def settings(self) -> str:
         whole = 100_000 if self.keep == "best" else 120_000
         recipe = RECIPES[self.recipe].make(_MADE_UP if self.samples == 0 else self.samples or whole)
-        named = recipe.methods.get(self.method, self.method) if isinstance(self.method, str) else self.method
         fields = {
             "canvases": f"{self.problem} {(find_data_set(self.problem).published or '')[:12]}",
             "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
             "network": self.network,
             "inputs": f"0 to {255 * RECIPES[self.recipe].scale:g}",
-            "method": describe(resolve_method(named)),
+            "method": describe(study_method(self.method, recipe.methods)),
             "preferences": self.preferences,
             "epochs": self.epochs,
             "batch": recipe.batch_size,
@@ -136,7 +135,7 @@ class ImageCell:
         problem = self._problem(data)
         fronts = fit_seeds_to_end(
             problem,
-            self.method,
+            study_method(self.method, problem.recipe.methods),
             self._vectors(),
             seeds=seeds,
             epochs=self.epochs,

@@ -1,4 +1,4 @@
-"""Indicators of fronts: hypervolume, IGD+, spread, angles, non-dominated rows. The only place that calls moocore.
+"""Indicators of fronts: hypervolume, share of the box, IGD+, spread, angles, Δm. The only place that calls moocore.
 
 moocore is under the LGPL: it is imported, never copied.
 The first functions take losses. Those that take a front also check the arguments of users.
@@ -7,7 +7,7 @@ The first functions take losses. Those that take a front also check the argument
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -15,9 +15,11 @@ from torch import Tensor
 from paretomtl._support.argument_checks import as_numbers, as_rows
 from paretomtl._support.imports.optional_packages import require
 from paretomtl.core import nondominated
-from paretomtl.front._data import FrontData, finite_losses
+from paretomtl.front._data import FrontData, finite_losses, losses_on
+from paretomtl.methods.registry import is_separate
 
 _MOST_WORK = math.log(1e7)  # upper bound for a table or a page: a few seconds
+_MARGIN = 0.1  # of a tight reference point beyond the worst loss
 
 
 def hypervolume(losses: Tensor, reference: Sequence[float]) -> float:
@@ -41,6 +43,48 @@ def hypervolume_or_none(losses: Tensor, reference: Sequence[float] | None) -> fl
     if reference is None or not len(finite) or not all(value - value == 0.0 for value in reference):
         return None
     return hypervolume(finite, reference)
+
+
+def box_share(losses: Tensor, reference: Sequence[float]) -> float:
+    """The hypervolume of finite losses ``[K, m]`` in float64, divided by that of their ideal point.
+
+    NaN if the ideal point is not better than the reference in every task: the box between them is empty.
+    """
+    point = torch.tensor(reference, dtype=torch.float64)
+    ideal = losses.amin(0) if len(losses) else point
+    sides = point - ideal
+    if not bool(((sides > 0) & sides.isfinite()).all()):
+        return math.nan
+    inside = ((losses - ideal) / sides).clamp_max(2.0)  # in a box of sides 1, no product of sides overflows
+    return min(1.0, hypervolume(inside, [1.0] * len(point)))
+
+
+def tight_reference(losses: Tensor, within: Sequence[float] | None = None) -> list[float]:
+    """A reference point just beyond the non-dominated rows of finite losses ``[K, m]`` in float64, K at least 1.
+
+    Args:
+        losses: those of all fronts that are compared.
+        within: a looser reference point. Rows beyond it do not count, unless all are, and the answer is not beyond it.
+    """
+    bound = torch.full(losses.shape[1:], torch.inf, dtype=torch.float64)
+    if within is not None:
+        given = torch.tensor(within, dtype=torch.float64)
+        near = losses[(losses < given).all(-1)]
+        losses, bound = (near, given) if len(near) else (losses, bound)
+    best = losses[nondominated(losses)]
+    worst = best.amax(0)
+    margin = _MARGIN * torch.maximum(worst.abs(), worst - best.amin(0))
+    margin = torch.where(margin > 0, margin, _MARGIN)
+    return torch.minimum(worst + margin, bound).clamp_max(torch.finfo(torch.float64).max).tolist()
+
+
+def delta_m(values: Tensor, baseline: Tensor, higher: Tensor) -> Tensor:
+    """Δm in percent of ``values [K, m]`` against ``baseline [m]``, ``[K]``; lower is better, NaN is not finite.
+
+    ``higher [m]`` says for each column whether its higher values are better.
+    """
+    worse = torch.where(higher, -1.0, 1.0) * (values - baseline) / baseline
+    return 100.0 * torch.where(values.isfinite(), worse, torch.nan).mean(-1)
 
 
 def igd_plus(losses: Tensor, points: Tensor) -> float:
@@ -68,6 +112,101 @@ def angles(losses: Tensor, directions: Tensor) -> Tensor:
 
 def front_hypervolume(front: FrontData, reference: Sequence[float] | None, split: str | None) -> float:
     """The hypervolume of a front, as :meth:`paretomtl.Front.hypervolume` describes it."""
+    return hypervolume(*_measured(front, reference, split))
+
+
+def front_box_share(front: FrontData, reference: Sequence[float] | None, split: str | None) -> float:
+    """The share of the box of a front, as :meth:`paretomtl.Front.box_share` describes it."""
+    return box_share(*_measured(front, reference, split))
+
+
+def front_tight_reference(front: FrontData, others: Sequence[FrontData], split: str | None) -> tuple[float, ...]:
+    """The tight reference point of fronts, as :meth:`paretomtl.Front.tight_reference` describes it."""
+    for other in others:
+        if not isinstance(other, FrontData):
+            raise TypeError(f"'others' must be fronts. Got {type(other).__name__} instead.")
+        if other.tasks != front.tasks:
+            raise ValueError(f"'others' must have the tasks {list(front.tasks)}. Got {list(other.tasks)} instead.")
+    split = front.ranking_split if split is None else split
+    fronts = [each for each in (front, *others) if not is_separate(each.method)] or [front, *others]
+    losses = torch.cat([finite_losses(each, split) for each in fronts])
+    if not len(losses):
+        raise ValueError(f"'split' must have a solution with finite losses. Got none on {split!r}.")
+    known = [each.reference for each in fronts if each.reference is not None]
+    return tuple(tight_reference(losses, [max(column) for column in zip(*known, strict=True)] if known else None))
+
+
+def front_delta_m(
+    front: FrontData,
+    baseline: FrontData | Sequence[float],
+    metric: str | Sequence[str] | None,
+    split: str | None,
+) -> Tensor:
+    """Δm of a front, as :meth:`paretomtl.Front.delta_m` describes it."""
+    split = front.ranking_split if split is None else split
+    values, higher = _values(front, metric, split)
+    if isinstance(baseline, FrontData):
+        if baseline.tasks != front.tasks:
+            raise ValueError(f"'baseline' must have the tasks {list(front.tasks)}. Got {list(baseline.tasks)} instead.")
+        base = _separate_values(baseline, _values(baseline, metric, split)[0])
+    else:
+        numbers = as_numbers(baseline)
+        if numbers is None or len(numbers) != len(front.tasks):
+            rule = f"a front, or one number per task ({len(front.tasks)})"
+            raise (TypeError if numbers is None else ValueError)(
+                f"'baseline' must be {rule}. Got {baseline!r} instead."
+            )
+        base = torch.tensor(numbers, dtype=torch.float64)
+    for task, value in zip(front.tasks, base.tolist(), strict=True):
+        if not 0.0 < value < math.inf:
+            raise ValueError(
+                f"'baseline' must be positive in every task, because a change is relative to it. Got {value} for "
+                f"{task!r} instead."
+            )
+    return delta_m(values, base, higher)
+
+
+def quick_hypervolume(
+    front: FrontData, reference: Sequence[float] | None = None, split: str | None = None
+) -> float | None:
+    """The hypervolume for a table or a page; None if it is undefined or would take more than seconds.
+
+    The work grows as K to the power of m/2 - 1: a hundred solutions of ten tasks take a minute, of twelve tasks hours.
+    """
+    return _quick(front_hypervolume, front, reference, split)
+
+
+def quick_box_share(front: FrontData, split: str | None = None) -> float | None:
+    """The share of the box for a table; None if it is undefined or would take more than seconds."""
+    return _quick(front_box_share, front, None, split)
+
+
+def quick_tight_hypervolume(front: FrontData, split: str) -> tuple[list[float] | None, float | None]:
+    """The tight reference point of one front and the hypervolume there, for a table; None where undefined."""
+    if not len(finite_losses(front, split)):
+        return None, None
+    reference = list(front_tight_reference(front, (), split))
+    return reference, quick_hypervolume(front, reference, split)
+
+
+def takes_long(losses: Tensor) -> bool:
+    """Whether a hypervolume of finite losses ``[K, m]`` would take more than seconds."""
+    return math.log(max(1, int(nondominated(losses).sum()))) * (losses.shape[1] / 2 - 1) > _MOST_WORK
+
+
+def front_igd_plus(front: FrontData, points: Tensor, split: str | None) -> float:
+    """IGD+ of a front, as :meth:`paretomtl.Front.igd_plus` describes it."""
+    points = as_rows("points", points)
+    if points.ndim != 2 or points.shape[1] != len(front.tasks) or not len(points):
+        raise ValueError(f"'points' must have shape [n, {len(front.tasks)}]. Got {list(points.shape)} instead.")
+    if not bool(points.isfinite().all()):
+        row = int((~points.isfinite().all(-1)).nonzero()[0])
+        raise ValueError(f"'points' must be finite. Got {points[row].tolist()} in row {row} instead.")
+    return igd_plus(finite_losses(front, split), points)
+
+
+def _measured(front: FrontData, reference: Sequence[float] | None, split: str | None) -> tuple[Tensor, Sequence[float]]:
+    """The finite losses on a split and the reference point, checked: some solution is better in every task."""
     asked = front.reference if reference is None else reference
     if asked is None:
         point = _point_beyond(finite_losses(front, split))
@@ -85,33 +224,61 @@ def front_hypervolume(front: FrontData, reference: Sequence[float] | None, split
             if len(losses)
             else f"'split' must have a solution with finite losses. Got none on {split!r}."
         )
-    return hypervolume(losses, reference)
+    return losses, reference
 
 
-def quick_hypervolume(
-    front: FrontData, reference: Sequence[float] | None = None, split: str | None = None
+def _quick(
+    measure: Callable[[FrontData, Sequence[float] | None, str | None], float],
+    front: FrontData,
+    reference: Sequence[float] | None,
+    split: str | None,
 ) -> float | None:
-    """The hypervolume for a table or a page; None if it is undefined or would take more than seconds.
-
-    The work grows as K to the power of m/2 - 1: a hundred solutions of ten tasks take a minute, of twelve tasks hours.
-    """
-    losses = finite_losses(front, split)
-    work = math.log(max(1, int(nondominated(losses).sum()))) * (len(front.tasks) / 2 - 1)
     try:
-        return None if work > _MOST_WORK else front_hypervolume(front, reference, split)
+        return None if takes_long(finite_losses(front, split)) else measure(front, reference, split)
     except (ValueError, ModuleNotFoundError):
         return None
 
 
-def front_igd_plus(front: FrontData, points: Tensor, split: str | None) -> float:
-    """IGD+ of a front, as :meth:`paretomtl.Front.igd_plus` describes it."""
-    points = as_rows("points", points)
-    if points.ndim != 2 or points.shape[1] != len(front.tasks) or not len(points):
-        raise ValueError(f"'points' must have shape [n, {len(front.tasks)}]. Got {list(points.shape)} instead.")
-    if not bool(points.isfinite().all()):
-        row = int((~points.isfinite().all(-1)).nonzero()[0])
-        raise ValueError(f"'points' must be finite. Got {points[row].tolist()} in row {row} instead.")
-    return igd_plus(finite_losses(front, split), points)
+def _values(front: FrontData, metric: str | Sequence[str] | None, split: str) -> tuple[Tensor, Tensor]:
+    """A column ``[K]`` for each task, ``[K, m]`` in float64, and whether higher values of it are better, ``[m]``."""
+    losses, tasks = losses_on(front, split).double(), front.tasks
+    if metric is None:
+        return losses, torch.zeros(len(tasks), dtype=torch.bool)
+    names = [f"{task} {metric}" for task in tasks] if isinstance(metric, str) else list(metric)
+    if len(names) != len(tasks):
+        raise ValueError(f"'metric' must be one name, or one for each task ({len(tasks)}). Got {metric!r} instead.")
+    known = front.metrics.get(split, {})
+    columns, higher = [], []
+    for name in names:
+        if name in tasks:  # a task stands for its loss, as in select
+            columns.append(losses[:, tasks.index(name)])
+        elif name in known:
+            columns.append(known[name].double())
+        else:
+            raise ValueError(f"'metric' must name metrics on {split!r}, {list(known)}. Got {name!r} instead.")
+        if name not in tasks and front.better.get(name) not in ("higher", "lower"):
+            raise ValueError(f"'metric' must have a direction in 'better'. Got {name!r}, which has none.")
+        higher.append(name not in tasks and front.better[name] == "higher")
+    return torch.stack(columns, -1), torch.tensor(higher)
+
+
+def _separate_values(baseline: FrontData, values: Tensor) -> Tensor:
+    """The value of each task in its own network, ``[m]``; of the only solution if there is one."""
+    if len(baseline) == 1:
+        return values[0]
+    rows = baseline.preferences[list(baseline.subproblems)]
+    own = (
+        (rows > 0).nonzero()[:, 1]
+        if baseline.reading == "importance" and bool(((rows > 0).sum(-1) == 1).all())
+        else None
+    )
+    tasks = len(baseline.tasks)
+    if own is None or sorted(own.tolist()) != list(range(tasks)):
+        raise ValueError(
+            f"'baseline' must be a front of 'single-task' with a network for each of the {tasks} tasks, or have one "
+            f"solution. Got {len(baseline)} solutions of '{baseline.method}' instead: give one number per task."
+        )
+    return values[own.argsort(), torch.arange(tasks)]
 
 
 def _point_beyond(losses: Tensor) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from _helpers.fronts import front_of
 from _helpers.pages import page_front
 from _support.test_splits import front
 from paretomtl.cli._app import app
@@ -38,7 +40,11 @@ def test_show_has_test_beside_the_split_that_ranks(stored: Path) -> None:
     assert ["1", "0.87", "0.50", "0.3", "0.3", "0.95", "0.85", "-0.6", "-1.8", "feasible"] in lines
     assert "on val: hypervolume 0.53 at (1.0, 1.0); spread 1.131; 3 of 4 not dominated" in text
     assert "on test: hypervolume 0.67 at (1.0, 1.0); spread 0.5099; 2 of 4 not dominated" in text
-    assert "in their own region on train; degrees from their preferences on train" in text
+    assert "\n  65.4 % of the box; hypervolume 0.5121 at the tight reference (0.99, 0.99)\n" in text
+    assert "\n  93.1 % of the box; hypervolume 0.0184 at the tight reference (0.77, 0.22)\n" in text
+    angles = sorted(front("val", "test").angle("train").tolist())
+    middle = f"median {sum(angles[1:3]) / 2:.1f}, largest {angles[-1]:.1f}; "
+    assert f" in their own region on train; degrees from their preferences on train: {middle}" in text
     assert "on train: hypervolume" in call("show", stored / "without")
     alone = call("show", stored / "all", "--split", "test")
     assert "seed 0; losses on test" in alone
@@ -55,9 +61,33 @@ def test_numbers_in_json_have_a_split_beside_them(stored: Path) -> None:
         assert part["hypervolume"] == pytest.approx(found.hypervolume(split=split))
         assert part["spread"] == pytest.approx(found.spread(split))
         assert part["nondominated"] == int(found.nondominated(split).sum())
+        assert part["box_share"] == pytest.approx(found.box_share(split=split))
+        assert part["tight_reference"] == pytest.approx(found.tight_reference(split=split))
+        assert part["tight_hypervolume"] == pytest.approx(found.hypervolume(part["tight_reference"], split))
     assert (facts["regions_split"], facts["in_region"]) == ("train", found.region_hits("train"))
+    assert facts["region_share"] == found.region_hits("train") / 4
+    assert facts["median_angle"] == pytest.approx(statistics.median(found.angle("train").tolist()))
+    assert facts["largest_angle"] == pytest.approx(float(found.angle("train").max()))
     alone = json.loads(call("show", stored / "all", "--split", "test", "--json"))
     assert (alone["split"], alone["test"], alone["regions_split"]) == ("test", None, "test")
+
+
+def test_what_is_unknown_is_left_out(tmp_path: Path) -> None:
+    """Without a reference there is no box, and without directions there are no regions."""
+    table = tmp_path / "table.csv"
+    table.write_text("left,right\n0.2,0.4\n0.4,0.2\n")
+    text = call("show", table)
+    assert "\n  hypervolume 0.0176 at the tight reference (0.44, 0.44)\n" in text
+    assert "box" not in text
+    facts = json.loads(call("show", table, "--json"))
+    assert [facts[name] for name in ("hypervolume", "box_share", "in_region", "median_angle")] == [None] * 4
+    assert facts["tight_reference"] == pytest.approx([0.44, 0.44])
+    broken = front_of([[float("nan"), 1.0], [1.0, float("nan")]], reference=(2.0, 2.0))
+    broken.save(tmp_path / "broken")
+    lost = json.loads(call("show", tmp_path / "broken", "--json"))
+    assert [lost[name] for name in ("box_share", "tight_reference", "tight_hypervolume")] == [None] * 3
+    assert (lost["median_angle"], lost["region_share"]) == (None, 0.0)
+    assert "box" not in call("show", tmp_path / "broken")
 
 
 def test_select_goes_by_validation_and_shows_test(stored: Path, tmp_path: Path) -> None:

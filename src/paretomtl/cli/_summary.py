@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from paretomtl._support.splits import training_split
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl.front import Front
-from paretomtl.front.indicators import quick_hypervolume
+from paretomtl.front.indicators import quick_box_share, quick_hypervolume, quick_tight_hypervolume
 
 
 def ranked_words(front: Front, split: str | None = None) -> str:
@@ -20,7 +22,7 @@ def ranked_words(front: Front, split: str | None = None) -> str:
 
 
 def quality_lines(facts: dict[str, Any]) -> list[str]:
-    """Describe hypervolume, spread and the number of non-dominated solutions on each split that is shown."""
+    """Describe the indicators on each split that is shown."""
     lines = []
     for part in (facts, facts["test"]):
         if part is None:
@@ -29,10 +31,32 @@ def quality_lines(facts: dict[str, Any]) -> list[str]:
         broken = sum(any(value is None for value in row) for row in part["losses"])
         text += f", {broken} with losses that are not finite" if broken else ""
         if part["hypervolume"] is not None:
-            reference = tuple(round(value, 3) for value in facts["reference"])
-            text = f"hypervolume {part['hypervolume']:.4g} at {reference}; {text}"
+            text = f"hypervolume {part['hypervolume']:.4g} at {point_text(facts['reference'])}; {text}"
         lines.append(f"on {part['split']}: {text}")
+        more = [] if part["box_share"] is None else [f"{100 * part['box_share']:.1f} % of the box"]
+        if part["tight_hypervolume"] is not None:
+            place = f"at the tight reference {point_text(part['tight_reference'])}"
+            more.append(f"hypervolume {part['tight_hypervolume']:.4g} {place}")
+        lines += [f"  {'; '.join(more)}"] if more else []
     return lines
+
+
+def region_lines(facts: dict[str, Any]) -> list[str]:
+    """Describe how near the solutions are to their preference vectors; empty for preferences of another kind."""
+    if facts["in_region"] is None:
+        return []
+    where = f"on {facts['regions_split']}"
+    angles = ", ".join("-" if angle is None else f"{angle:.1f}" for angle in facts["angles"])
+    middle = ""
+    if facts["median_angle"] is not None:
+        middle = f"median {facts['median_angle']:.1f}, largest {facts['largest_angle']:.1f}; "
+    count = f"{facts['in_region']} of {len(facts['subproblems'])} ({100 * facts['region_share']:.0f} %)"
+    return [f"{count} in their own region {where}; degrees from their preferences {where}: {middle}{angles}"]
+
+
+def point_text(point: Sequence[float]) -> tuple[float, ...]:
+    """A reference point as text has it."""
+    return tuple(round(value, 3) if abs(value) >= 1 else float(f"{value:.3g}") for value in point)
 
 
 def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, Any]:
@@ -44,6 +68,9 @@ def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, A
     directions = front.reading == "direction"
     regions = split or training_split(front.losses)
     others = [] if split is not None else front.shown_splits[1:]
+    hits = front.region_hits(regions) if directions else None
+    angles = to_numbers(front.angle(regions)) if directions else None
+    known = [angle for angle in angles or [] if angle is not None]
     return {
         "folder": str(folder),
         "problem": front.problem,
@@ -62,8 +89,11 @@ def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, A
         "epochs": list(front.epochs),
         "reference": None if front.reference is None else list(front.reference),
         "regions_split": regions if directions else None,
-        "in_region": front.region_hits(regions) if directions else None,
-        "angles": to_numbers(front.angle(regions)) if directions else None,
+        "in_region": hits,
+        "region_share": None if hits is None else hits / len(front),
+        "angles": angles,
+        "median_angle": statistics.median(known) if known else None,
+        "largest_angle": max(known, default=None),
         "strategy": front.strategy,
         "seconds": front.seconds,
         "remarks": list(front.remarks),
@@ -73,11 +103,15 @@ def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, A
 
 def _numbers(front: Front, split: str) -> dict[str, Any]:
     """Return everything that is measured on one split, with the split's name."""
+    reference, tight = quick_tight_hypervolume(front, split)
     return {
         "split": split,
         "losses": to_numbers(front.losses[split]),
         "metrics": {name: to_numbers(values) for name, values in front.metrics.get(split, {}).items()},
         "hypervolume": quick_hypervolume(front, split=split),
+        "box_share": quick_box_share(front, split),
+        "tight_reference": reference,
+        "tight_hypervolume": tight,
         "spread": front.spread(split),
         "nondominated": int(front.nondominated(split).sum()),
     }

@@ -23,11 +23,11 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show a stored front: its solutions, their status and regions, hypervolume and spread, and how it was trained."""
+    """Show a stored front: its solutions, their status and regions, its indicators, and how it was trained."""
     from rich.text import Text
 
     from paretomtl.cli._paths import check_target, load_front
-    from paretomtl.cli._summary import quality_lines, ranked_words, summary
+    from paretomtl.cli._summary import quality_lines, ranked_words, region_lines, summary
     from paretomtl.cli._tables import print_front
     from paretomtl.front.text_table import early_end
 
@@ -46,17 +46,8 @@ def show(
     title = f", {front.method}{seed}{early_end(front)}; {ranked_words(front, split)}"
     console.print(Text.assemble((front.problem, "bold"), title))
     print_front(console, front, front.shown_splits if split is None else [split])
-    for line in quality_lines(facts):
+    for line in (*quality_lines(facts), *region_lines(facts)):
         console.print(line, highlight=False, soft_wrap=True)
-    if facts["in_region"] is not None:
-        angles = ", ".join("-" if angle is None else f"{angle:.1f}" for angle in facts["angles"])
-        where = f"on {facts['regions_split']}"
-        console.print(
-            f"{facts['in_region']} of {len(front)} in their own region {where}; degrees from their preferences {where}:"
-            f" {angles}",
-            highlight=False,
-            soft_wrap=True,
-        )
     if front.seed is not None:
         console.print(f"trained in {front.seconds:.1f} s; {front.strategy}", highlight=False, soft_wrap=True)
     for remark in front.remarks:

@@ -77,7 +77,14 @@ def test_what_was_prepared_is_trained_on_by_name(
     facts = json.loads(call("run", "multi-mnist", "--out", str(tmp_path / "run"), "--progress", "quiet", *quick))
     assert facts["tasks"] == ["top-left", "bottom-right"]
     assert facts["reference"] == [2.0, 2.0]
-    call("compare", "multi-mnist", "--methods", "linear,mgda", "--seeds", "1", *quick)
+    compare = ("compare", "multi-mnist", "--methods", "linear,mgda", "--seeds", "1", *quick)
+    ranked = json.loads(call(*compare, "--progress", "quiet"))
+    assert (ranked["split"], ranked["note"]) == (
+        "train",
+        "No validation split; add --with validation=True to rank by it.",
+    )
+    held_out = json.loads(call(*compare, "--progress", "quiet", "--with", "validation=True"))
+    assert (held_out["split"], held_out["note"]) == ("val", None)
 
 
 def test_arguments_of_a_problem_are_set_on_the_command_line(

@@ -260,6 +260,12 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     assert "single-task" in text
     assert "separate networks" in text
     assert "has the largest mean hypervolume on val" in text
+    table = text[: text.index("Ranked by")]
+    assert max(len(line.rstrip()) for line in table.splitlines()) <= 80
+    for words in ("tight", "% of", "Δm %", "region", "angle"):
+        assert words in table
+    assert "Tight hypervolume: just beyond the best solutions of all methods, (" in text
+    assert "below zero is better" in text
     rows = json.loads((here / "c" / "compare.json").read_text())["rows"]
     assert len(rows) == 6
     assert {row["preferences"] for row in rows if row["method"] == "single-task"} == {2}
@@ -269,6 +275,13 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     assert (here / "c" / "compare.json").read_text() == before, "what is there is not trained again"
     assert again["split"] == "val"
     assert [(each["split"], each["test"]["split"]) for each in again["methods"]] == [("val", "test")] * 3
+    assert set(again["tight_reference"]) == {"val", "test"}
+    for each in again["methods"]:
+        apart = each["method"] == "single-task"
+        for part in (each, each["test"]):
+            assert part["tight_hypervolume"]["mean"] >= 0
+            assert (part["box_share"] is None, part["delta_m"] is None) == (apart, apart)
+        assert (each["in_region"] is None) == (each["median_angle"] is None) == (each["method"] != "pareto-mtl")
     assert "must hold results of the same problem" in call(*arguments, "--preferences", "4", "--out", "c", code=2)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 import paretomtl as pm
 from _support.test_splits import front
-from paretomtl.compare import common_reference, compare, load_rows, save_rows, summaries, verdict
+from paretomtl.compare import common_reference, compare, load_rows, save_rows, summaries, tight_references, verdict
 from paretomtl.compare.rows import read_row, row_of
 
 
@@ -36,6 +37,7 @@ def test_rows_have_the_numbers_of_all_splits_by_name() -> None:
         assert row["spread"][split] == pytest.approx(found.spread(split), abs=1e-5)
         assert row["nondominated"][split] == int(found.nondominated(split).sum())
     assert row["in_region"] == found.region_hits("train")
+    assert row["angles"] == pytest.approx(found.angle("train").tolist(), abs=1e-3)
 
 
 def test_methods_are_ranked_on_validation_and_test_is_beside() -> None:
@@ -69,6 +71,30 @@ def test_rows_of_earlier_versions_are_read_by_split(split: str) -> None:
         assert found["spread"][name] == pytest.approx(row["spread"][name], abs=1e-5)
         assert found["nondominated"][name] == row["nondominated"][name]
     assert read_row(row) == row
+
+
+def test_indicators_of_stored_rows_are_those_of_their_fronts() -> None:
+    """Of rows of earlier versions, too, which have neither angles nor the other split."""
+    rows = rows_of("val", "test")
+    one = front("val", "test")
+    other = dataclasses.replace(one, losses={"val": one.losses["val"] * 1.05, "test": one.losses["test"] / 2})
+    points = {split: one.tight_reference(other, split=split) for split in ("val", "test")}
+    assert tight_references(rows) == {split: pytest.approx(point) for split, point in points.items()}
+    first, _ = summaries(rows)
+    assert first.test is not None
+    for part, split in ((first, "val"), (first.test, "test")):
+        assert part.box_share == pytest.approx(one.box_share(split=split))
+        assert part.delta_m is None
+    assert first.tight_hypervolumes == pytest.approx((one.hypervolume(points["val"], "val"),))
+    assert first.test.tight_hypervolumes == (0.0,), "the other front is twice as good on test, and this one beyond it"
+    assert first.in_region == one.region_hits("train") / 4
+    assert first.median_angle == pytest.approx(statistics.median(one.angle("train").tolist()), abs=1e-3)
+    assert (first.test.in_region, first.test.median_angle) == (None, None), "regions are those of training"
+    for row in rows:
+        del row["angles"]
+    old, _ = summaries([earlier(row, "val") for row in rows])
+    assert (old.tight_hypervolumes, old.box_share) == (first.tight_hypervolumes, first.box_share)
+    assert (old.in_region, old.median_angle, old.test) == (first.in_region, None, None)
 
 
 def test_splits_are_never_mixed() -> None:

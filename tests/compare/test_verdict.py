@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
 import pytest
 
-from paretomtl.compare import Summary, common_reference, summaries, verdict
+from paretomtl.compare import Summary, common_reference, summaries, tight_references, verdict
 
 
 def row(method: str, losses: Any, seed: int = 0, **fields: Any) -> dict[str, Any]:
@@ -56,6 +57,56 @@ def test_deviation_over_seeds() -> None:
     rows = [row("linear", [[1.0, 1.0]], 0), row("linear", [[1.0, 0.0]], 1)]
     (found,) = summaries(rows)
     assert found.hypervolume == pytest.approx((1.5, math.sqrt(0.5)))
+
+
+def test_summaries_have_indicators_beside_the_hypervolume() -> None:
+    linear = [[0.5, 1.0], [1.0, 0.5], [3.0, 0.4]]
+    rows = [
+        row("single-task", [[0.5, 9.0], [9.0, 0.4]], vectors=[[1.0, 0.0], [0.0, 1.0]]),
+        row("linear", linear),
+        row("pareto-mtl", [[0.6, 0.6], [0.7, 0.7]], in_region=1, angles=[4.0, None]),
+        row("pareto-mtl", [[0.8, 0.8], [0.7, 0.7]], 1, in_region=2, angles=[10.0, 30.0]),
+    ]
+    assert tight_references(rows) == {"train": pytest.approx([1.1, 1.1])}
+    found = {s.method: s for s in summaries(rows)}
+    one, alone, front = found["linear"], found["single-task"], found["pareto-mtl"]
+    assert one.tight_hypervolume is not None
+    assert one.tight_hypervolume[0] == pytest.approx(0.06 + 0.06 - 0.01)
+    assert alone.tight_hypervolumes == pytest.approx((0.6 * 0.7,)), "the point of separate networks"
+    assert front.tight_hypervolumes == pytest.approx((0.25, 0.16))
+    assert one.box_share == pytest.approx(2.0 / (1.5 * 1.6)), "3.0 is beyond the reference, 0.4 is the best loss"
+    assert (front.box_share, alone.box_share) == (pytest.approx(1.0), None)
+    assert (front.in_region, front.median_angle, front.largest_angle) == pytest.approx((0.75, 12.0, 30.0))
+    assert (one.in_region, one.median_angle, one.largest_angle) == (None, None, None)
+    assert one.delta_m == pytest.approx(50 * (1.0 + 0.25))
+    assert front.delta_m == pytest.approx(50 * (0.2 + 0.5) / 2 + 50 * (0.4 + 0.75) / 2)
+    assert alone.delta_m is None
+    less = {s.method: s for s in summaries(rows[1:])}
+    assert less["linear"].delta_m is None, "there is nothing to compare with"
+    (first,) = summaries(rows[2:3])
+    assert first.tight_hypervolumes == pytest.approx((0.06 * 0.06,)), "fewer rows have another tight reference"
+
+
+def test_the_verdict_says_who_leads_at_the_tight_reference() -> None:
+    loose, tight = of("linear", 2.0, 0.1), of("mgda", 1.98, 0.1)
+    ahead = dataclasses.replace(tight, tight_hypervolumes=(0.5, 0.51, 0.49, 0.5, 0.5))
+    behind = dataclasses.replace(loose, tight_hypervolumes=(0.2, 0.21, 0.19, 0.2, 0.2))
+    near = dataclasses.replace(loose, tight_hypervolumes=(0.4, 0.6, 0.4, 0.6, 0.4))
+    assert verdict([behind, ahead]).endswith(
+        " At the tight reference, mgda is ahead of linear, by more than seeds explain."
+    )
+    assert verdict([near, ahead]).endswith("mgda is ahead of linear, but they cannot be told apart there.")
+    assert verdict([ahead, behind]).endswith(" It leads at the tight reference, too.")
+    assert "tight" not in verdict([behind, tight])
+    once = [dataclasses.replace(each, hypervolumes=(2.0,), tight_hypervolumes=(0.1,)) for each in (loose, tight)]
+    assert verdict(once).endswith("compare with more of them. It leads at the tight reference, too.")
+
+
+@pytest.mark.parametrize(("change", "words"), [(3.14, "3.1 % worse"), (-3.14, "3.1 % better")])
+def test_the_verdict_compares_with_separate_networks(change: float, words: str) -> None:
+    best = dataclasses.replace(of("linear", 2.0, 0.1), delta_m=change)
+    text = verdict([of("single-task", 3.0, 0.1, ideal=True), best, of("mgda", 1.0, 0.1)])
+    assert text.endswith(f" The best model of linear is {words} than separate networks (Δm on train).")
 
 
 def test_the_verdict_is_plain() -> None:

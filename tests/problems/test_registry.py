@@ -30,6 +30,12 @@ def test_a_data_set_says_where_its_file_is(name: str, tmp_path: Path) -> None:
     assert registry.prepare_command(name, tmp_path) in str(error.value)
 
 
+@pytest.mark.parametrize("name", registry.DATA_SETS)
+def test_every_data_set_can_hold_out_a_validation_split(name: str) -> None:
+    """It is off by default, so that studies train on everything that the paper trained on."""
+    assert inspect.signature(PROBLEMS[name]).parameters["validation"].default is False
+
+
 def test_problems_are_a_mapping_of_names() -> None:
     assert list(PROBLEMS) == list(registry.ENTRIES)
     assert len(PROBLEMS) == len(list(PROBLEMS.items()))

@@ -71,6 +71,12 @@ def problem_in_python(name: str, settings: Sequence[str] = ()) -> str:
     return f"{import_line}\n\nmodel = {code}.model()"
 
 
+def ranking_remedy(name: str) -> str:
+    """How a problem gets a validation split: the data sets of this library have an argument for it."""
+    known = inspect.signature(PROBLEMS[name]).parameters if name in PROBLEMS else ()
+    return "add --with validation=True" if "validation" in known else "give `val`"
+
+
 def _arguments(name: str, make: Callable[..., Any], settings: Sequence[str]) -> dict[str, Any]:
     """The arguments of a function from the command line."""
     return parse_settings("--with", settings, list(inspect.signature(make).parameters), name) if settings else {}

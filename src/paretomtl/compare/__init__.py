@@ -1,7 +1,7 @@
 """Methods side by side on one problem: the runs, their stored rows, and the verdict."""
 
 from paretomtl.compare._compare import RESULTS, compare
-from paretomtl.compare._verdict import Summary, common_reference, summaries, verdict
+from paretomtl.compare._verdict import Summary, common_reference, summaries, tight_references, verdict
 from paretomtl.compare.failed_runs import FailedRun
 from paretomtl.compare.row_store import Row, environment, load_rows, numbers, save_rows
 
@@ -17,5 +17,6 @@ __all__ = [
     "numbers",
     "save_rows",
     "summaries",
+    "tight_references",
     "verdict",
 ]

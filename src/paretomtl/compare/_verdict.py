@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paretomtl._support.significance import deviation, difference
-from paretomtl.compare.row_indicators import points_hypervolume
+from paretomtl.compare.row_indicators import (
+    best_delta_m,
+    points_box_share,
+    points_hypervolume,
+    separate_losses,
+    tight_point,
+)
 from paretomtl.compare.row_store import Row
 from paretomtl.compare.rows import best_losses, finite_points, is_ideal, read_row, rows_split
 
@@ -29,6 +35,17 @@ class Summary:
         seconds: the mean over seeds.
         split: the split that is summarized.
         test: the summary on test; None without a test split.
+        tight_hypervolumes: one for each seed, against the tight reference of all methods; empty if it is unknown.
+        box_share: the share of the box between the best losses and the common reference that the hypervolume fills,
+            mean over seeds; None for separate networks, and if it is undefined.
+        in_region: the share of solutions in the region of their own preference vector on training, mean over seeds;
+            None for preferences that are not directions, and on test.
+        median_angle: the median angle in degrees between the losses on training and the preference vectors, mean over
+            seeds; None as for ``in_region``, and for rows of earlier versions.
+        largest_angle: the largest of these angles of any seed.
+        delta_m: Δm in percent of the best solution, mean over seeds, against the mean losses of separate networks:
+            below zero is better than these. On test, of the solution that is best on the ranking split. None if no
+            method has separate networks, and for these themselves.
     """
 
     method: str
@@ -41,6 +58,12 @@ class Summary:
     seconds: float
     split: str = "train"
     test: Summary | None = None
+    tight_hypervolumes: tuple[float, ...] = ()
+    box_share: float | None = None
+    in_region: float | None = None
+    median_angle: float | None = None
+    largest_angle: float | None = None
+    delta_m: float | None = None
 
     @property
     def seeds(self) -> int:
@@ -51,6 +74,12 @@ class Summary:
     def hypervolume(self) -> tuple[float, float]:
         """The mean hypervolume and its standard deviation over seeds, which is NaN for one seed."""
         return statistics.fmean(self.hypervolumes), deviation(self.hypervolumes)
+
+    @property
+    def tight_hypervolume(self) -> tuple[float, float] | None:
+        """Mean and standard deviation at the tight reference; None if it is unknown."""
+        known = self.tight_hypervolumes
+        return (statistics.fmean(known), deviation(known)) if known else None
 
 
 def common_reference(rows: Sequence[Row]) -> list[float]:
@@ -66,31 +95,55 @@ def common_reference(rows: Sequence[Row]) -> list[float]:
     return [max(column) for column in zip(*known, strict=True)]
 
 
+def tight_references(rows: Sequence[Row]) -> dict[str, list[float]]:
+    """By split, the reference point just beyond the non-dominated solutions of all rows; see :class:`paretomtl.Front`.
+
+    It is on the ranking split, and on test if all rows have it. Empty if no front has finite losses. Separate networks,
+    and solutions beyond the common reference, do not count.
+    """
+    rows = [read_row(row) for row in rows]
+    reference = common_reference(rows)
+    points = {split: tight_point(rows, split, reference) for split in _splits(rows)}
+    return {split: point for split, point in points.items() if point is not None}
+
+
 def summaries(rows: Sequence[Row]) -> list[Summary]:
     """The methods, sorted by hypervolume on the ranking split, best first, each with its summary on test."""
     rows = [read_row(row) for row in rows]
-    ranking, reference = rows_split(rows), common_reference(rows)
-    tested = all("test" in row["losses"] for row in rows)
+    (ranking, *others), reference, tight = _splits(rows), common_reference(rows), tight_references(rows)
+    baselines = {split: separate_losses(rows, split) for split in (ranking, *others)}
     by_method = []
     for method in dict.fromkeys(row["method"] for row in rows):
         own = [row for row in rows if row["method"] == method]
-        test = _summary(own, "test", reference) if tested else None
-        by_method.append(replace(_summary(own, ranking, reference), test=test))
+        found, *test = [_summary(own, split, reference, tight.get(split), baselines) for split in (ranking, *others)]
+        by_method.append(replace(found, test=test[0] if test else None))
     return sorted(by_method, key=lambda summary: -summary.hypervolume[0])
 
 
-def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Summary:
+def _splits(rows: Sequence[Row]) -> list[str]:
+    """The ranking split, and test if all rows have it."""
+    return [rows_split(rows), *(["test"] if all("test" in row["losses"] for row in rows) else [])]
+
+
+def _summary(
+    rows: Sequence[Row],
+    split: str,
+    reference: Sequence[float],
+    tight: Sequence[float] | None,
+    baselines: Mapping[str, list[float] | None],
+) -> Summary:
     """Summarize one method on a split; the ranking split decides which solution is best."""
     ideal = is_ideal(rows[0])
     best = [best_losses(row, split) for row in rows]
     fronts = (
         [[point] if point else [] for point in best] if ideal else [finite_points(row["losses"][split]) for row in rows]
     )
-    volumes = [points_hypervolume(points, reference, ideal=False) for points in fronts]
+    placed = [row for row in rows if row["split"] == split]  # regions are those of training: there is one number
+    angles = [[angle for angle in row.get("angles") or [] if angle is not None] for row in placed]
     return Summary(
         method=rows[0]["method"],
         models=rows[0]["preferences"],
-        hypervolumes=tuple(volumes),
+        hypervolumes=tuple(points_hypervolume(points, reference, ideal=False) for points in fronts),
         ideal=ideal,
         spread=statistics.fmean(row["spread"][split] for row in rows),
         best=[statistics.fmean(column) for column in zip(*filter(None, best), strict=True)]
@@ -98,7 +151,21 @@ def _summary(rows: Sequence[Row], split: str, reference: Sequence[float]) -> Sum
         nondominated=statistics.fmean(row["nondominated"][split] for row in rows),
         seconds=statistics.fmean(row["seconds"] for row in rows),
         split=split,
+        tight_hypervolumes=()
+        if tight is None
+        else tuple(points_hypervolume(points, tight, ideal=False) for points in fronts),
+        box_share=None if ideal else _mean(points_box_share(points, reference) for points in fronts),
+        in_region=_mean(hits / row["preferences"] for row in placed if (hits := row.get("in_region")) is not None),
+        median_angle=_mean(statistics.median(each) for each in angles if each),
+        largest_angle=max((max(each) for each in angles if each), default=None),
+        delta_m=None if ideal else _mean(best_delta_m(row, split, baselines) for row in rows),
     )
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    """The mean of the values that are known; None without any."""
+    known = [value for value in values if math.isfinite(value)]
+    return statistics.fmean(known) if known else None
 
 
 def verdict(summaries: Sequence[Summary]) -> str:
@@ -106,7 +173,8 @@ def verdict(summaries: Sequence[Summary]) -> str:
 
     Two methods differ if seeds alone would move their mean hypervolumes that far apart only once in twenty, by
     :func:`~paretomtl._support.significance.difference`, as in a diagnosis. Methods that cannot be told apart need not
-    be equal: more seeds may separate them. Separate networks for each task are not a front, and are left out.
+    be equal: more seeds may separate them. Separate networks for each task are not a front, and are left out. The same
+    is then said of the hypervolume at the tight reference, and how the best models compare with separate networks.
     """
     fronts = [summary for summary in summaries if not summary.ideal]
     if len(fronts) < 2:
@@ -117,7 +185,7 @@ def verdict(summaries: Sequence[Summary]) -> str:
         gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
         return (
             f"{first.method} has the largest hypervolume on {first.split}{gap}. One seed cannot tell whether that is "
-            "luck: compare with more of them."
+            f"luck: compare with more of them.{_at_tight_reference(fronts)}{_against_separate(first)}"
         )
     signs = {other.method: difference(first.hypervolumes, other.hypervolumes).sign for other in others}
     alike = [method for method, sign in signs.items() if not sign]
@@ -128,7 +196,29 @@ def verdict(summaries: Sequence[Summary]) -> str:
     if worse:
         verb = "is" if len(worse) == 1 else "are"
         text += f" {_listed(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
-    return text
+    return text + _at_tight_reference(fronts) + _against_separate(first)
+
+
+def _at_tight_reference(fronts: Sequence[Summary]) -> str:
+    """A sentence on who leads at the tight reference; empty if it is unknown."""
+    known = [each for each in fronts if each.tight_hypervolume is not None]
+    if len(known) < len(fronts):
+        return ""
+    best = max(known, key=lambda each: statistics.fmean(each.tight_hypervolumes))
+    if best is fronts[0]:
+        return " It leads at the tight reference, too."
+    told = best.seeds > 1 and difference(best.tight_hypervolumes, fronts[0].tight_hypervolumes).sign
+    end = "by more than seeds explain" if told else "but they cannot be told apart there"
+    return f" At the tight reference, {best.method} is ahead of {fronts[0].method}, {end}."
+
+
+def _against_separate(first: Summary) -> str:
+    """A sentence on the best models of the leading method and separate networks; empty without these."""
+    if first.delta_m is None:
+        return ""
+    word = "worse" if first.delta_m > 0 else "better"
+    text = f" The best model of {first.method} is {abs(first.delta_m):.1f} % {word} than separate networks"
+    return f"{text} (Δm on {first.split})."
 
 
 def _listed(names: Sequence[str]) -> str:

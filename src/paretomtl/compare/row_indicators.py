@@ -1,7 +1,12 @@
-"""Indicators of stored rows, filled in later if moocore is installed: machines that train models need not have it."""
+"""Indicators of stored rows, computed from their losses.
+
+Machines that train models need not have moocore, and a tight reference depends on all rows, which may become more.
+"""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,8 +14,8 @@ import torch
 
 from paretomtl._support.imports.optional_packages import require
 from paretomtl.compare.row_store import Row
-from paretomtl.compare.rows import finite_points, is_ideal
-from paretomtl.front.indicators import hypervolume, spread
+from paretomtl.compare.rows import best_losses, finite_points, is_finite, is_ideal, points_tensor
+from paretomtl.front.indicators import box_share, delta_m, hypervolume, spread, takes_long, tight_reference
 
 
 def error_points(row: Mapping[str, Any]) -> list[list[float]]:
@@ -41,6 +46,63 @@ def spread_within(points: Sequence[Sequence[float]], reference: Sequence[float])
     """
     near = within(points, reference)
     return spread(torch.tensor(near, dtype=torch.float64)) if near else 0.0
+
+
+def tight_point(rows: Sequence[Row], split: str, reference: Sequence[float]) -> list[float] | None:
+    """The tight reference of all rows together on a split, within a looser one; None without finite losses.
+
+    Separate networks do not count: they are not a front, and their losses in tasks of others can be anything.
+    """
+    union = [points for row in rows if not is_ideal(row) if len(points := points_tensor(row, split))]
+    return tight_reference(torch.cat(union), reference) if union else None
+
+
+def points_box_share(points: Sequence[Sequence[float]], reference: Sequence[float]) -> float:
+    """The share of the box of points; NaN if the box is empty, or the hypervolume would take more than seconds."""
+    losses = torch.tensor(points, dtype=torch.float64).reshape(-1, len(reference))
+    return math.nan if takes_long(losses) else box_share(losses, reference)
+
+
+def separate_losses(rows: Sequence[Row], split: str) -> list[float] | None:
+    """The loss of each task in its own network, the mean over seeds; None if no row holds separate networks.
+
+    None, too, if one of these losses is not positive: nothing is relative to it.
+    """
+    ideal = [row for row in rows if is_ideal(row)]
+    own = [point for row in ideal if is_finite(point := _own_losses(row, split)) and point]
+    means = [statistics.fmean(column) for column in zip(*own, strict=True)]
+    return means if means and min(means) > 0 else None
+
+
+def _own_losses(row: Row, split: str) -> list[float]:
+    """The loss of each task in the network that was trained for it; rows of earlier versions: in the best network."""
+    vectors, losses = row.get("vectors"), row["losses"][split]
+    tasks = range(len(losses[0]))
+    owners = [[k for k, vector in enumerate(vectors or []) if vector[i] > 0] for i in tasks]
+    if any(len(each) != 1 for each in owners) or len(vectors or []) != len(losses):
+        return best_losses(row, split)
+    return [losses[owner][i] for i, (owner,) in enumerate(owners)]
+
+
+def best_delta_m(row: Row, split: str, baselines: Mapping[str, list[float] | None]) -> float:
+    """Δm on a split of the solution whose Δm on the ranking split is lowest; NaN if there is none.
+
+    Args:
+        row: the row of a front.
+        split: the split to measure on.
+        baselines: by split, the losses of separate networks.
+    """
+    ranking, base = baselines[row["split"]], baselines[split]
+    pairs = list(zip(row["losses"][row["split"]], row["losses"][split], strict=True))
+    known = [pair for pair in pairs if is_finite(pair[0]) and is_finite(pair[1])]
+    if ranking is None or base is None or not known:
+        return math.nan
+    lower = torch.zeros(len(base), dtype=torch.bool)
+    first, second = (
+        delta_m(torch.tensor([pair[i] for pair in known], dtype=torch.float64), torch.tensor(against).double(), lower)
+        for i, against in enumerate((ranking, base))
+    )
+    return float(second[first.argmin()])
 
 
 def fill_indicators(rows: Sequence[Row]) -> list[Row]:

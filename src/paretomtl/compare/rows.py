@@ -33,6 +33,7 @@ def row_of(front: Front) -> Row:
         "spread": {split: round(front.spread(split), 5) for split in front.losses},
         "nondominated": {split: int(front.nondominated(split).sum()) for split in front.losses},
         "in_region": front.region_hits("train") if front.reading == "direction" else None,
+        "angles": numbers(front.angle("train"), 3) if front.reading == "direction" else None,
         "vectors": numbers(front.preferences),
         "losses": {split: numbers(losses) for split, losses in front.losses.items()},
         "metrics": {

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from paretomtl.compare import FailedRun, Summary
 
-_UNRANKED = "No validation split; give `val` to rank by it."
+_UNRANKED = "No validation split; {} to rank by it."
 
 
 @clean_errors
@@ -78,15 +79,16 @@ def compare(
     """Train several methods with the same recipe, seeds and budget, and say which does best.
 
     Methods are ranked by their hypervolume on validation (on training if there is no such split), all with the same
-    reference point. Results on test are shown next to it. A run that fails does not stop the others; the exit code is
-    then 6.
+    reference point. Results on test are shown next to it, and further indicators: the hypervolume at a tight reference
+    point, the share of the box, regions and angles, and Δm against separate networks (method single-task). A run that
+    fails does not stop the others; the exit code is then 6.
     """
     from rich.text import Text
 
-    from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings
-    from paretomtl.cli._summary import ranked_words
+    from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, ranking_remedy
+    from paretomtl.cli._summary import point_text, ranked_words
     from paretomtl.cli._tables import print_front
-    from paretomtl.compare import RESULTS, common_reference, summaries, verdict
+    from paretomtl.compare import RESULTS, common_reference, summaries, tight_references, verdict
     from paretomtl.compare import compare as compare_methods
     from paretomtl.report import draw_comparison
 
@@ -131,15 +133,22 @@ def compare(
         **options,
     )
     table = summaries(rows)
-    reference = common_reference(rows)
+    reference, tight = common_reference(rows), tight_references(rows)
     if out is not None:
         draw_comparison(rows, out)
     ranking = table[0].split
     unranked = ranking == "train" and made.train is not None
+    remedy = _UNRANKED.format(ranking_remedy(problem))
     if as_json:
         content = [_facts(each) for each in table]
-        note = _UNRANKED if unranked else None
-        facts = {"split": ranking, "reference": reference, "methods": content, "verdict": verdict(table), "note": note}
+        facts = {
+            "split": ranking,
+            "reference": reference,
+            "tight_reference": tight,
+            "methods": content,
+            "verdict": verdict(table),
+            "note": remedy if unranked else None,
+        }
         wrong = [{"method": run.method, "seed": run.seed, "error": run.reason} for run in failed]
         print_json({**facts, **({"failed": wrong} if wrong else {})})
         _leave_if(failed, out)
@@ -151,12 +160,14 @@ def compare(
             print_front(console, front, front.shown_splits)
             console.print()
     _print_table(console, table, rows[0]["tasks"])
-    where = f"Ranked by hypervolume on {ranking} at {tuple(round(value, 3) for value in reference)}"
+    where = f"Ranked by hypervolume on {ranking} at {point_text(reference)}"
     test = ", test next to it" if table[0].test is not None else ""
     note = "; * of a single point, the best losses of separate networks" if any(s.ideal for s in table) else ""
     console.print(f"{where}{test}{note}; K models each.", highlight=False, soft_wrap=True)
+    for line in _explanations(table, tight):
+        console.print(line, highlight=False, soft_wrap=True)
     if unranked:
-        console.print(_UNRANKED, highlight=False, soft_wrap=True)
+        console.print(remedy, highlight=False, soft_wrap=True)
     console.print(verdict(table), highlight=False, soft_wrap=True)
     if out is not None:
         console.print(
@@ -197,21 +208,66 @@ def _print_table(console: Console, summaries: list[Summary], tasks: list[str]) -
 
     tests = [each.test for each in summaries if each.test is not None]
     parts = [summaries] if summaries[0].test is None else [summaries, tests]
-    volumes = [[Column("hypervolume", [_volume(each) for each in part], part[0].split)] for part in parts]
-    spreads = [[Column("spread", [f"{each.spread:.3g}" for each in part], part[0].split)] for part in parts]
-    best = [
-        [Column(f"best {task}", [f"{each.best[i]:.3g}" for each in part], part[0].split)]
-        for i, task in enumerate(tasks if len(tasks) == 2 else [])
-        for part in parts
+    volumes, losses = (
+        [
+            [Column(name, [text(each) for each in part], part[0].split) for part in parts]
+            for name, text in columns.items()
+        ]
+        for columns in (_indicators(summaries), _best_losses(tasks))
+    )
+    placed = [
+        [Column(name, [_number(getattr(each, field), factor) for each in summaries], "train")]
+        for name, field, factor in (("in region %", "in_region", 100), ("median angle", "median_angle", 1))
+        if any(getattr(each, field) is not None for each in summaries)
     ]
     models = Column("K", [str(each.models) for each in summaries])
     time = Column("time", [f"{each.seconds:.1f} s" for each in summaries])
     key = Column("method", [each.method for each in summaries], text=True)
-    print_tables(console, key, [models, time], [volumes, [*spreads, *best]])
+    print_tables(console, key, [models, time], [volumes, [*placed, *losses]])
 
 
-def _volume(each: Summary) -> str:
-    mean, deviation = each.hypervolume
+def _indicators(summaries: list[Summary]) -> dict[str, Callable[[Summary], str]]:
+    """Return the columns on both splits by name, those that are known, and the text of a cell."""
+    columns: dict[str, Callable[[Summary], str]] = {"hypervolume": lambda each: _volume(each, each.hypervolume)}
+    if any(each.tight_hypervolume is not None for each in summaries):
+        columns["tight hypervolume"] = lambda each: _volume(each, each.tight_hypervolume)
+    if any(each.box_share is not None for each in summaries):
+        columns["% of box"] = lambda each: _number(each.box_share, 100)
+    if any(each.delta_m is not None for each in summaries):
+        columns["best Δm %"] = lambda each: _number(each.delta_m, 1)
+    return columns
+
+
+def _best_losses(tasks: list[str]) -> dict[str, Callable[[Summary], str]]:
+    """Return the columns of the spread and, for two tasks, of the best losses, as those of the indicators."""
+    columns: dict[str, Callable[[Summary], str]] = {"spread": lambda each: f"{each.spread:.3g}"}
+    if len(tasks) == 2:
+        columns[f"best {tasks[0]}"] = lambda each: f"{each.best[0]:.3g}"
+        columns[f"best {tasks[1]}"] = lambda each: f"{each.best[1]:.3g}"
+    return columns
+
+
+def _explanations(summaries: list[Summary], tight: dict[str, list[float]]) -> list[str]:
+    """Explain the columns that are shown, in one line each."""
+    from paretomtl.cli._summary import point_text
+
+    lines = []
+    if tight:
+        places = ", ".join(f"{point_text(point)} on {split}" for split, point in tight.items())
+        lines.append(f"Tight hypervolume: just beyond the best solutions of all methods, {places}.")
+    if any(each.delta_m is not None for each in summaries):
+        lines.append("Best Δm: of the best model against separate networks; below zero is better than these.")
+    return lines
+
+
+def _number(value: float | None, factor: float) -> str:
+    return "-" if value is None else f"{factor * value:.1f}"
+
+
+def _volume(each: Summary, volume: tuple[float, float] | None) -> str:
+    if volume is None:
+        return "-"
+    mean, deviation = volume
     text = f"{mean:.4g}" if math.isnan(deviation) else f"{mean:.4g} ± {deviation:.2g}"
     return text + ("*" if each.ideal else "")
 
@@ -219,9 +275,12 @@ def _volume(each: Summary) -> str:
 def _facts(each: Summary) -> dict[str, Any]:
     """Return a summary for JSON: the split, the numbers on it, and those on test."""
     test = None if each.test is None else _facts(each.test)
-    return {**vars(each), "seeds": each.seeds, "hypervolume": _pair(each.hypervolume), "test": test}
+    volumes = {"hypervolume": _pair(each.hypervolume), "tight_hypervolume": _pair(each.tight_hypervolume)}
+    return {**vars(each), "seeds": each.seeds, **volumes, "test": test}
 
 
-def _pair(hypervolume: tuple[float, float]) -> dict[str, float | None]:
+def _pair(hypervolume: tuple[float, float] | None) -> dict[str, float | None] | None:
+    if hypervolume is None:
+        return None
     mean, deviation = hypervolume
     return {"mean": mean, "std": None if math.isnan(deviation) else deviation}

@@ -46,6 +46,7 @@ PAGES = {
     "dual": tables.dual_table,
     "benchmarks": tables.benchmark_tables,
     "digits": studies.digits_table,
+    "indicators": studies.indicator_table,
     "step": tables.step_tables,
     "memory": tables.memory_table,
     "front-cuda": lambda: tables.front_tables("cuda"),

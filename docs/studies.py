@@ -9,7 +9,7 @@ from typing import Any
 from tables import ROOT, provenance, table
 
 from paretomtl._support.significance import rank_correlation
-from paretomtl.compare import common_reference, load_rows, summaries, verdict
+from paretomtl.compare import common_reference, load_rows, summaries, tight_references, verdict
 from paretomtl.compare.rows import read_row
 from paretomtl.methods.registry import paper_label_of
 from paretomtl.paper import STUDIES
@@ -211,6 +211,56 @@ def recipe_table() -> str:
     ]
     ordered = [line for _, line in sorted(lines, key=lambda pair: -pair[0])]
     return "\n".join([table(header, ordered), "", provenance(path, rows[0])])
+
+
+def multi_mnist_rows() -> list[dict[str, Any]]:
+    """The stored rows of all methods on MultiMNIST with the strong recipe; their losses are on test and training."""
+    rows = [row for row in load_rows(RESULTS / "images-lenet.json") if row["problem"] == "multi-mnist"]
+    return [{**row, "split": "test"} for row in rows if (row["part"], row["stage"]) == (STRONG, "final")]
+
+
+def indicator_table() -> str:
+    """The indicators of all methods on test, on MultiMNIST and on multi-digits."""
+    digits = load_rows(RESULTS / "multi-digits" / "compare.json")
+    lines, notes = [], []
+    for name, rows in (("MultiMNIST", multi_mnist_rows()), ("multi-digits", digits)):
+        for each in summaries(rows):
+            test = each.test
+            if test is None or test.tight_hypervolume is None:
+                continue
+            mark = "*" if each.ideal else ""
+            volumes = [
+                f"{volume:.{places}f} ± {error:.{places}f}{mark}"
+                for (volume, error), places in ((test.hypervolume, 3), (test.tight_hypervolume, 4))
+            ]
+            share, delta = test.box_share, test.delta_m
+            lines.append(
+                [
+                    name,
+                    each.method,
+                    *volumes,
+                    "" if share is None else f"{100 * share:.1f} %",
+                    "" if delta is None else f"{delta:+.1f} %",
+                    "" if each.in_region is None else f"{100 * each.in_region:.0f} %",
+                ]
+            )
+        point = ", ".join(f"{value:.3f}" for value in tight_references(rows)["test"])
+        notes.append(f"({point}) on {name}")
+    header = [
+        "problem",
+        "method",
+        "hypervolume at (2, 2)",
+        "at the tight reference",
+        "of the box",
+        "best Δm",
+        "in region",
+    ]
+    text = (
+        f"Test losses, mean ± standard deviation over 5 seeds. Tight references: {', '.join(notes)}. Best Δm: of the "
+        "model with the best Δm on the split that ranks: validation on multi-digits, training on MultiMNIST. In "
+        "region: on training. * one point made of the best losses of separate networks."
+    )
+    return "\n".join([table(header, lines), "", text])
 
 
 def digits_table() -> str:

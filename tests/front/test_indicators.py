@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import re
 import sys
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import paretomtl as pm
 from _helpers.fronts import front_of
+from _helpers.places import DOCS
 from paretomtl.front.indicators import box_share, quick_box_share, quick_tight_hypervolume, tight_reference
 
 _SIDE = 5  # losses are whole numbers below it, so that volumes are counts of unit cells
@@ -256,3 +258,10 @@ def test_trained_separate_networks_are_a_baseline() -> None:
     assert bool((own > 0).all())
     assert found.tolist() == pytest.approx((100 * (front.losses["train"].double() / own - 1).mean(-1)).tolist())
     assert bool((found > 0).all())
+
+
+def test_the_example_of_the_page_prints_what_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (DOCS / "indicators.md").read_text(encoding="utf-8")
+    code, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL).groups()  # type: ignore[union-attr]
+    exec(compile(code, "indicators.md", "exec"), {})
+    assert capsys.readouterr().out == printed

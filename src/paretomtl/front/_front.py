@@ -149,7 +149,7 @@ class Front(FrontConstructors):
 
         In each task it is w + max(abs(w), w - z) / 10, with the worst loss w and the best loss z of the non-dominated
         solutions: 1.1 w if no loss is negative, and a change of units changes it alike. If w and z are zero, it is 0.1.
-        It is not beyond :attr:`reference`, and solutions that are do not count, unless all are. A front that is far
+        It is not beyond ``reference``, and solutions that are do not count, unless all are. A front that is far
         behind may have no solution within it: :meth:`hypervolume` refuses that point then.
 
         Args:

@@ -96,10 +96,14 @@ def test_the_verdict_says_who_leads_at_the_tight_reference() -> None:
         " At the tight reference, mgda is ahead of linear, by more than seeds explain."
     )
     assert verdict([near, ahead]).endswith("mgda is ahead of linear, but they cannot be told apart there.")
-    assert verdict([ahead, behind]).endswith(" It leads at the tight reference, too.")
+    assert verdict([ahead, behind]).endswith(" mgda leads at the tight reference, too.")
     assert "tight" not in verdict([behind, tight])
+    nobody = [dataclasses.replace(each, tight_hypervolumes=(0.0,) * 5) for each in (loose, tight)]
+    assert "tight" not in verdict(nobody), "all are beyond it"
     once = [dataclasses.replace(each, hypervolumes=(2.0,), tight_hypervolumes=(0.1,)) for each in (loose, tight)]
-    assert verdict(once).endswith("compare with more of them. It leads at the tight reference, too.")
+    assert verdict(once).endswith("compare with more of them. linear leads at the tight reference, too.")
+    alone = [once[0], ahead]  # the other seeds of one method failed
+    assert verdict(alone).endswith("mgda is ahead of linear, but they cannot be told apart there.")
 
 
 @pytest.mark.parametrize(("change", "words"), [(3.14, "3.1 % worse"), (-3.14, "3.1 % better")])

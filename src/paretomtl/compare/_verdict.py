@@ -205,11 +205,13 @@ def _at_tight_reference(fronts: Sequence[Summary]) -> str:
     if len(known) < len(fronts):
         return ""
     best = max(known, key=lambda each: statistics.fmean(each.tight_hypervolumes))
-    if best is fronts[0]:
-        return " It leads at the tight reference, too."
-    told = best.seeds > 1 and difference(best.tight_hypervolumes, fronts[0].tight_hypervolumes).sign
+    first = fronts[0]
+    if best is first:
+        return f" {first.method} leads at the tight reference, too." if max(first.tight_hypervolumes) > 0 else ""
+    seeds = min(best.seeds, first.seeds)
+    told = seeds > 1 and difference(best.tight_hypervolumes, first.tight_hypervolumes).sign
     end = "by more than seeds explain" if told else "but they cannot be told apart there"
-    return f" At the tight reference, {best.method} is ahead of {fronts[0].method}, {end}."
+    return f" At the tight reference, {best.method} is ahead of {first.method}, {end}."
 
 
 def _against_separate(first: Summary) -> str:

@@ -24,7 +24,9 @@ from paretomtl.methods.loss_scaling import (
     update_first_losses,
 )
 
-_FACTORS, _IDEAL = "scale.factors", "scale.ideal"
+FACTORS = "scale.factors"
+"""The name of the factors in a state."""
+_IDEAL = "scale.ideal"
 FIRST = "scale.first"
 """The name of the first losses in a state with ``scale="auto"``, if the method itself must measure them."""
 
@@ -72,30 +74,34 @@ class ScaledMethod(TakesScale):
         scale = self.scale
         unknown = torch.zeros(preferences.shape, dtype=torch.float64)
         if isinstance(scale, str):
-            return {_FACTORS: unknown, **({FIRST: unknown.clone()} if scale == "auto" else {})}
-        known = {_FACTORS: unknown + given_factors(scale, preferences.shape[-1])}
+            return {FACTORS: unknown, **({FIRST: unknown.clone()} if scale == "auto" else {})}
+        known = {FACTORS: unknown + given_factors(scale, preferences.shape[-1])}
         if self.ideal is not None:
             known[_IDEAL] = unknown + torch.tensor(self.ideal, dtype=torch.float64)
         return known
 
     def _weigh_in_units(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
-        if _FACTORS not in state:
+        if FACTORS not in state:
             return self._weigh(step, state)
-        scaling = {name: state[name] for name in (_FACTORS, FIRST, _IDEAL) if name in state}
+        scaling = {name: state[name] for name in (FACTORS, FIRST, _IDEAL) if name in state}
         losses = torch.where(step.present, above_ideal(step.losses, scaling.get(_IDEAL)), 0.0)
         if FIRST in scaling:
             scaling[FIRST] = update_first_losses(scaling[FIRST], losses, step.present)
-            scaling[_FACTORS] = auto_factors_by_row(scaling[FIRST])
+            scaling[FACTORS] = auto_factors_by_row(scaling[FIRST])
         else:
-            scaling[_FACTORS] = first_factors(scaling[_FACTORS], losses, step.present)
-        c = torch.where(scaling[_FACTORS] > 0, scaling[_FACTORS], 1.0)
+            scaling[FACTORS] = first_factors(scaling[FACTORS], losses, step.present)
+        c = torch.where(scaling[FACTORS] > 0, scaling[FACTORS], 1.0)
         scaled = dataclasses.replace(step, losses=c * losses, gramian=c[..., :, None] * step.gramian * c[..., None, :])
         weights, after = self._weigh(scaled, {name: tensor for name, tensor in state.items() if name not in scaling})
         return c * weights, {**after, **scaling}
 
     def scale_of(self, state: State) -> Tensor | None:
-        factors = state.get(_FACTORS)
+        factors = state.get(FACTORS)
         return None if factors is None else torch.where(factors > 0, factors, 1.0)
+
+    def _above_ideal(self, losses: Tensor, state: State) -> Tensor:
+        """Losses relative to the ideal point, if the scale has one."""
+        return above_ideal(losses, state.get(_IDEAL))
 
     def __repr__(self) -> str:
         """Like a dataclass, but without ``scale`` if it is None: this matches earlier stored rows."""

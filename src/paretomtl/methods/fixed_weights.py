@@ -34,14 +34,12 @@ class FixedWeights(ScaledMethod):
         return state["weights"], state
 
 
-def importances(rows: Tensor) -> Tensor:
-    """Check rows of importances ``[K, m]`` and scale them to sum to m."""
+def importances(rows: Tensor, name: str = "preferences") -> Tensor:
+    """Check rows of importances ``[K, m]`` and scale them to sum to m; ``name`` is the argument in errors."""
     rows = torch.as_tensor(rows).detach().double()
     if rows.ndim != 2 or 0 in rows.shape:
-        raise ValueError(f"'preferences' must have shape [K, m]. Got {list(rows.shape)} instead.")
+        raise ValueError(f"'{name}' must have shape [K, m]. Got {list(rows.shape)} instead.")
     for k, row in enumerate(rows.tolist()):
         if not all(math.isfinite(value) and value >= 0.0 for value in row) or not any(row):
-            raise ValueError(
-                f"'preferences' must be finite, non-negative and not all zero. Got {row} in row {k} instead."
-            )
+            raise ValueError(f"'{name}' must be finite, non-negative and not all zero. Got {row} in row {k} instead.")
     return rows * (rows.shape[1] / rows.sum(-1, keepdim=True))

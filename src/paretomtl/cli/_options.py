@@ -134,10 +134,10 @@ def parse_numbers(option: str, text: str | None) -> list[float] | None:
         raise ValueError(f"'{option}' must be numbers separated by commas. Got {text!r} instead.") from None
 
 
-def parse_preferences(text: str | None) -> int | list[list[float]] | None:
-    """The number of preferences, or the vectors themselves."""
-    if text is None:
-        return None
+def parse_preferences(text: str | None) -> int | str | list[list[float]] | None:
+    """The number of preferences, the vectors themselves, or "reachable" with a number or without."""
+    if text is None or text.partition(":")[0] == "reachable":
+        return text
     try:
         return int(text)
     except ValueError:
@@ -148,7 +148,8 @@ def parse_preferences(text: str | None) -> int | list[list[float]] | None:
         rows = []
     if len({len(row) for row in rows}) != 1:
         raise ValueError(
-            "'--preferences' must be a whole number, or vectors with a part for each task, such as 1,0:0.7,0.7:0,1. "
+            "'--preferences' must be a whole number, vectors with a part for each task, such as 1,0:0.7,0.7:0,1, or "
+            "reachable:COUNT. "
             f"Got {text!r} instead."
         )
     return rows

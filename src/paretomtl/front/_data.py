@@ -47,6 +47,7 @@ class FrontData:
     remarks: tuple[str, ...] = ()
     names: Sequence[str] = ()
     ended: str = ""
+    decisions: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.subproblems)

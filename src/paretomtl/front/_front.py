@@ -69,6 +69,7 @@ class Front(FrontConstructors):
         strategy: how the models were trained, and why that way.
         reference: the default of :meth:`hypervolume`.
         measured: measurements that the method took during training, by name, ``[K, ...]``; empty for most methods.
+        decisions: the choices that the method made during the run, in words; empty for most methods.
         remarks: the warnings of the run about this front, one line each; empty for most fronts.
         made_by: the versions of this library and of torch, commit and checksum of the source; empty if unknown.
         names: the names of the solutions, if they were given; see :meth:`from_losses`.

@@ -119,6 +119,7 @@ def front_text(front: FrontData) -> str:
         lines.append(dominated_note(front.ranking_split))
     if front.scale is not None:
         lines.append(scaling_text(front))
+    lines += [f"  choice: {decision}" for decision in front.decisions]
     return "\n".join([*lines, *(f"  remark: {remark}" for remark in front.remarks)])
 
 

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from paretomtl.methods._gradnorm import GradNorm
     from paretomtl.methods._linear import Linear, RandomSearch, SingleTask
     from paretomtl.methods._mgda import MGDA
+    from paretomtl.methods._p_norm import PNorm
     from paretomtl.methods._pareto_mtl import ParetoMTL, Status
+    from paretomtl.methods._reachable import Auto, Reachable
     from paretomtl.methods._torchjd import TorchJD
     from paretomtl.methods._uncertainty import Uncertainty
     from paretomtl.methods.base import Method, Reading
@@ -26,7 +28,9 @@ else:
             "paretomtl.methods._gradnorm": ("GradNorm",),
             "paretomtl.methods._linear": ("Linear", "RandomSearch", "SingleTask"),
             "paretomtl.methods._mgda": ("MGDA",),
+            "paretomtl.methods._p_norm": ("PNorm",),
             "paretomtl.methods._pareto_mtl": ("ParetoMTL", "Status"),
+            "paretomtl.methods._reachable": ("Auto", "Reachable"),
             "paretomtl.methods._torchjd": ("TorchJD",),
             "paretomtl.methods._uncertainty": ("Uncertainty",),
             "paretomtl.methods.base": ("Method", "Reading"),
@@ -42,11 +46,14 @@ else:
 __all__ = [
     "METHODS",
     "MGDA",
+    "Auto",
     "GradNorm",
     "Linear",
     "Method",
+    "PNorm",
     "ParetoMTL",
     "RandomSearch",
+    "Reachable",
     "Reading",
     "SingleTask",
     "State",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Literal, TypeAlias
@@ -171,6 +172,47 @@ class Method(ABC):
     def ends_with_plan(self) -> bool:
         """Whether the last steps of the plan differ from others, so that a run cannot be extended."""
         return False
+
+    @property
+    def probe_share(self) -> float | None:
+        """The first part of a run after which :meth:`settle` is called, as a share of its steps; None for never.
+
+        Such a method measures the models of a front before it settles what each is asked for. Like a coupled one, it
+        cannot train a part of a front on its own; see :meth:`for_part`.
+        """
+        return None
+
+    def probe_steps(self, total: int) -> int:
+        """The number of steps before :meth:`settle`, of ``total`` planned ones; 0 if the total is unknown."""
+        return math.ceil((self.probe_share or 0.0) * total)
+
+    @property
+    def needs_whole_front(self) -> bool:
+        """Whether this method cannot train a part of a front on its own."""
+        return self.coupled or self.probe_share is not None
+
+    def settle(self, state: State, healthy: Tensor) -> State:
+        """The state after the first part of a run, from that of all rows of one front; names and shapes stay.
+
+        It is called between two steps, so that it may wait for the device.
+
+        Args:
+            state: of all K rows.
+            healthy: ``[K]`` bool, the models that are not broken.
+        """
+        return state
+
+    def directions_of(self, state: State) -> Tensor | None:
+        """The directions ``[K, m]`` that this method chose itself; NaN or None for rows that stay as given."""
+        return None
+
+    def decisions(self, state: State) -> tuple[str, ...]:
+        """The choices that this method made during the run for the rows of one front, in words."""
+        return ()
+
+    def for_part(self) -> Method:
+        """The method that trains a part of a front where this one cannot, such as a shard on a cluster."""
+        return self
 
     def bind(self, preferences: Tensor | Sequence[Sequence[float]], index: int, *, total: int = 0) -> Weigher:
         """Bind this method to one subproblem of ``preferences [K, m]``, for your own training loop.

@@ -10,6 +10,7 @@ from typing import Any
 from paretomtl._support.imports.import_path import FORMS, check_own, find_object, short_name, split_name
 from paretomtl._support.signatures import check_takes
 from paretomtl._support.text import suggest_name
+from paretomtl.methods._reachable import Reachable
 from paretomtl.methods._torchjd import TorchJD
 from paretomtl.methods._torchjd_options import set_torchjd_options, torchjd_option_names
 from paretomtl.methods.base import Method
@@ -63,6 +64,13 @@ def option_names(method: str | Method) -> list[str]:
         fields: tuple[Any, ...] = dataclasses.fields(source) if dataclasses.is_dataclass(source) else ()
         return [field.name for field in fields if field.init]
     return list(inspect.signature(source).parameters)
+
+
+def reach_first(method: Method) -> Method:
+    """A method of directions, after a probe that measures which directions models reach."""
+    scale = getattr(method, "scale", None)
+    inner = method if scale is None else dataclasses.replace(method, scale=None)  # type: ignore[type-var]
+    return Reachable(inner, scale="auto" if scale is None else scale)
 
 
 def name_in_tables(name: str | Method, method: Method) -> str:

@@ -44,6 +44,14 @@ class RegisteredMethod:
 
 
 REGISTRY: Mapping[str, RegisteredMethod] = {
+    "auto": RegisteredMethod(
+        "paretomtl.methods._reachable:Auto",
+        "Auto",
+        "#1b7f5c",
+        "#5fd0a5",
+        "*",
+        "The best front known for the compute: interior weights where they spread, the p-norm where they clump.",
+    ),
     "pareto-mtl": RegisteredMethod(
         "paretomtl.methods._pareto_mtl:ParetoMTL",
         "Pareto MTL",
@@ -51,6 +59,14 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
         "#f57f7f",
         "o",
         "Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a subproblem per preference vector, kept in its region.",
+    ),
+    "p-norm": RegisteredMethod(
+        "paretomtl.methods._p_norm:PNorm",
+        "p-norm",
+        "#b0468f",
+        "#e88fca",
+        "h",
+        "The weighted p-norm of compromise programming (Zeleny 1973, Yu 1973), along a ray of the loss space.",
     ),
     "mgda": RegisteredMethod(
         "paretomtl.methods._mgda:MGDA",

@@ -24,7 +24,7 @@ class BoundMethod(Protocol):
     @property
     def needs_gramian(self) -> bool: ...
     @property
-    def coupled(self) -> bool: ...
+    def needs_whole_front(self) -> bool: ...
     def init(self, preferences: Tensor) -> State: ...
     def weigh(self, step: Step, state: State) -> tuple[Tensor, State]: ...
     def status(self, state: State) -> list[str]: ...
@@ -38,10 +38,10 @@ class Weigher:
     """
 
     def __init__(self, method: BoundMethod, preferences: Tensor, index: int, total: int = 0) -> None:
-        if method.coupled:
+        if method.needs_whole_front:
             raise ValueError(
                 f"'method' must weigh each row on its own to be bound to one. Got '{method.name}' instead, which "
-                "weighs all rows of a front together: train it by fit."
+                "needs all rows of a front together: train it by fit."
             )
         check_not_negative("total", total)
         self.preferences = as_rows("preferences", preferences)

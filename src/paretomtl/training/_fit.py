@@ -29,8 +29,8 @@ from paretomtl.training.shards.run import is_sharded_run, train_in_shards
 
 def fit(
     problem: Problem,
-    method: str | Method = "pareto-mtl",
-    preferences: int | Tensor | Sequence[Sequence[float]] | None = None,
+    method: str | Method = "auto",
+    preferences: int | str | Tensor | Sequence[Sequence[float]] | None = None,
     *,
     epochs: int | None = None,
     batch_size: int | None = None,
@@ -66,10 +66,14 @@ def fit(
 
     Args:
         problem: models, losses and data; for a problem without data an epoch is one step.
-        method: a name such as "pareto-mtl", or a configured :class:`~paretomtl.methods.Method`.
+        method: a name such as "pareto-mtl", or a configured :class:`~paretomtl.methods.Method`. "auto" measures the
+            front in the first quarter of the run, and then takes the best method that is known for it:
+            :class:`~paretomtl.methods.Auto`. ``front.decisions`` says what it chose.
         preferences: how many, spread as the method does by default; or the rows ``[K, m]`` themselves: directions of
             the loss vector for Pareto MTL, importances for linear scalarization. If left out, 5 for two tasks, 15 for
             three and 25 for more; one per task for "single-task", and 5 for methods whose rows are starts.
+            "reachable" or "reachable:10", for methods of directions: the first quarter of the run measures which
+            directions models reach, and the rest asks for those; see :class:`~paretomtl.methods.Reachable`.
         epochs: how long to train. This, ``batch_size``, ``optimizer`` and ``scheduler`` come from the problem's recipe
             by default.
         batch_size: for tensors and Datasets; a DataLoader has its own.
@@ -166,8 +170,8 @@ def fit(
 
 def fit_seeds(
     problem: Problem,
-    method: str | Method = "pareto-mtl",
-    preferences: int | Tensor | Sequence[Sequence[float]] | None = None,
+    method: str | Method = "auto",
+    preferences: int | str | Tensor | Sequence[Sequence[float]] | None = None,
     *,
     seeds: Sequence[int],
     epochs: int | None = None,

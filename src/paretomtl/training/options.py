@@ -40,8 +40,8 @@ class TrainingOptions:
         'How the models are executed: auto, sequential, batched or graphed.'
     """
 
-    method: str | Method = "pareto-mtl"
-    preferences: int | Tensor | Sequence[Sequence[float]] | None = None
+    method: str | Method = "auto"
+    preferences: int | str | Tensor | Sequence[Sequence[float]] | None = None
     epochs: int | None = None
     batch_size: int | None = None
     seed: int = 0
@@ -100,7 +100,9 @@ _PRECISIONS = ("bfloat16", "float32", "float64", "tf32")
 
 RULES: Mapping[str, Rule] = {
     "method": Rule("Method, by its name or configured."),
-    "preferences": Rule("Number of models, or their preference vectors; default: by the number of tasks."),
+    "preferences": Rule(
+        "Number of models, their preference vectors, or reachable[:COUNT]; default: by the number of tasks."
+    ),
     "epochs": Rule("Number of epochs; default: the problem's recipe.", number="count", stored=int | None),
     "batch_size": Rule("Batch size; default: the problem's recipe.", number="count", stored=int | None),
     "seed": Rule("Random seed of initial weights, data order and dropout.", stored=int),

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def run(
     problem: ProblemArgument,
     with_: ProblemSettings = None,
-    method: Annotated[str, typer.Option(help=METHOD_HELP, autocompletion=complete_method)] = "pareto-mtl",
+    method: Annotated[str, typer.Option(help=METHOD_HELP, autocompletion=complete_method)] = "auto",
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Option of the method, such as epsilon=0.2; may be repeated."),

@@ -62,6 +62,7 @@ def record_of(front: FrontData) -> dict[str, Any]:
         "reference": front.reference,
         **({"made_by": dict(front.made_by)} if front.made_by else {}),  # earlier fronts keep their records
         **({"remarks": list(front.remarks)} if front.remarks else {}),
+        **({"decisions": list(front.decisions)} if front.decisions else {}),
         **({"names": list(front.names)} if front.names else {}),
         **({"ended": front.ended} if front.ended else {}),
     }
@@ -101,6 +102,7 @@ def fields_of(record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[
         "measured": below("measured", tensors),
         "made_by": record.get("made_by", {}),
         "remarks": _to_tuple("remarks", record.get("remarks", [])),
+        "decisions": _to_tuple("decisions", record.get("decisions", [])),
         "names": _to_tuple("names", record.get("names", [])),
         "ended": record.get("ended", ""),
     }
@@ -180,7 +182,7 @@ def _check_fields(fields: Mapping[str, Any]) -> None:
         **{name: fields[name] is None or _are(float, fields[name], tasks) for name in ("ideal", "reference")},
         "measured": _lead(fields["measured"], (rows,), 0),
         "made_by": isinstance(fields["made_by"], dict) and all(isinstance(v, str) for v in fields["made_by"].values()),
-        "remarks": all(isinstance(remark, str) for remark in fields["remarks"]),
+        **{name: all(isinstance(text, str) for text in fields[name]) for name in ("remarks", "decisions")},
         "history": _lead(fields["history"], (rows, tasks), 1),
     }
     wrong = [name for name, good in need.items() if not good]

@@ -77,6 +77,12 @@ class BestSoFar:
             for name, tensor in group.models.tensors().items():
                 stored[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, stored[name])
 
+    def forget(self) -> None:
+        """Forget all epochs so far: the models were asked for something else."""
+        self._epochs = [0] * len(self._epochs)
+        self._inside = torch.zeros_like(self._inside)
+        self._values = torch.full_like(self._values, torch.inf)
+
     def _follow(self, groups: Sequence[Group]) -> None:
         """Sort the stored tensors by groups, which may have changed: a stack that fails is split."""
         if not self._tensors or len(groups) == len(self._tensors):

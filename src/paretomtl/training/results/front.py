@@ -39,12 +39,15 @@ def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Seque
     part = slice(index * count, (index + 1) * count)
     front, snapshots, history = None, outcome.snapshots, outcome.history
     for snapshot in snapshots:
+        reading, rows = settings.method.reading, settings.vectors[index]
+        if snapshot.directions is not None and bool(snapshot.directions[part].isfinite().all()):
+            reading, rows = "direction", snapshot.directions[part]
         front = Front(
             problem=settings.problem.name,
             method=settings.method.name,
             tasks=tuple(settings.problem.tasks),
-            reading=settings.method.reading,
-            preferences=settings.vectors[index],
+            reading=reading,
+            preferences=rows,
             subproblems=tuple(settings.subproblems),
             history=history.part(part, settings.dtype),
             seed=settings.seeds[index],
@@ -58,6 +61,7 @@ def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Seque
             made_by=made_by(),
             remarks=tuple(remarks) if snapshot is snapshots[-1] else (),
             ended=outcome.ended,
+            decisions=tuple(snapshot.decisions[index]) if snapshot.decisions else (),
             **snapshot.part(part),
         )
     assert front is not None

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl.engine.coupling import slices
 from paretomtl.engine.evaluate import Scores
 from paretomtl.engine.model_group import Group
 from paretomtl.front.models import StackedModels
-from paretomtl.methods import Method
+from paretomtl.methods import Method, slice_state
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Snapshot:
     parameters: dict[str, Tensor]
     ideal: tuple[float, ...] | None = None
     measured: dict[str, Tensor] = field(default_factory=dict)
+    directions: Tensor | None = None
+    decisions: list[list[str]] = field(default_factory=list)
 
     @classmethod
     def of(cls, method: Method, groups: Sequence[Group], scores: Mapping[str, Scores], epochs: list[int]) -> Snapshot:
@@ -35,6 +38,8 @@ class Snapshot:
         state = concat_rows([group.state for group in groups])
         alive = torch.cat([group.active for group in groups]).cpu()
         losses = scores["train"].losses
+        directions = method.directions_of(state)
+        fronts = slices(len(alive), groups[0].front_size)
         words = method.status({name: tensor.cpu() for name, tensor in state.items()}, losses)
         return cls(
             losses={split: score.losses for split, score in scores.items()},
@@ -44,6 +49,8 @@ class Snapshot:
             scale=scale_now(method, groups),
             ideal=method.ideal,
             measured={name: tensor.cpu() for name, tensor in method.measured(state).items()},
+            directions=None if directions is None else directions.cpu(),
+            decisions=[list(method.decisions(slice_state(state, rows))) for rows in fronts],
             epochs=epochs,
             parameters={name: t.cpu() for name, t in concat_rows([group.models.copy() for group in groups]).items()},
         )

@@ -11,14 +11,17 @@ from torch import Tensor
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.coupling import slices
 from paretomtl.engine.evaluate import Scores, evaluate
 from paretomtl.engine.fallback import Fallback, is_failed_stack, unstack
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.model_group import Group
+from paretomtl.engine.model_group import Group, split_by_group
 from paretomtl.engine.rollback import rollback_on_failure
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.engine.strategy import ExecutionPlan, Plan
+from paretomtl.methods import slice_state
+from paretomtl.training.results.snapshot import concat_rows
 from paretomtl.training.settings.settings import Settings
 from paretomtl.training.untrained import checked_untrained
 
@@ -106,6 +109,24 @@ class Execution:
         going_on.done = runner.done
         going_on.step(item, number)
         return f"step {number + 1}"
+
+    def settle(self) -> list[tuple[str, ...]]:
+        """Let the method settle what each model is asked for, by the probe so far; return its decisions by front.
+
+        States are written in place, because a captured step reads them there.
+        """
+        method = self._plan.method
+        state = concat_rows([group.state for group in self.groups])
+        active = torch.cat([group.active for group in self.groups])
+        decisions, parts = [], []
+        for rows in slices(len(active), self._plan.front_size):
+            after = method.settle(slice_state(state, rows), active[rows])
+            decisions.append(method.decisions(after))
+            parts.append(after)
+        for name, tensor in concat_rows(parts).items():
+            for group, own in zip(self.groups, split_by_group(tensor, self.groups), strict=True):
+                group.state[name].copy_(own)
+        return decisions
 
     def evaluate(self, split: str, number: int) -> tuple[Scores, str]:
         """The scores of all models on a split, after ``number`` steps; and what a stack failed at, if it did."""

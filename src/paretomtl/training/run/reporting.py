@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from paretomtl._support.tensor_json import to_lists
 from paretomtl.engine.evaluate import Scores
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training.progress.callbacks import Callback, notify, tick
 from paretomtl.training.progress.reports import make_report
+from paretomtl.training.results.snapshot import concat_rows
 from paretomtl.training.run.state import RunState
 from paretomtl.training.settings.settings import Settings
 
@@ -69,6 +71,15 @@ class Reporting:
         if self._folder is not None:
             state = self._state
             self._folder.log("fallback", epoch=state.epoch, step=state.number, what=failed, reason=reason)
+
+    def settled(self, decisions: Sequence[tuple[str, ...]]) -> None:
+        """Log the decisions of the method at the end of its probe, and the directions that it chose."""
+        if self._folder is None:
+            return
+        state, method = self._state, self._settings.method
+        rows = method.directions_of(concat_rows([group.state for group in state.groups]))
+        known = {} if rows is None or not bool(rows.isfinite().all()) else {"directions": to_lists(rows.cpu())}
+        self._folder.log("settled", epoch=state.epoch, step=state.number, decisions=list(decisions[0]), **known)
 
     def end(self, ended: str, *, complete: bool) -> None:
         """Log the end of the run, and why it ended."""

@@ -28,6 +28,7 @@ from paretomtl.training.results.front import Outcome, build_front
 from paretomtl.training.results.sanity_checks import FEWEST_STEPS, build_results, find_problems, merge_lines
 from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.run.checkpoint import Checkpoints
+from paretomtl.training.run.probe import Probe
 from paretomtl.training.run.reporting import Reporting
 from paretomtl.training.run.state import RunState
 from paretomtl.training.run.stop_notes import note_run_kept
@@ -78,7 +79,9 @@ class TrainingRun:
         self._separate_graphs = separate_graphs
         self._processes, self._train = settings.shares.processes, splits["train"]
         self.total = self._train.count_steps(settings.epochs)
-        self._snapshots_at = settings.method.snapshots(self._train.count_steps(settings.plan))
+        planned = self._train.count_steps(settings.plan)
+        self._snapshots_at = settings.method.snapshots(planned)
+        self._probe = Probe.of(settings.method, planned, settings.plan)
         self._count = len(settings.seeds) * len(settings.subproblems)
         self._stop = Stopping()
         self.stopping, self._why = False, INTERRUPTED
@@ -113,6 +116,8 @@ class TrainingRun:
     def take_step(self, batch: Any) -> None:
         """Take one step of all models, after a snapshot if the method is about to drop its constraints."""
         state = self._state
+        if self._probe is not None and self._probe.ends_before(state.number, state.epoch, state.step):
+            self._settle()
         if state.number in self._snapshots_at:
             state.snapshots.append(self._snapshot([state.epoch] * self._count))
         try:
@@ -223,6 +228,14 @@ class TrainingRun:
             raise
 
     # Parts.
+
+    def _settle(self) -> None:
+        """End the probe: the method settles what each model is asked for. Earlier epochs no longer count as best."""
+        state = self._state
+        decisions = self._models.settle()
+        if state.best is not None:
+            state.best.forget()
+        self._reporting.settled(decisions)
 
     def _evaluate(self, split: str) -> Scores:
         scores, failed = self._models.evaluate(split, self._state.number)

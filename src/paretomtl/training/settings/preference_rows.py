@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +12,33 @@ from paretomtl._support.argument_checks import as_whole, check_count
 from paretomtl.core import preferences as vector_sets
 from paretomtl.front.limits import MAX_SOLUTIONS
 from paretomtl.methods import Method
+from paretomtl.methods.lookup import reach_first
+
+REACHABLE = "reachable"
+"""In place of preferences: directions that models reach, measured in the first part of the run."""
+
+
+def with_reachable(method: Method, preferences: Any) -> tuple[Method, Any]:
+    """A method, and the preferences of its first part: interior weights if they are to be those that models reach.
+
+    "reachable" stands for the default number of directions, and "reachable:10" for ten.
+    """
+    if not isinstance(preferences, str):
+        return method, preferences
+    word, _, count = preferences.partition(":")
+    if word != REACHABLE or not ((count.isascii() and count.isdecimal()) or (count == "" and ":" not in preferences)):
+        raise ValueError(
+            "'preferences' must be a number, rows of numbers, 'reachable' or 'reachable:COUNT'. "
+            f"Got {preferences!r} instead."
+        )
+    if method.reading == "direction" and not method.needs_whole_front:
+        method = reach_first(method)
+    elif method.probe_share is None:
+        raise ValueError(
+            f"'preferences' must be a number or rows for '{method.name}', which asks for no direction. Got "
+            f"{preferences!r} instead: it is for 'pareto-mtl' and 'p-norm'; 'auto' always measures."
+        )
+    return method, int(count) if count else None
 
 
 def preference_rows(

@@ -33,7 +33,7 @@ from paretomtl.training.settings.option_checks import (
     check_shares,
     compiler_arguments,
 )
-from paretomtl.training.settings.preference_rows import chosen_subproblems, preference_rows
+from paretomtl.training.settings.preference_rows import chosen_subproblems, preference_rows, with_reachable
 
 _PRECISIONS = {
     "float32": (torch.float32, None),
@@ -158,7 +158,7 @@ def make_settings(problem: Problem, options: TrainingOptions, seeds: Sequence[in
     recipe, method = problem.recipe, options.method
     if isinstance(method, str) and method in recipe.methods:
         method = recipe.methods[method]
-    method = resolve_method(method)
+    method, preferences = with_reachable(resolve_method(method), options.preferences)
     epochs = recipe.epochs if options.epochs is None else options.epochs
     if epochs is None:
         raise ValueError(
@@ -174,11 +174,13 @@ def make_settings(problem: Problem, options: TrainingOptions, seeds: Sequence[in
     check_processes(options.distributed)
     shares = BatchPartition(join_process_group(options.distributed), options.accumulate)
     check_shares(shares, options.batch_size, options)
-    vectors = preference_rows(method, options.preferences, len(problem.tasks), seeds)
+    vectors = preference_rows(method, preferences, len(problem.tasks), seeds)
     subproblems = chosen_subproblems(options.only, len(vectors[0]))
-    if method.coupled and len(subproblems) < len(vectors[0]):
+    if len(subproblems) < len(vectors[0]):
+        method = method.for_part()
+    if method.needs_whole_front and len(subproblems) < len(vectors[0]):
         raise ValueError(
-            f"'only' must be None for the method '{method.name}', which weighs all rows of a front together. Got "
+            f"'only' must be None for the method '{method.name}', which needs all rows of a front together. Got "
             f"{subproblems} of {len(vectors[0])} rows instead."
         )
     dtype, autocast = _PRECISIONS[options.precision]

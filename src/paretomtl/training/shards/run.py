@@ -73,14 +73,15 @@ def train_in_shards(
     """
     if settings.shares.processes.is_distributed:
         raise ValueError("'executor' must be left out if processes share a run. Got one under torchrun.")
-    if settings.method.coupled:
+    settings = replace(settings, method=settings.method.for_part())
+    if settings.method.needs_whole_front:
         if folder is not None and is_sharded_run(folder.path):
             raise ValueError(
-                f"'method' must weigh each row of a front on its own to resume the run in '{folder.path}', which is in "
-                f"shards. Got '{settings.method.name}' instead, which weighs all rows together."
+                f"'method' must train each row of a front on its own to resume the run in '{folder.path}', which is in "
+                f"shards. Got '{settings.method.name}' instead, which needs all rows together."
             )
         raise ValueError(
-            f"'executor' must be None for the method '{settings.method.name}', which weighs all rows of a front "
+            f"'executor' must be None for the method '{settings.method.name}', which needs all rows of a front "
             f"together: a shard has some of them. Got {type(executor).__name__} instead."
         )
     if settings.patience is not None:

@@ -1,0 +1,248 @@
+"""Reachable preferences: the first part of a run measures which loss ratios models reach, the rest asks for them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from paretomtl._support.argument_checks import is_number
+from paretomtl.core import preferences as vectors
+from paretomtl.core.reachable import CLUMPED, find_reachable
+from paretomtl.methods._linear import Linear
+from paretomtl.methods._p_norm import PNorm
+from paretomtl.methods._scaled_method import FACTORS, ScaledMethod
+from paretomtl.methods.base import Method, Reading
+from paretomtl.methods.fixed_weights import importances
+from paretomtl.methods.inputs import SafeStep, State, Step
+from paretomtl.methods.loss_scaling import Scale
+
+_INNER = "inner."
+_RECENT = 3.0  # emphasis of the running mean on recent steps: half of its weight is on the last sixth
+_PROBING, _SPREAD, _CLUMPED, _SAME = range(4)  # codes of the state "found"
+
+
+@dataclass(frozen=True, repr=False)
+class Reachable(ScaledMethod):
+    r"""A method of directions that first measures which directions models can reach.
+
+    The first part of the run, the probe, is linear scalarization with interior weights. Its losses show which ratios
+    exist (:func:`paretomtl.core.reachable.find_reachable`): those that the models reached if they spread well, and
+    directions spread between the ends of the front if they clump, as they do on concave fronts. From there the same
+    models go on with ``method``. Nothing is trained twice: the probe counts as training, and a resumed run is the same.
+
+    The losses that decide are a running mean over the probe with weights that grow with the step (Shamir and Zhang
+    2013), so that one batch decides nothing.
+
+    Args:
+        method: the method of directions that follows the probe, without a scale of its own.
+        probe: the share of the run's steps that the probe takes, over 0 and under 1.
+        least: the least weight of each task in the probe, see :func:`paretomtl.preferences.interior`.
+        scale: factors of the losses in both parts, as for :class:`~paretomtl.methods.Linear`. If models clump, the
+            factors change after the probe, so that the range between the ends is the same in every task.
+
+    Example:
+        >>> import paretomtl as pm
+        >>> sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.3)
+        >>> options = {"epochs": 400, "optimizer": sgd, "device": "cpu", "progress": "quiet"}
+        >>> front = pm.fit(pm.problems.synthetic(), Reachable(), preferences=4, **options)
+        >>> front.reading, front.region_hits()
+        ('direction', 4)
+    """
+
+    method: Method = field(default_factory=PNorm)
+    probe: float = 0.25
+    least: float | None = None
+    scale: Scale | None = "auto"
+
+    reading: ClassVar[Reading] = "importance"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.method, Method) or self.method.reading != "direction" or self.method.needs_whole_front:
+            raise ValueError(
+                "'method' must be one that reads rows as directions and weighs each on its own, such as ParetoMTL() or "
+                f"PNorm(). Got {self.method!r} instead."
+            )
+        if getattr(self.method, "scale", None) is not None:
+            raise ValueError(
+                f"'scale' must be given to 'Reachable', for both parts of the run. Got {self.method!r} instead."
+            )
+        if not is_number(self.probe) or not 0.0 < self.probe < 1.0:
+            raise ValueError(f"'probe' must be over 0 and under 1, a share of the steps. Got {self.probe!r} instead.")
+        if self.least is not None and (not is_number(self.least) or not 0.0 <= self.least < 0.5):
+            raise ValueError(f"'least' must be at least 0 and under 1 / m. Got {self.least!r} instead.")
+        self._check_scale()
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    @property
+    def needs_gramian(self) -> bool:
+        return self.method.needs_gramian
+
+    @property
+    def probe_share(self) -> float:
+        return self.probe
+
+    @property
+    def stays_linear(self) -> bool:
+        """Whether models that spread well go on with their weights."""
+        return False
+
+    def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
+        return vectors.interior(count, tasks, least=self.least)
+
+    def for_part(self) -> Method:
+        return Linear(least=self.least, scale=self.scale)
+
+    def _init(self, preferences: Tensor) -> State:
+        weights = importances(preferences)
+        count, tasks = weights.shape
+        inner = self.method.init(self.method.spread(count, tasks))  # of the right shapes; not used before settle
+        return {
+            "weights": weights,
+            "found": torch.full((count,), _PROBING),
+            "directions": torch.ones(count, tasks, dtype=torch.float64),
+            "crowding": torch.full((count,), torch.nan, dtype=torch.float64),
+            "mean": torch.zeros(count, tasks, dtype=torch.float64),
+            "steps": torch.zeros(count, tasks, dtype=torch.float64),
+            **{_INNER + name: tensor for name, tensor in inner.items()},
+        }
+
+    def _init_scale(self, preferences: Tensor) -> State:
+        # The factors may change after the probe, so that the state always has some.
+        ones = torch.ones(preferences.shape, dtype=torch.float64)
+        return {FACTORS: ones} if self.scale is None else super()._init_scale(preferences)
+
+    def init(self, preferences: Tensor) -> State:
+        return {**self._init(preferences), **self._init_scale(preferences)}
+
+    def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
+        steps = state["steps"] + step.present.double()
+        pull = torch.where(step.present, (_RECENT + 1.0) / (steps + _RECENT).clamp_min(1.0), 0.0)
+        probing = (state["found"] == _PROBING)[:, None]
+        mean = torch.where(probing, state["mean"] + pull * (step.losses - state["mean"]), state["mean"])
+        state = {**state, "mean": mean, "steps": steps}
+        fixed = probing | (state["found"] == _SAME)[:, None]
+        if self.stays_linear:
+            fixed = fixed | (state["found"] == _SPREAD)[:, None]
+        if fixed.device.type == "cpu" and bool(fixed.all()):
+            return state["weights"], state
+        weights, inner = self.method.weigh(_inner_step(step, self.probe_steps(step.total)), _inner_state(state))
+        after = {_INNER + name: tensor for name, tensor in inner.items()}
+        return torch.where(fixed, state["weights"], weights.double()), {**state, **after}
+
+    def settle(self, state: State, healthy: Tensor) -> State:
+        device = healthy.device
+        factors = state[FACTORS]
+        reach = find_reachable(state["mean"], state["weights"], healthy)
+        count = len(healthy)
+        code = _SAME if reach.directions is None else _CLUMPED if reach.clumped else _SPREAD
+        crowding = torch.full((count,), reach.crowding, dtype=torch.float64, device=device)
+        state = {**state, "found": torch.full((count,), code, device=device), "crowding": crowding}
+        if reach.directions is None:
+            return state
+        inner = {_INNER + name: t.to(device) for name, t in self._start_inner(reach.directions).items()}
+        known = torch.where(factors > 0, factors, 1.0) * reach.factors.to(device)
+        return {**state, **inner, "directions": reach.directions.to(device), FACTORS: known}
+
+    def _start_inner(self, directions: Tensor) -> State:
+        return self.method.init(directions)
+
+    def directions_of(self, state: State) -> Tensor:
+        return torch.where(_has_ray(state)[:, None], state["directions"], torch.nan)
+
+    def violation(self, state: State, losses: Tensor) -> Tensor | None:
+        values = self.method.violation(_inner_state(state), self._scaled(losses, state))
+        return None if values is None else torch.where(_has_ray(state), values, 0.0)
+
+    def status(self, state: State, losses: Tensor | None = None) -> list[str]:
+        if losses is None:
+            return super().status(state)
+        words = self.method.status(_inner_state(state), self._scaled(losses, state))
+        return [word if ray else "trained" for word, ray in zip(words, _has_ray(state).tolist(), strict=True)]
+
+    def _scaled(self, losses: Tensor, state: State) -> Tensor:
+        """Losses as the method sees them."""
+        return torch.where(state[FACTORS] > 0, state[FACTORS], 1.0) * self._above_ideal(losses.double(), state)
+
+    def measured(self, state: State) -> dict[str, Tensor]:
+        inner = self.method.measured(_inner_state(state))
+        return {**inner, "importances": state["weights"], "probe": state["mean"], "crowding": state["crowding"]}
+
+    def decisions(self, state: State) -> tuple[str, ...]:
+        found, crowding = int(state["found"][0]), float(state["crowding"][0])
+        if found == _PROBING:
+            return ("The run ended in its probe, which trains with fixed interior weights.",)
+        if found == _SAME:
+            return (
+                "The probe found no ratios of losses to tell apart, so the interior weights stayed: the tasks hardly "
+                "conflict, or there are fewer models than tasks. One model may be enough.",
+            )
+        gap = f"the typical gap between models was {crowding:.2g} of an even spread"
+        if math.isnan(crowding):
+            gap = "their spread could not be compared with an even one"
+        if found == _CLUMPED:
+            return (
+                f"In the probe, models with fixed weights clumped ({gap}; under {CLUMPED} is a clump): the front is "
+                f"concave there. Each went on along a ray between the ends of the front, with {self.method!r}.",
+            )
+        return (f"In the probe, models with fixed weights spread well ({gap}). {self._after_spread()}",)
+
+    def _after_spread(self) -> str:
+        return f"Each went on along the ray that it had reached, with {self.method!r}."
+
+
+@dataclass(frozen=True, repr=False)
+class Auto(Reachable):
+    """The best front known for the compute: interior weights where they spread, the p-norm where they clump.
+
+    The default of :func:`paretomtl.fit`. It follows measured facts (docs/choose-a-method.md). The first quarter of the
+    run is linear scalarization with interior weights, on losses divided by their first values if these differ by more
+    than a factor of 10. If the models spread well by then, the front is convex as far as it can be seen, and they go on
+    with their weights: nothing known is better for the same compute. If they clump at the ends of the front, the front
+    is concave, and each goes on along a ray between the ends by :class:`~paretomtl.methods.PNorm`. A step takes one
+    backward pass. ``front.decisions`` says what was chosen and why.
+
+    Args:
+        method: what follows the probe if models clump.
+        probe: the share of the run's steps before the choice.
+        least: the least weight of each task, see :func:`paretomtl.preferences.interior`.
+        scale: factors of the losses, as for :class:`~paretomtl.methods.Linear`.
+
+    Example:
+        >>> import paretomtl as pm
+        >>> front = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, device="cpu", progress="quiet")
+        >>> front.method, front.decisions[0][:55]
+        ('auto', 'In the probe, models with fixed weights spread well (the')
+    """
+
+    name: ClassVar[str] = "auto"
+
+    @property
+    def stays_linear(self) -> bool:
+        return True
+
+    def _after_spread(self) -> str:
+        return "They went on with these weights; the directions are those that they had reached."
+
+
+def _has_ray(state: State) -> Tensor:
+    """Whether each model has a direction that the probe found, ``[K]`` bool."""
+    return (state["found"] == _SPREAD) | (state["found"] == _CLUMPED)
+
+
+def _inner_state(state: State) -> State:
+    return {name.removeprefix(_INNER): tensor for name, tensor in state.items() if name.startswith(_INNER)}
+
+
+def _inner_step(step: SafeStep, before: int) -> Step:
+    """The step as the method after ``before`` steps of a probe sees it, in the Gramian's own precision."""
+    dtype = torch.float32 if step.precision > torch.finfo(torch.float64).eps else torch.float64
+    gramian = step.gramian.to(dtype)
+    number = (step.number - before).clamp_min(0) if isinstance(step.number, Tensor) else max(0, step.number - before)
+    return Step(step.losses, gramian, step.present, number, max(0, step.total - before))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.core import preferences
+from paretomtl.core.reachable import spread_between
 
 EDGE = 0.1
 """Near the end of the front for a task, the task has the weight 1 and all others have this."""
@@ -43,8 +44,8 @@ def even_factors(sizes: Sequence[float]) -> tuple[float, ...]:
 def between(ends: Tensor, count: int) -> list[tuple[float, ...]]:
     r"""At most ``count`` directions of the losses, spread between those of the ends; none if ends have no direction.
 
-    For two tasks, the angles are equally spaced. For more, directions are :math:`\sum_i \lambda_i e_i / \|e_i\|` with
-    the ends :math:`e_i` and weights :math:`\lambda` from :func:`paretomtl.preferences.even`.
+    They are those of :func:`paretomtl.core.reachable.spread_between`, at places from :func:`paretomtl.preferences.even`
+    with the axes as ends.
 
     Args:
         ends: losses of a model near the end of each task, ``[m, m]``, in the units of the directions.
@@ -54,15 +55,12 @@ def between(ends: Tensor, count: int) -> list[tuple[float, ...]]:
         >>> between(torch.tensor([[1.0, 3.0], [3.0, 1.0]]), 3)
         [(0.949, 0.316), (0.707, 0.707), (0.316, 0.949)]
     """
-    if not bool((ends.isfinite() & (ends >= 0)).all()) or not bool(ends.any(-1).all()):
+    places = preferences.even(count, len(ends))
+    if len(ends) == 2 and count > 1:
+        places = preferences.lattice(count - 1, 2)  # evenly spaced angles
+    rows = spread_between(ends, places.flip(-1) if len(ends) == 2 else places)
+    if rows is None:
         return []
-    unit = torch.nn.functional.normalize(ends.double(), dim=-1)
-    if len(unit) == 2:
-        angles = torch.atan2(unit[:, 1], unit[:, 0]).tolist()
-        places = torch.linspace(angles[1], angles[0], count, dtype=torch.float64)
-        rows = torch.stack([places.cos(), places.sin()], -1).clamp_min(0.0)
-    else:
-        rows = torch.nn.functional.normalize(preferences.even(count, len(unit)) @ unit, dim=-1)
     kept: list[Tensor] = []
     for row in rows:
         if all(float(row @ other) < math.cos(math.radians(APART)) for other in kept):

@@ -22,6 +22,8 @@ def read_logged_front(config: Mapping[str, Any], legend: Mapping[str, Any], repo
     """
     rows, tasks = list(config["subproblems"]), tuple(map(str, config["tasks"]))
     shape = (len(rows), len(tasks))
+    settled = legend.get("directions") if legend.get("reading") == "direction" else None
+    preferences = settled if fits(settled, shape) and len(rows) == len(config["preferences"]) else config["preferences"]
     losses = {"train": report.get("losses"), "val": report.get("val_losses")}
     metrics, better = as_mapping(report.get("val_metrics")), as_mapping(legend.get("better"))
     logged = report.get("frozen")
@@ -32,7 +34,7 @@ def read_logged_front(config: Mapping[str, Any], legend: Mapping[str, Any], repo
         method=str(legend.get("method") or str(config.get("method")).partition("(")[0]),
         tasks=tasks,
         reading=str(legend.get("reading") or "start"),
-        preferences=torch.tensor(config["preferences"], dtype=torch.float64),
+        preferences=torch.tensor(preferences, dtype=torch.float64),
         subproblems=tuple(rows),
         losses={split: from_numbers(table) for split, table in losses.items() if fits(table, shape)},
         scale=from_numbers(report["scale"]) if fits(report.get("scale"), shape) else None,

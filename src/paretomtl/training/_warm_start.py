@@ -77,7 +77,11 @@ def make_start(
     if tuple(front.tasks) != tuple(problem.tasks):
         tasks = list(front.tasks)
         raise ValueError(f"'start' must be a front of the tasks {list(problem.tasks)}. Got one of {tasks} instead.")
-    if front.reading != method.reading:
+    known = front.preferences[list(front.subproblems)]
+    reading = front.reading
+    if method.reading == "importance" and "importances" in front.measured:  # directions were found from these
+        known, reading = front.measured["importances"], method.reading
+    if reading != method.reading:
         raise ValueError(
             f"'start' must be a front whose preferences are read as '{method.reading}', as those of '{method.name}' "
             f"are: they decide which solution a model begins with. Got '{front.reading}', of '{front.method}', "
@@ -92,7 +96,11 @@ def make_start(
             "'start' must be a front of models that 'problem.model' makes. Got one of Front.from_models() with modules "
             "of other architectures."
         )
-    rows = _by_number(front, subproblems) if method.reading == "start" else _nearest(front, preferences, subproblems)
+    rows = (
+        _by_number(front, subproblems)
+        if method.reading == "start"
+        else _nearest(front, known, preferences, subproblems)
+    )
     parameters = front.models.stacked()
     for name, tensor in parameters.items():
         for k, row in rows.items():
@@ -105,9 +113,11 @@ def make_start(
     return Start(parameters, solutions, rows, front.reference, checksum_of(parameters)[:16])
 
 
-def _nearest(front: Front, preferences: Tensor, subproblems: Sequence[int]) -> dict[int, int]:
-    """For each subproblem the row of the solution with its preference, or otherwise with the nearest one by angle."""
-    known = front.preferences[list(front.subproblems)]
+def _nearest(front: Front, known: Tensor, preferences: Tensor, subproblems: Sequence[int]) -> dict[int, int]:
+    """For each subproblem the row of the solution with its preference, or otherwise with the nearest one by angle.
+
+    ``known [K, m]`` are the preferences of the solutions.
+    """
     rows = {}
     for k in subproblems:
         apart = angles(known, preferences[k].expand_as(known)).nan_to_num(nan=360.0)

@@ -23,7 +23,7 @@ from paretomtl.runs.curves import POINTS, Curves
 from paretomtl.runs.log import LogTail
 from paretomtl.runs.logged_front import as_mapping, check_config, fits, is_finite, read_logged_front
 
-_TRAINING, _ENDED = ("start", "resume", "epoch"), ("end", "stopped")  # events of a log
+_TRAINING, _ENDED = ("start", "resume", "settled", "epoch"), ("end", "stopped")  # events of a log
 _CURVES = {"losses": "losses", "weights": "weights", "val": "val_losses"}  # names in a history, and in a log
 _TABLES = "tables"  # where an event keeps its tensors
 _OF_A_RUN = ("config.json", "log.jsonl", "front", "checkpoint")  # prefixes of names in a run's folder
@@ -142,6 +142,8 @@ class LiveRun:
         elif kind in ("start", "resume"):
             self._legend |= event
             self._curves.go_back(event["epoch"] if type(event.get("epoch")) is int else 0)
+        elif kind == "settled":
+            self._legend |= {name: event[name] for name in ("reading", "directions") if name in event}
         self._event, self._time = str(kind), event["time"]
         return True
 

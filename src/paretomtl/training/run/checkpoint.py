@@ -15,6 +15,7 @@ from paretomtl.front import Front
 from paretomtl.runs.checkpoint_file import explain_mismatch
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training.run import extend
+from paretomtl.training.run.reporting import settled_rows
 from paretomtl.training.run.state import RunState
 from paretomtl.training.settings.fingerprint import differing_start
 from paretomtl.training.settings.identity import RunIdentity
@@ -114,5 +115,6 @@ class Checkpoints:
             extended = extend.longer_config(stored, config, settings, state.patience_from)
             ranks.broadcast(lambda: folder.extend(extended, settings.problem))
         if self.folder is not None:
-            folder.log("resume", epoch=state.epoch, step=state.number, epochs=settings.epochs, **settings.legend())
+            legend = {**settings.legend(), **settled_rows(settings, state)}
+            folder.log("resume", epoch=state.epoch, step=state.number, epochs=settings.epochs, **legend)
         return None

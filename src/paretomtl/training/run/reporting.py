@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from paretomtl._support.tensor_json import to_lists
 from paretomtl.engine.evaluate import Scores
@@ -16,6 +17,14 @@ from paretomtl.training.settings.settings import Settings
 
 _REPORT_SECONDS = 0.5  # between reports of a problem without data, whose epochs are single steps
 _TICK_SECONDS = 1.0  # between ticks inside an epoch
+
+
+def settled_rows(settings: Settings, state: RunState) -> dict[str, Any]:
+    """The directions that the method chose during the run, for a log; empty if the rows are those of the settings."""
+    rows = settings.method.directions_of(concat_rows([group.state for group in state.groups]))
+    if rows is None or not bool(rows.isfinite().all()):
+        return {}
+    return {"reading": "direction", "directions": to_lists(rows.cpu())}
 
 
 class Reporting:
@@ -76,10 +85,9 @@ class Reporting:
         """Log the decisions of the method at the end of its probe, and the directions that it chose."""
         if self._folder is None:
             return
-        state, method = self._state, self._settings.method
-        rows = method.directions_of(concat_rows([group.state for group in state.groups]))
-        known = {} if rows is None or not bool(rows.isfinite().all()) else {"directions": to_lists(rows.cpu())}
-        self._folder.log("settled", epoch=state.epoch, step=state.number, decisions=list(decisions[0]), **known)
+        state = self._state
+        rows = settled_rows(self._settings, state)
+        self._folder.log("settled", epoch=state.epoch, step=state.number, decisions=list(decisions[0]), **rows)
 
     def end(self, ended: str, *, complete: bool) -> None:
         """Log the end of the run, and why it ended."""

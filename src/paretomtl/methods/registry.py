@@ -46,10 +46,10 @@ class RegisteredMethod:
 REGISTRY: Mapping[str, RegisteredMethod] = {
     "auto": RegisteredMethod(
         "paretomtl.methods._reachable:Auto",
-        "Auto",
-        "#1b7f5c",
-        "#5fd0a5",
-        "*",
+        "Auto (probe)",
+        "#d4570a",
+        "#ff9d5c",
+        "p",
         "The best front known for the compute: interior weights where they spread, the p-norm where they clump.",
     ),
     "pareto-mtl": RegisteredMethod(
@@ -63,8 +63,8 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
     "p-norm": RegisteredMethod(
         "paretomtl.methods._p_norm:PNorm",
         "p-norm",
-        "#b0468f",
-        "#e88fca",
+        "#a8327d",
+        "#f08cc8",
         "h",
         "The weighted p-norm of compromise programming (Zeleny 1973, Yu 1973), along a ray of the loss space.",
     ),

@@ -16,6 +16,8 @@ SYMBOLS = {
     "D": "diamond",
     "P": "cross",
     "X": "x",
+    "p": "pentagon",
+    "h": "hexagon",
 }
 """Plotly's names of matplotlib's markers."""
 
@@ -31,7 +33,7 @@ def run_styles(methods: Sequence[str]) -> list[dict[str, Any]]:
 
     Example:
         >>> [style["symbol"] for style in run_styles(["mgda", "pareto-mtl", "mgda"])]
-        ['square', 'circle', 'triangle-down']
+        ['square', 'circle', 'pentagon']
     """
     looks = [*REGISTRY, _OTHER]
     free, places = dict.fromkeys(looks), dict[int, str]()

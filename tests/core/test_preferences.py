@@ -172,7 +172,7 @@ def test_integers_are_taken_and_columns_are_counted() -> None:
         preferences.validate([[1.0, 2.0]], tasks=3)
 
 
-@pytest.mark.parametrize("make", [preferences.even, preferences.random])
+@pytest.mark.parametrize("make", [preferences.even, preferences.interior, preferences.random])
 def test_bad_sizes_are_named(make: object) -> None:
     with pytest.raises(ValueError, match="'tasks' must be at least 2"):
         make(3, 1)  # type: ignore[operator]

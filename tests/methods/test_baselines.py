@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -13,14 +14,17 @@ from paretomtl.methods import (
     METHODS,
     GradNorm,
     Linear,
+    Method,
     RandomSearch,
     SingleTask,
     Step,
     TorchJD,
     Uncertainty,
+    describe,
     resolve_method,
 )
 from paretomtl.methods import MGDA as Mgda
+from paretomtl.methods.lookup import option_names
 from paretomtl.methods.registry import is_separate
 
 ONE = torch.ones(1, 2)
@@ -39,18 +43,73 @@ def test_names_resolve_to_methods_of_that_name() -> None:
         resolve_method("adam")
 
 
-@pytest.mark.parametrize("method", [Linear(), RandomSearch(), SingleTask()], ids=repr)
+@pytest.mark.parametrize("method", [Linear(), Linear(layout="corners"), RandomSearch(), SingleTask()], ids=repr)
 @pytest.mark.parametrize("tasks", [2, 3, 5])
-def test_fixed_weights_sum_to_the_number_of_tasks(method: Linear, tasks: int) -> None:
+def test_fixed_weights_sum_to_the_number_of_tasks(method: Method, tasks: int) -> None:
     weights, _ = method.weigh(Step(torch.ones(tasks, tasks)), method.init(method.spread(tasks, tasks, seed=1)))
     torch.testing.assert_close(weights.sum(-1), torch.full((tasks,), float(tasks)))
     assert (weights >= 0).all()
 
 
-def test_the_grid_is_the_papers() -> None:
-    assert Linear().spread(5, 2)[:, 0].tolist() == [1.0, 0.75, 0.5, 0.25, 0.0]
-    assert Linear().spread(1, 2).tolist() == [[0.5, 0.5]]
-    torch.testing.assert_close(Linear().spread(25, 3).sum(-1), torch.ones(25, dtype=torch.float64))
+@pytest.mark.parametrize("tasks", [2, 3, 5, 12])
+@pytest.mark.parametrize("count", [1, 2, 5, 15, 25])
+def test_linear_trains_every_task_in_every_row(tasks: int, count: int) -> None:
+    """A weight of zero never trains its task; those of the paper's grid are zero at the corners."""
+    weights = {}
+    for layout in ("interior", "corners"):
+        method = Linear(layout=layout)
+        weights[layout], _ = method.weigh(Step(torch.ones(count, tasks)), method.init(method.spread(count, tasks)))
+    assert weights["interior"].min() >= tasks * min(0.05, 0.5 / tasks) - 1e-6
+    if count > tasks:
+        assert (weights["corners"] == 0).any()
+
+
+def test_the_share_of_a_task_is_an_option() -> None:
+    assert Linear(least=0.2).spread(3, 2)[:, 0].tolist() == [0.8, 0.5, 0.2]
+    assert torch.equal(Linear(least=0.1).spread(9, 3), pm.preferences.interior(9, 3, least=0.1))
+    with pytest.raises(ValueError, match=r"'least' must be at least 0 and under 1 / tasks \(0.3333\). Got 0.4"):
+        Linear(least=0.4).spread(5, 3)
+    for least in (-0.1, 0.5, float("nan"), "0.1", True):
+        with pytest.raises(ValueError, match=r"'least' must be at least 0 and under 1 / tasks. Got "):
+            Linear(least=least)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'least' must be None with layout='corners'.* Got 0.1"):
+        Linear(layout="corners", least=0.1)
+    with pytest.raises(ValueError, match=r"'layout' must be one of interior, corners. Got 'even'"):
+        Linear(layout="even")  # type: ignore[arg-type]
+
+
+def test_the_layout_is_part_of_what_rows_are_recognised_by() -> None:
+    """Rows from before there was a choice are those of the corners; nothing else has this description."""
+    methods = [Linear(), Linear(least=0.1), Linear(layout="corners"), Linear(scale="auto"), RandomSearch()]
+    assert [describe(method) for method in methods] == [
+        "Linear(layout='interior')",
+        "Linear(layout='interior', least=0.1)",
+        "Linear()",
+        "Linear(scale='auto', layout='interior')",
+        "RandomSearch()",
+    ]
+    assert option_names("linear") == ["scale", "layout", "least"]
+    assert option_names("random-search") == option_names("single-task") == ["scale"]
+
+
+def test_rows_of_the_corners_are_not_taken_for_others(tmp_path: Path) -> None:
+    options = {"preferences": 3, "epochs": 1, "device": "cpu", "progress": "quiet", "folder": tmp_path}
+    compare(pm.problems.quadratic(), [Linear(layout="corners")], 1, **options)
+    with pytest.raises(ValueError, match=r"method_in_words 'Linear\(\)', and not \"Linear\(layout='interior'\)\""):
+        compare(pm.problems.quadratic(), ["linear"], 1, **options)
+
+
+def test_the_grid_with_corners_is_the_papers() -> None:
+    grid = Linear(layout="corners")
+    assert grid.spread(5, 2)[:, 0].tolist() == [1.0, 0.75, 0.5, 0.25, 0.0]
+    assert grid.spread(1, 2).tolist() == [[0.5, 0.5]]
+    torch.testing.assert_close(grid.spread(25, 3).sum(-1), torch.ones(25, dtype=torch.float64))
+    for tasks in (2, 3, 4):
+        rows = grid.spread(tasks + 2, tasks)
+        assert all((rows == corner).all(-1).any() for corner in torch.eye(tasks, dtype=torch.float64))
+
+
+def test_single_task_has_one_row_for_each_task() -> None:
     assert torch.equal(SingleTask().spread(3, 3), torch.eye(3, dtype=torch.float64))
     with pytest.raises(ValueError, match=r"the number of tasks \(3\) for 'single-task'. Got 5"):
         SingleTask().spread(5, 3)

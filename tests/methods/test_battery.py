@@ -30,6 +30,7 @@ BATCHED = [
     MGDA(),
     MGDA(rescale=True),
     Linear(),
+    Linear(layout="corners"),
     RandomSearch(),
     SingleTask(),
     GradNorm(),

@@ -84,8 +84,8 @@ def interior(count: int, tasks: int, *, least: float | None = None) -> Tensor:
 
     - One row is the middle, :math:`(1, \dots, 1) / m`.
     - Two tasks: evenly spaced, from :math:`(1 - \text{least}, \text{least})` to its mirror image.
-    - At most as many as tasks: the tasks in that many groups of neighbours, and each row favours one group as much as
-      allowed. So every task is favoured once; the middle is not among the rows.
+    - At most as many as tasks: the tasks in that many groups of neighbours, and each row half way between the middle
+      and what favours its group most. So every task is favoured once; the middle itself is not among the rows.
     - More than tasks: the rows that favour one task as much as allowed, the middle, and others between them. They are
       the lattice of Das and Dennis where it has that many points with the middle; otherwise the others start where
       the largest hole is and move to the least mean squared distance from a sample of the simplex.
@@ -127,7 +127,7 @@ def interior(count: int, tasks: int, *, least: float | None = None) -> Tensor:
     if count <= tasks:
         groups = torch.arange(tasks) * count // tasks
         points = torch.nn.functional.one_hot(groups, count).T.double()
-        points = points / points.sum(-1, keepdim=True)
+        points = (points / points.sum(-1, keepdim=True) + middle) / 2
     else:
         exact = _lattice_with_middle(count, tasks)
         points = _fill_holes(count, tasks) if exact is None else exact
@@ -165,7 +165,10 @@ def _fill_holes(count: int, tasks: int, iterations: int = 50) -> Tensor:
         owner = _distances(sample, points).argmin(-1)
         total = torch.zeros_like(points).index_add_(0, owner, sample)
         size = owner.bincount(minlength=count)[:, None]
-        points = torch.cat([fixed, torch.where(size > 0, total / size.clamp_min(1), points)[len(fixed) :]])
+        moved = torch.cat([fixed, torch.where(size > 0, total / size.clamp_min(1), points)[len(fixed) :]])
+        if torch.equal(moved, points):
+            break
+        points = moved
     return points
 
 

@@ -12,6 +12,7 @@ import paretomtl as pm
 from _helpers.places import STORED
 from paretomtl.compare import Row, load_rows
 from paretomtl.paper import STUDIES
+from paretomtl.paper.cell_settings import study_method
 from paretomtl.paper.images.cells import PAPER, ImageCell
 from paretomtl.paper.registry import REGISTRY
 from paretomtl.paper.runner import run_study, stored_study
@@ -86,6 +87,21 @@ def test_stored_results_are_those_of_the_study(name: str) -> None:
     stored = stored_study(name, STUDIES[name], STORED)
     assert len(stored.rows) == len(load_rows(STORED / f"{name}.json"))
     assert all(row["hypervolume"] is not None for row in stored.rows)
+
+
+def test_grid_search_is_the_papers_by_name(smoke: dict[str, list[Row]]) -> None:
+    """Cells of grid search train the rows that are stored for them, and describe themselves as those rows do."""
+    stored = [row for row in load_rows(STORED / "images-lenet.json") if row["method"] == "linear"]
+    cells = {cell.name: cell for cell in STUDIES["images-lenet"].cells("full")}
+    assert stored
+    for row in stored:
+        cell = cells[row["cell"]]
+        assert (cell.settings, "method=Linear();" in cell.settings) == (row["settings"], True)
+        rows = study_method(cell.method).spread(cell.preferences, 2)
+        torch.testing.assert_close(torch.tensor(row["vectors"], dtype=torch.float64), rows, rtol=0, atol=1e-6)
+    trained = [row["vectors"] for row in smoke["images-lenet"] if row["method"] == "linear"]
+    assert trained
+    assert all(vectors == [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]] for vectors in trained)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ bench: $(READY)  ## benchmarks that fit a CPU, half an hour on two cores, into o
 	$(BIN)/python benchmarks/front.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/page.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/layouts.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/interior.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/ray_workers.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/min_norm.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/weigh_every.py --out $(BENCH_OUT)

@@ -20,10 +20,11 @@ Layout: TypeAlias = Literal["interior", "corners"]
 
 @dataclass(frozen=True, repr=False)
 class Linear(FixedWeights):
-    r"""Linear scalarization with fixed weights (section 3.2, equation 2), the paper's grid search with other weights.
+    r"""Linear scalarization with fixed weights, by default inside the simplex (section 3.2, equation 2).
 
     The K rows are importances, non-negative and scaled to sum to m. A number in place of rows gives a layout on the
-    simplex. The paper's grid has rows at the corners, which never train a task; the default has them near the corners.
+    simplex. The grid of the paper's search has rows at the corners, which never train some task. The default has rows
+    near the corners instead.
 
     Args:
         scale: factors of the losses: "auto", "first", one per task, or an ideal and a worst point, as for

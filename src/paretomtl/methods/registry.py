@@ -82,7 +82,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
         "#1b8a8f",
         "#4fd0cf",
         "v",
-        "Linear scalarization with fixed weights, the paper's grid search (section 3.2, equation 2).",
+        "Linear scalarization with fixed weights, by default inside the simplex (section 3.2, equation 2).",
         "grid search",
     ),
     "random-search": RegisteredMethod(

@@ -184,7 +184,7 @@ def test_own_methods_train_by_name(here: Path) -> None:
     call(*run, "--method", "own:Bare", "--out", "c")
     call(*run, "--method", "own:Bare", "--out", "c", "--resume")
     assert resolve_method("own:tuned") == resolve_method("./own.py:tuned") == pm.ParetoMTL(epsilon=0.3)
-    assert option_names("own:Mine") == ["scale", "factor"]
+    assert option_names("own:Mine") == ["scale", "layout", "least", "factor"]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_comparison_tells_definitions_apart(here: Path) -> None:
     methods = ["linear", "own:Mine", "./own.py:Called"]
     rows, _ = compare(pm.problems.quadratic(), methods, 1, **options)
     assert [row["method"] for row in rows] == ["linear", "Mine", "called"]
-    assert rows[0]["method_in_words"] == "Linear()"
+    assert rows[0]["method_in_words"] == "Linear(layout='interior')"
     before = Path("c/compare.json").read_text()
     path = here / "own.py"
     path.write_text(path.read_text().replace("with a factor", "with one").replace("factor: float", "factor:  float"))

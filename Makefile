@@ -30,12 +30,12 @@ $(READY): pyproject.toml constraints.txt
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-demo: $(READY_DEMO)  ## a front on real digits and the linear baseline, with tables, a figure and a page, in out/demo
+demo: $(READY_DEMO)  ## three fronts on real digits: auto, interior weights and Pareto MTL, with tables, a figure and a page, in out/demo
 	@rm -rf out/demo
-	@echo "Training two fronts of five models on handwritten digits; this takes minutes, too"
-	@$(BIN)/paretomtl compare multi-digits --methods pareto-mtl,linear --seeds 1 --out out/demo --fronts
+	@echo "Training three fronts of five models on handwritten digits; this takes minutes, too"
+	@$(BIN)/paretomtl compare multi-digits --methods auto,linear,pareto-mtl --seeds 1 --out out/demo --fronts
 	@echo "Writing the page"
-	@$(BIN)/paretomtl report out/demo/fronts/pareto-mtl-0 out/demo/fronts/linear-0 --out out/demo/report.html
+	@$(BIN)/paretomtl report out/demo/fronts/auto-0 out/demo/fronts/linear-0 out/demo/fronts/pareto-mtl-0 --out out/demo/report.html
 	@echo "Done. Look at out/demo/report.html in a browser; the figure is out/demo/compare.png."
 
 test: $(READY)  ## what must hold: lint, types, layers, docs, tests

@@ -9,6 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import auto_tables  # noqa: E402
 import cluster_tables  # noqa: E402
 import studies  # noqa: E402
 import tables  # noqa: E402
@@ -32,7 +33,7 @@ nitpick_ignore_regex = [
         r"(torch\.|numpy\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC|Protocol).*",
     ),
     (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback|JobFunction)$"),
-    (r"py:.*", r".*(Distributed|ProcessGroup)$"),
+    (r"py:.*", r".*(Distributed|ProcessGroup|Scale|Layout|Strictness)$"),
 ]
 
 (HERE / "_generated").mkdir(exist_ok=True)
@@ -47,6 +48,10 @@ PAGES = {
     "benchmarks": tables.benchmark_tables,
     "digits": studies.digits_table,
     "indicators": studies.indicator_table,
+    "auto-synthetic": auto_tables.synthetic_table,
+    "auto-difficulty": auto_tables.difficulty_table,
+    "auto-digits": auto_tables.digits_table,
+    "auto-noise": auto_tables.noise_table,
     "step": tables.step_tables,
     "memory": tables.memory_table,
     "front-cuda": lambda: tables.front_tables("cuda"),

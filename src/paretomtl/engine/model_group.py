@@ -81,7 +81,7 @@ class Group:
             self.before_previous.write(self.previous)
         elif self.before_previous is not None:
             self.previous, self.before_previous = self.before_previous, self.previous
-        self.models.save_to(self.previous)
+        self.previous.follow(self.models.tensors())
 
     def keep_weights(self, weights: Tensor, present: Tensor, *, weighed: bool) -> None:
         """Keep weights ``[K, m]`` for steps that do not weigh; a task without labels keeps its last weight."""

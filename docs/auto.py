@@ -47,16 +47,16 @@ def draw(path: Path) -> None:
         colour = colour_of(name)
         axis.scatter(losses[inside, 0], losses[inside, 1], color=colour, s=42, zorder=3)
         axis.scatter(losses[~inside, 0], losses[~inside, 1], color=colour, s=52, marker="x", zorder=3)
-        middle = int((losses < 0.9).all(-1).sum())
-        words = f"{int(inside.sum())} of {COUNT} in their regions" if name != "linear" else f"{middle} of {COUNT} in the middle"
+        words = f"{int(inside.sum())} of {COUNT} in their regions"
+        if front.reading != "direction":
+            words = f"{int((losses < 0.9).all(-1).sum())} of {COUNT} in the middle"
         axis.set_title(f"{title}\n{words}", fontsize=11)
         axis.set(xlabel="loss 1", xlim=(-0.03, 1.06), ylim=(-0.03, 1.06))
         axis.set_aspect("equal")
         axis.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("loss 2")
-    figure.axes[0].annotate(
-        "better", xy=(0.08, 0.08), xytext=(0.3, 0.3), fontsize=10, color="#555555", arrowprops={"arrowstyle": "->", "color": "#555555"}
-    )
+    arrow = {"arrowstyle": "->", "color": "#555555"}
+    figure.axes[0].annotate("better", (0.08, 0.08), (0.3, 0.3), fontsize=10, color="#555555", arrowprops=arrow)
     figure.savefig(path, dpi=130)
 
 

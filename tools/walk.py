@@ -7,6 +7,7 @@
 Each walk is executed under ``sys.setprofile``, in its own process. A call from a function of one file to one of another
 is a change of file; the same pair of functions counts once, because a reader follows it once. Returns and imports do
 not count. Walks begin and end with calls of the user's functions, so that checkouts of any age can be compared.
+Captured steps are recorded on a CPU, where a graph only marks its replays.
 """
 
 from __future__ import annotations
@@ -112,6 +113,52 @@ def stop(report):
     return report.epoch == 1
 
 
+class Stream:
+    def __init__(self, device=None):
+        pass
+
+    def wait_stream(self, other):
+        pass
+
+
+class Graph:
+    def replay(self):
+        events.append("replay")
+
+
+def set_everywhere(names, value):
+    for name, module in list(sys.modules.items()):
+        if name.startswith("paretomtl"):
+            for each in names & vars(module).keys():
+                setattr(module, each, value)
+
+
+def pretend_graphs():
+    nothing = lambda *given, **options: None
+    fakes = {"Stream": Stream, "current_stream": Stream, "stream": contextlib.nullcontext, "CUDAGraph": Graph,
+             "graph": lambda *given, **options: contextlib.nullcontext(), "get_sync_debug_mode": lambda: 0,
+             "memory_allocated": lambda device: 0, "max_memory_allocated": lambda device: 10,
+             "memory_reserved": lambda device: 0, "mem_get_info": lambda device: (1 << 40, 1 << 40)}
+    for name in ("graph_pool_handle", "set_sync_debug_mode", "synchronize", "reset_peak_memory_stats"):
+        fakes[name] = nothing
+    for name, fake in fakes.items():
+        setattr(torch.cuda, name, fake)
+    set_everywhere({"find_obstacle", "obstacle"}, nothing)
+    set_everywhere({"_WARM_UP"}, 1 << 30)  # trials compare launched steps alone: a replay here computes nothing
+
+
+def capture_soon(report):  # two more steps are launched, one is captured, and one replays it
+    if report.epoch == 1:
+        events.append("epoch")
+        set_everywhere({"_WARM_UP"}, BATCHES + 2)
+
+
+def captured_and_replayed(walk):
+    first, second = (i for i, event in enumerate(walk) if event == "replay")
+    marks = [i for i in steps(walk) if walk.index("epoch") < i < first]
+    return walk[marks[len(marks) // 3]:first], walk[first:second]
+
+
 def command(*arguments):
     from paretomtl.cli import main
     sys.argv = ["paretomtl", *map(str, arguments)]
@@ -129,6 +176,7 @@ with tempfile.TemporaryDirectory() as folder:
     plain = recorded(train)
     walks["before the first step"] = before_steps(plain, 2 * BATCHES)
     walks["one step"] = one_step(plain)
+    walks["one step, captured"] = walks["one step, replayed"] = []
     walks["end of an epoch"] = without(one_end(plain), walks["one step"])
     stored = recorded(lambda: train(out=folder / "a", checkpoint_seconds=0.0))
     walks["checkpoint, written"] = without(one_step(stored), one_step(plain))
@@ -140,6 +188,11 @@ with tempfile.TemporaryDirectory() as folder:
                                                     "--strategy", "sequential", "--device", "cpu", "--out", run))
     walks["command show"] = recorded(lambda: command("show", run))
     walks["command report"] = recorded(lambda: command("report", run, "--out", folder / "page.html"))
+    walks["one study"] = recorded(lambda: command("reproduce", "many-tasks", "--smoke", "--seeds", "1",
+                                                  "--progress", "quiet", "--out", folder / "study"))
+    pretend_graphs()
+    graphed = recorded(lambda: train(strategy="graphed", callbacks=[capture_soon]))
+    walks["one step, captured"], walks["one step, replayed"] = captured_and_replayed(graphed)
 print(json.dumps(walks))
 """
 
@@ -153,7 +206,7 @@ def walks_of(tree: Path) -> dict[str, list[tuple[str, str]]]:
     if done.returncode:
         sys.exit(f"Recording failed in {tree}:\n{done.stderr}")
     walks = json.loads(done.stdout.splitlines()[-1])
-    return {name: list(dict.fromkeys(tuple(e) for e in walk if e != "step")) for name, walk in walks.items()}
+    return {name: list(dict.fromkeys(tuple(e) for e in walk if not isinstance(e, str))) for name, walk in walks.items()}
 
 
 def files_of(walk: list[tuple[str, str]]) -> set[str]:

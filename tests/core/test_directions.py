@@ -136,3 +136,27 @@ def test_no_branch_depends_on_a_tensor(phase: Phase) -> None:
     arguments: tuple[Any, ...] = (losses, gramian, core.region_rows(vectors), torch.full((4,), int(phase)))
     compiled = torch.compile(core.direction, fullgraph=True, backend="eager")(*arguments)
     torch.testing.assert_close(compiled.weights, core.direction(*arguments).weights)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"gramian": torch.ones(1, 3, 2)}, ValueError, r"'gramian' must have shape \[..., m, m\]"),
+        ({"rows": torch.ones(1, 2, 2)}, ValueError, r"'rows' must have shape \[..., J, 3\]"),
+        ({"rows": torch.ones(1, 2, 3).long()}, TypeError, "'rows' must be a floating-point tensor"),
+        ({"losses": torch.ones(1, 3).long()}, TypeError, "'losses' must be a floating-point tensor"),
+        ({"losses": torch.ones(1, 2)}, ValueError, r"'losses' must have shape \[..., 3\]"),
+        ({"epsilon": 1.0}, ValueError, "'epsilon' must be at least 0 and under 1"),
+        ({"present": torch.ones(1, 3).long()}, TypeError, "'present' must be a bool tensor"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(wrong: Any, error: type[Exception], message: str) -> None:
+    fitting = {
+        "losses": torch.ones(1, 3),
+        "gramian": torch.eye(3)[None],
+        "rows": torch.ones(1, 2, 3),
+        "phase": torch.zeros(1, dtype=torch.long),
+    }
+    core.direction(**fitting)
+    with pytest.raises(error, match=message):
+        core.direction(**{**fitting, **wrong})

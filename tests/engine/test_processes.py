@@ -105,6 +105,7 @@ class _Rank(ProcessGroup):
     def __init__(self, rank: int, size: int) -> None:
         super().__init__()
         self.rank, self.size = rank, size
+        self.is_main, self.is_distributed = rank == 0, size > 1
 
 
 @given(st.integers(1, 40), st.integers(1, 8), st.integers(1, 5), st.integers(1, 40))

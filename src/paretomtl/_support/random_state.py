@@ -32,8 +32,8 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def isolated_randomness() -> Iterator[None]:
-    """Restore the global random states of torch, NumPy and Python at the end of the block.
+def isolated_randomness(seed: int | None = None) -> Iterator[None]:
+    """Restore the global random states of torch, NumPy and Python at the end of the block; seed them at its start.
 
     Threads take turns. A thread that has to wait raises a warning, since it may wait as long as a training run.
     """
@@ -49,6 +49,8 @@ def isolated_randomness() -> Iterator[None]:
         python, legacy = random.getstate(), np.random.get_state()
         try:
             with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
+                if seed is not None:
+                    seed_everything(seed)
                 yield
         finally:
             random.setstate(python)

@@ -6,14 +6,6 @@ task gradients. Preference vectors (``paretomtl.preferences``) cut the loss spac
 through the :func:`min_norm` point of a convex hull; :func:`nondominated` tells which results are worth keeping.
 """
 
-from paretomtl.core._directions import (
-    Direction,
-    Phase,
-    direction,
-    initial_direction,
-    main_direction,
-    released_direction,
-)
 from paretomtl.core._dominance import dominates, nondominated
 from paretomtl.core._min_norm import MinNorm, Solve, min_norm
 from paretomtl.core._regions import (
@@ -24,6 +16,14 @@ from paretomtl.core._regions import (
     in_region,
     region_rows,
     slack,
+)
+from paretomtl.core.directions import (
+    Direction,
+    Phase,
+    direction,
+    initial_direction,
+    main_direction,
+    released_direction,
 )
 
 __all__ = [

@@ -102,18 +102,27 @@ def min_norm(
         >>> Solve(int(result.status)).name
         'SOLVED'
     """
-    tasks = check_gramian("gramian", gramian)
-    count, batch = tasks, gramian.shape[:-2]
+    tasks = count = check_gramian("gramian", gramian)
     if rows is not None:
         check_floating("rows", rows)
         check_trailing("rows", rows, "N", tasks)
-        count, batch = rows.shape[-2], _broadcast(batch, rows.shape[:-2])
+        count = rows.shape[-2]
     if count == 0:
         raise ValueError("'rows' must hold at least one point. Got none.")
     if allowed is not None:
         if allowed.dtype != torch.bool:
             raise TypeError(f"'allowed' must be a bool tensor. Got {allowed.dtype} instead.")
         check_trailing("allowed", allowed, count)
+    return solve(gramian, rows, allowed, precision)
+
+
+def solve(gramian: Tensor, rows: Tensor | None, allowed: Tensor | None, precision: float | None) -> MinNorm:
+    """:func:`min_norm` of tensors that are known to fit."""
+    tasks = count = gramian.shape[-1]
+    batch = gramian.shape[:-2]
+    if rows is not None:
+        count, batch = rows.shape[-2], _broadcast(batch, rows.shape[:-2])
+    if allowed is not None:
         batch = _broadcast(batch, allowed.shape[:-1])
     size = math.prod(batch)
     dtype, eps = gramian.dtype, torch.finfo(gramian.dtype).eps if precision is None else precision

@@ -49,6 +49,11 @@ def constraint_values(rows: Tensor, losses: Tensor) -> Tensor:
     check_floating("rows", rows)
     check_floating("losses", losses)
     check_trailing("losses", losses, rows.shape[-1])
+    return values_of(rows, losses)
+
+
+def values_of(rows: Tensor, losses: Tensor) -> Tensor:
+    """:func:`constraint_values` of tensors that are known to fit."""
     w, loss = rows.double(), losses.detach().double()
     largest = loss.abs().amax(-1, keepdim=True)
     direction = loss / largest.clamp_min(1e-300)

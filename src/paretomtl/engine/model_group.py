@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl.engine.gradients import clip
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.flat_memory import ModelState
 from paretomtl.engine.models.stack import Stack
@@ -75,14 +76,6 @@ class Group:
             return
         self.models.restore(~self.active, self.previous)
 
-    def save_previous(self) -> None:
-        """Save the values of the models, before a step changes them."""
-        if self.before_previous is not None and self.static_memory:
-            self.before_previous.write(self.previous)
-        elif self.before_previous is not None:
-            self.previous, self.before_previous = self.before_previous, self.previous
-        self.models.save_to(self.previous)
-
     def keep_weights(self, weights: Tensor, present: Tensor, *, weighed: bool) -> None:
         """Keep weights ``[K, m]`` for steps that do not weigh; a task without labels keeps its last weight."""
         if self.weights is None:
@@ -90,8 +83,12 @@ class Group:
         elif weighed:
             self.weights = torch.where(present, weights, self.weights)
 
-    def take_optimizer_step(self, changes: Sequence[Tensor | None]) -> None:
-        """Take one optimizer step along changes of all parameters, which are detached."""
+    def take_step(self, changes: list[Tensor | None]) -> None:
+        """Take one optimizer step along changes of all parameters, which are detached; frozen models stay behind."""
+        self.restore_frozen()
+        self._save_previous()
+        if self.clip_norm is not None:
+            changes = clip(changes, self.models.count, self.clip_norm)
         for parameter, change in zip(self.models.trained.values(), changes, strict=True):
             if change is not None:
                 change = change.to(parameter.dtype)
@@ -100,6 +97,15 @@ class Group:
             parameter.grad = change
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        self.restore_frozen()
+
+    def _save_previous(self) -> None:
+        """Save the values of the models, before a step changes them."""
+        if self.before_previous is not None and self.static_memory:
+            self.before_previous.write(self.previous)
+        elif self.before_previous is not None:
+            self.previous, self.before_previous = self.before_previous, self.previous
+        self.previous.follow(self.models.tensors())
 
     def freeze(self, healthy: Tensor, *, last_step: bool) -> None:
         """Freeze the models that are not healthy, ``[K]`` bool, at their last good values.

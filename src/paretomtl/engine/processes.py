@@ -37,25 +37,20 @@ class ProcessGroup:
 
     Args:
         group: a process group; None for a single process.
+
+    Attributes:
+        is_main: whether this is the process that writes and prints.
+        is_distributed: whether there are other processes.
     """
 
     def __init__(self, group: dist.ProcessGroup | None = None) -> None:
         self._group = group
         self.rank = 0 if group is None else dist.get_rank(group)
         self.size = 1 if group is None else dist.get_world_size(group)
+        self.is_main, self.is_distributed = self.rank == 0, self.size > 1
         self._device = torch.device("cpu")  # of messages between hosts
         if self.size > 1 and "cpu" not in dist.get_backend_config(group):
             self._device = torch.device("cuda", torch.cuda.current_device())
-
-    @property
-    def is_distributed(self) -> bool:
-        """Whether there are other processes."""
-        return self.size > 1
-
-    @property
-    def is_main(self) -> bool:
-        """Whether this is the process that writes and prints."""
-        return self.rank == 0
 
     def any(self, *flags: bool) -> list[bool]:
         """Whether each flag is set in any process."""

@@ -23,7 +23,7 @@ from torch import Tensor
 from paretomtl.engine.accumulate import measure_micro_batches
 from paretomtl.engine.batches.partition import MicroBatches
 from paretomtl.engine.coupling import weigh_fronts
-from paretomtl.engine.gradients import clip, zero
+from paretomtl.engine.gradients import zero
 from paretomtl.engine.measure import Measurement, find_healthy, matches_majority, measure_batch
 from paretomtl.engine.model_group import Group, split_by_group
 from paretomtl.engine.rollback import rollback_on_failure
@@ -112,12 +112,7 @@ def update(
     group.keep_weights(weights, measured.present, weighed=given.weigh)
     if not measured.known:
         group.active = group.active & find_healthy(measured, group.active, alone=given.batch is None)
-    group.restore_frozen()
-    group.save_previous()
-    group.take_optimizer_step(
-        changes if group.clip_norm is None else clip(changes, group.models.count, group.clip_norm)
-    )
-    group.restore_frozen()
+    group.take_step(changes)
     weights = torch.where(group.active[:, None], weights, zero(weights.device))
     return StepRecord(measured.losses, weights, measured.present, measured.counts)
 

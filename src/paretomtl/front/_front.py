@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from paretomtl._support.argument_checks import as_whole
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports.optional_packages import require
-from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
+from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl._support.splits import training_split
 from paretomtl._support.terminal import escaped
 from paretomtl.core import in_region, nondominated
@@ -84,8 +84,8 @@ class Front(FrontConstructors):
     def model(self, k: int) -> nn.Module:
         """Build the trained model of subproblem k, in eval mode, on the CPU."""
         row = self._row_of_model(k)
-        with isolated_randomness(), torch.inference_mode(False):
-            seed_everything(model_seed(self.seed or 0, self.subproblems[row]))
+        seed = model_seed(self.seed or 0, self.subproblems[row])
+        with isolated_randomness(seed), torch.inference_mode(False):
             return self.models.build(row, self.model_factory)
 
     def nondominated(self, split: str | None = None) -> Tensor:

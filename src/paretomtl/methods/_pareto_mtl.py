@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.argument_checks import check_count, check_flag, check_not_negative, is_number
-from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, direction, region_rows
+from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, region_rows
 from paretomtl.core import preferences as vectors
+from paretomtl.core.directions import direction_of
 from paretomtl.methods._loss_balance import balance, init_balance
 from paretomtl.methods._pareto_mtl_cuda import weigh_by_kernel
 from paretomtl.methods._scaled_method import FIRST, TakesScale
@@ -164,7 +165,7 @@ class ParetoMTL(TakesScale):
             c = torch.where(scale > 0, scale, 1.0)
             seen, gramian = c * losses, c[..., :, None] * gramian * c[..., None, :]
 
-        step_direction = direction(
+        step_direction = direction_of(
             seen,
             gramian,
             state["rows"],

@@ -17,7 +17,6 @@ from paretomtl._support.argument_checks import (
     check_tasks,
     check_trailing,
     known_finite,
-    may_ask,
 )
 from paretomtl._support.cuda import may_launch
 from paretomtl.core import preferences as vectors
@@ -109,7 +108,7 @@ class Method(ABC):
         present = torch.ones_like(step.losses, dtype=torch.bool) if step.present is None else step.present
         present = present.expand(step.losses.shape)
         given = [step.losses] if step.gramian is None else [step.losses, step.gramian]
-        if may_ask(present) and bool(present.all()) and known_finite(*given):  # the step is already safe
+        if known_finite(*given) and bool(present.all()):  # the step is already safe
             gramian = step.losses.new_zeros(()) if step.gramian is None else step.gramian.detach()
             gramian = gramian.double().expand(*step.losses.shape, tasks)
             valid = present.any(-1)

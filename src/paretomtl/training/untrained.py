@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
+from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl._support.splits import ranking_split
 from paretomtl.engine.batches.base import Batches, NoData
 from paretomtl.engine.batches.indexed import ResidentBatches
@@ -48,9 +48,8 @@ def measure_untrained(
         return None
     bare = replace(plan, problem=replace(plan.problem, metrics={}), compiler=None, scheduler=None)
     try:
-        with isolated_randomness(), warnings.catch_warnings():
+        with isolated_randomness(0), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # training will say the same
-            seed_everything(0)
             if choice.strategy == "sequential" or choice.on_streams:
                 groups = bare.sequential(copy_modules(modules), state)
             else:

@@ -34,7 +34,7 @@ def test_blocks_hold_the_values_of_a_module(channels_last: bool) -> None:
     (group,) = plan.on_streams([module], state, channels_last=channels_last)
     models = group.models
     assert [id(p) for p in module.parameters()] == identities
-    assert {block.values.dtype for block in models.blocks()} == {torch.float32, torch.int64}
+    assert {block.values.dtype for block in models.tensors().blocks} == {torch.float32, torch.int64}
     for name, tensor in before.items():
         assert torch.equal(models.tensors()[name][0], tensor), name
     weight = module.get_parameter("trunk.0.weight")
@@ -50,7 +50,7 @@ def test_blocks_hold_the_values_of_a_module(channels_last: bool) -> None:
     models.restore(torch.tensor([True]), dict(kept))  # by name
     assert torch.equal(weight.detach(), before["trunk.0.weight"])
     weight.data.add_(2)
-    models.save_to(kept)
+    kept.follow(models.tensors())
     assert torch.equal(kept["trunk.0.weight"][0], before["trunk.0.weight"] + 2)
 
 
@@ -71,7 +71,7 @@ def test_a_buffer_that_is_replaced_is_not_overlooked() -> None:
     now = capture._kept_tensors([group])
     assert [mine is theirs for mine, theirs in zip(held, now, strict=True)].count(False) == 1
     assert float(group.models.copy()["calls"]) == 1
-    group.models.save_to(kept)
+    kept.follow(group.models.tensors())
     assert float(kept["calls"]) == 1
 
 
@@ -83,7 +83,7 @@ def test_tensors_that_share_memory_stay_where_they_are() -> None:
 
     plan, (module,), state = planned(1, Shares)
     (group,) = plan.on_streams([module], state)
-    assert group.models.blocks() == []
+    assert group.models.tensors().blocks == []
     module.heads[0].weight.data.fill_(3.0)  # type: ignore[operator, union-attr, index]
     assert (module.row == 3.0).all()
 
@@ -158,7 +158,7 @@ def test_rows_of_a_block_go_back_alone() -> None:
     made = problem()
     stack = Stack(made, make_modules(made, range(3), CPU, torch.float32))
     kept = stack.copy()
-    (block,) = stack.blocks()
+    (block,) = stack.tensors().blocks
     assert all(tensor.data_ptr() % 256 == block.values.data_ptr() % 256 for tensor in stack.trained.values())
     before = {name: tensor.clone() for name, tensor in kept.items()}
     with torch.no_grad():
@@ -168,6 +168,6 @@ def test_rows_of_a_block_go_back_alone() -> None:
     for name, tensor in stack.tensors().items():
         assert torch.equal(tensor[1], before[name][1]), name
         assert torch.equal(tensor[0], before[name][0] + 1), name
-    stack.save_to(kept)
+    kept.follow(stack.tensors())
     for name, tensor in stack.tensors().items():
         assert torch.equal(kept[name], tensor), name

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl.engine.batches.structure import map_tensors
-from paretomtl.engine.models.flat_memory import FlatBlock, ModelState
+from paretomtl.engine.models.flat_memory import ModelState
 from paretomtl.problems import Problem
 
 _LOW = (torch.bfloat16, torch.float16)  # dtypes of outputs under autocast
@@ -53,7 +53,7 @@ class Models(ABC):
         """Losses, ``[K, m]`` for a stack and ``[m]`` for one model, attached to the graph; and the outputs."""
 
     @abstractmethod
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> ModelState:
         """All parameters and buffers with a leading K, by name, detached; writes to them change the models."""
 
     @abstractmethod
@@ -73,28 +73,13 @@ class Models(ABC):
         finally:
             self._capturing = False
 
-    def blocks(self) -> list[FlatBlock]:
-        """The blocks of memory that hold some or all of :meth:`tensors`."""
-        return []
-
     def copy(self) -> ModelState:
         """The values of all parameters and buffers, by name."""
-        return self._state().copy()
-
-    def save_to(self, state: ModelState) -> None:
-        """Write all values in place to a state that :meth:`copy` returned."""
-        current = self._state()
-        for name, tensor in current.items():  # a buffer that was made, or grew, in the forward pass
-            if name not in state or state[name].shape != tensor.shape:
-                state[name] = tensor.clone()
-        state.write(current)
+        return self.tensors().copy()
 
     def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:
         """Restore earlier values of the models in ``rows [K]`` bool."""
-        self._state().write(values, rows)
-
-    def _state(self) -> ModelState:
-        return ModelState(self.blocks(), self.tensors())
+        self.tensors().write(values, rows)
 
     @contextlib.contextmanager
     def evaluating(self) -> Iterator[None]:

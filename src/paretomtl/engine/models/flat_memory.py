@@ -84,6 +84,13 @@ class ModelState(dict[str, Tensor]):
             blocks, {name: views[name] if name in views else tensor.clone() for name, tensor in self.items()}
         )
 
+    def follow(self, current: ModelState) -> None:
+        """Copy the current values of the models that these are a copy of."""
+        for name, tensor in current.items():  # a buffer that was made, or grew, in the forward pass
+            if name not in self or self[name].shape != tensor.shape:
+                self[name] = tensor.clone()
+        self.write(current)
+
     @torch.no_grad()
     def write(self, values: Mapping[str, Tensor], rows: Tensor | None = None) -> None:
         """Copy values of these names in place, for the models in ``rows [K]`` bool or for all."""

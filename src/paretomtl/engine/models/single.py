@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from paretomtl.engine.batches.structure import unchanged
 from paretomtl.engine.models.base import Models
-from paretomtl.engine.models.flat_memory import FlatBlock, make_blocks
+from paretomtl.engine.models.flat_memory import ModelState, make_blocks
 from paretomtl.engine.models.modules import named_tensors
 from paretomtl.problems import Problem
 
@@ -56,25 +56,15 @@ class Single(Models):
     def extract(self, k: int) -> nn.Module:
         return self.module
 
-    def tensors(self) -> dict[str, Tensor]:
-        self._track_replaced()
-        buffers = {name: buffer.detach()[None] for name, buffer in self.module.named_buffers()}
-        return {**self._parameters, **buffers}
-
-    def _track_replaced(self) -> None:
-        """Update the references to parameters that a forward pass has replaced (``weight.data = ...``)."""
+    def tensors(self) -> ModelState:
         for name, parameter in self._own.items():
-            if parameter.data_ptr() != self._parameters[name].data_ptr():
+            if parameter.data_ptr() != self._parameters[name].data_ptr():  # replaced by ``weight.data = ...``
                 self._parameters[name] = parameter.detach()[None]
                 self._blocks = []
-
-    def blocks(self) -> list[FlatBlock]:
-        if not self._blocks:
-            return []
-        self._track_replaced()
-        buffers = list(self.module.buffers())
-        same = len(buffers) == len(self._own_buffers) and all(map(operator.is_, buffers, self._own_buffers))
-        return self._blocks if same else []  # a buffer that was replaced lies elsewhere
+        buffers = dict(self.module.named_buffers())
+        same = len(buffers) == len(self._own_buffers) and all(map(operator.is_, buffers.values(), self._own_buffers))
+        tensors = {**self._parameters, **{name: buffer.detach()[None] for name, buffer in buffers.items()}}
+        return ModelState(self._blocks if same else [], tensors)  # a buffer that was replaced lies elsewhere
 
     def _capture(self, output: Tensor) -> Tensor:
         self.captured.append(output)

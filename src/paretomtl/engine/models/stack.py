@@ -20,7 +20,7 @@ from paretomtl.engine.batches.structure import unchanged
 from paretomtl.engine.gradients import launches_cost
 from paretomtl.engine.kernels.stacked_layers import StackedLayers
 from paretomtl.engine.models.base import Models
-from paretomtl.engine.models.flat_memory import FlatBlock, make_blocks
+from paretomtl.engine.models.flat_memory import ModelState, make_blocks
 from paretomtl.engine.models.modules import copy_template
 from paretomtl.problems import Problem
 
@@ -62,11 +62,9 @@ class Stack(Models):
         load_tensors(module, {name: tensor[k] for name, tensor in self.tensors().items()})
         return module
 
-    def tensors(self) -> dict[str, Tensor]:
-        return {name: tensor.detach() for name, tensor in (self.parameters | self.buffers).items()}
-
-    def blocks(self) -> list[FlatBlock]:
-        return self._blocks
+    def tensors(self) -> ModelState:
+        tensors = {name: tensor.detach() for name, tensor in (self.parameters | self.buffers).items()}
+        return ModelState(self._blocks, tensors)
 
     def live_buffers(self) -> list[Tensor]:
         return [buffer.detach() for buffer in self.buffers.values()]

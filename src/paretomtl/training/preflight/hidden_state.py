@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.batches.structure import map_samples, map_tensors
 from paretomtl.engine.global_state import global_numbers
 from paretomtl.engine.models.attributes import Place, Spaces, attributes_of, changes
@@ -111,8 +111,7 @@ def _check_effect(
 
 def _pass(problem: Problem, model: nn.Module, batch: Any, *, training: bool = True) -> Tensor:
     """The losses of a forward pass; dropout draws the same at each call."""
-    with isolated_randomness():
-        seed_everything(0)
+    with isolated_randomness(0):
         losses: Tensor = ModelWithLosses(problem, model.train() if training else model.eval())(batch)[0].detach()
     for space in attributes_of(model).values():  # graphs cannot be copied
         space.update({name: map_tensors(Tensor.detach, value) for name, value in space.items() if _is_attached(value)})

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.terminal import escaped, text_console
 from paretomtl.training.progress.callbacks import Callback, Report
-from paretomtl.training.progress.loss_text import losses_in_words
 from paretomtl.training.progress.study_listeners import study_listeners
 
 ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]
 STYLES = ("auto", "rich", "plain", "quiet")
 PLAIN_SECONDS = 5.0
 """The least time between plain lines."""
+
+_MANY = 30  # numbers in a line; more are given as ranges
 
 
 def choose_style(style: str) -> str:
@@ -157,3 +160,23 @@ def report_panel(report: Report | None, share: float, seconds: float) -> Any:
     rest += [f"Losses are means of {len(set(report.seeds))} seeds."] if report.seeds else []
     rest += [] if report.hypervolume is None else [f"hypervolume on {report.split} {report.hypervolume:.4g}"]
     return require("rich.console", "cli").Group(head, table, *rest)
+
+
+def losses_in_words(tasks: Sequence[str], rows: Sequence[tuple[int, list[float]]]) -> str:
+    """The losses of each subproblem; if there are many, the range in each task.
+
+    Example:
+        >>> losses_in_words(["a", "b"], [(0, [0.5, 2.0]), (1, [0.25, 4.0])])
+        ' 0: 0.5 2  1: 0.25 4'
+        >>> losses_in_words(["a", "b"], [(k, [0.5 + k, 2.0]) for k in range(20)])
+        ' of 20 models: a 0.5 to 19.5, b 2 to 2'
+    """
+    if len(rows) * len(tasks) <= _MANY:
+        return " " + "  ".join(f"{k}: " + " ".join(f"{value:.3g}" for value in row) for k, row in rows)
+    columns = zip(*(row for _, row in rows), strict=True)
+    return f" of {len(rows)} models: {', '.join(map(_range, tasks, columns))}"
+
+
+def _range(task: str, values: Sequence[float]) -> str:
+    finite = [value for value in values if math.isfinite(value)]
+    return f"{task} {min(finite):.3g} to {max(finite):.3g}" if finite else f"{task} not finite"

@@ -155,8 +155,7 @@ class Execution:
 
     def _scores(self, split: str) -> Scores:
         problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.processes
-        with isolated_randomness(), rollback_on_failure(self.groups, isolated=True):
-            seed_everything(0)
+        with isolated_randomness(0), rollback_on_failure(self.groups, isolated=True):
             if not ranks.is_distributed:  # one of several processes must not retry alone
                 try:
                     return evaluate(problem, self.groups, batches, split=repr(split))

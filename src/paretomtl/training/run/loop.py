@@ -6,7 +6,7 @@ import contextlib
 
 import torch
 
-from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness
 from paretomtl.front import Front
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training.progress.callbacks import Callback
@@ -34,8 +34,7 @@ def train_fronts(
     on_gpu = settings.device.type == "cuda"
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
     closing = contextlib.nullcontext() if folder is None else contextlib.closing(folder)
-    with here, isolated_randomness(), library_modes(settings.precision), closing:
-        seed_everything(settings.seeds[0])
+    with here, isolated_randomness(settings.seeds[0]), library_modes(settings.precision), closing:
         try:
             run = start_run(settings, folder, resume, checkpoint_seconds, listeners)
         except BaseException as error:

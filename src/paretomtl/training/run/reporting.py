@@ -6,12 +6,15 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from paretomtl._support.tensor_json import to_lists
 from paretomtl.engine.evaluate import Scores
+from paretomtl.front.indicators import hypervolume_or_none
 from paretomtl.runs.folder import RunFolder
-from paretomtl.training.progress.callbacks import Callback, notify, tick
-from paretomtl.training.progress.reports import make_report
-from paretomtl.training.results.snapshot import concat_rows
+from paretomtl.training.progress.callbacks import Callback, Report, notify, tick
+from paretomtl.training.results.snapshot import concat_rows, scale_now
 from paretomtl.training.run.state import RunState
 from paretomtl.training.settings.settings import Settings
 
@@ -67,13 +70,37 @@ class Reporting:
         if self._settings.problem.train is None and not last and time.monotonic() - self._reported < _REPORT_SECONDS:
             return False
         self._reported = time.monotonic()
-        state = self._state
-        report = make_report(
-            self._settings, state.groups, state.history, scores, state.epoch, state.number, state.seconds
-        )
+        report = self._report(scores)
         if self._folder is not None:
             self._folder.log("epoch", **report.numbers())
         return notify(self.listeners, report)
+
+    def _report(self, scores: Scores | None) -> Report:
+        settings, state = self._settings, self._state
+        seeds = len(settings.seeds)
+        models = settings.subproblems * seeds
+        alive = torch.cat([group.active for group in state.groups]).tolist()
+        losses = state.history.last("losses")
+        reference = state.history.reference(settings.problem)
+        return Report(
+            epoch=state.epoch,
+            epochs=settings.epochs,
+            step=state.number,
+            seconds=state.seconds,
+            tasks=settings.problem.tasks,
+            subproblems=models,
+            losses=losses,
+            weights=state.history.last("weights"),
+            val_losses=None if scores is None else scores.losses,
+            val_metrics={} if scores is None else scores.metrics,
+            hypervolume=mean_hypervolume(losses if scores is None else scores.losses, reference, seeds),
+            reference=reference,
+            frozen=[
+                k for k in settings.subproblems if not all(a for m, a in zip(models, alive, strict=True) if m == k)
+            ],
+            scale=scale_now(settings.method, state.groups),
+            seeds=[seed for seed in settings.seeds for _ in settings.subproblems] if seeds > 1 else (),
+        )
 
     def fallback(self, failed: str, reason: str) -> None:
         """Log the failure of a stack."""
@@ -94,3 +121,10 @@ class Reporting:
         if self._folder is not None:
             seconds = round(self._state.seconds, 3)
             self._folder.log("end" if complete else "stopped", epoch=self._state.epoch, seconds=seconds, ended=ended)
+
+
+def mean_hypervolume(losses: Tensor, reference: Sequence[float] | None, seeds: int) -> float | None:
+    """The hypervolume of each seed's losses, as a mean over seeds; None if one is unknown."""
+    volumes = [hypervolume_or_none(part, reference) for part in losses.chunk(seeds)]
+    known = [each for each in volumes if each is not None]
+    return sum(known) / seeds if len(known) == seeds else None

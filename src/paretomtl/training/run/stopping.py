@@ -1,4 +1,4 @@
-"""Ends of a run: planned ends, and fronts that survive the error of a listener."""
+"""Ends of a run: planned ends, fronts that survive the error of a listener, and a note on what is stored."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from paretomtl._support.error_notes import note_kept
 from paretomtl.front import Front
 from paretomtl.training.progress.callbacks import Callback, close
+from paretomtl.training.progress.study_listeners import is_part_of_study
 from paretomtl.training.settings.settings import Settings
 
 CALLBACK, FAILED, INTERRUPTED = "callback", "error in a callback", "interrupted"
@@ -50,6 +52,25 @@ def attach_fronts(error: BaseException, fronts: Sequence[Front], folder: Path | 
         setattr(error, name, value)
         stored = "" if folder is None else f"; stored in '{folder}', too"
         error.add_note(f"Nothing that was trained is lost: this error has it as its attribute '{name}'{stored}.")
+
+
+def note_run_kept(error: BaseException, settings: Settings, done: int, stored: int, folder: Path | None) -> None:
+    """Add a note on what is left of a run to the error that ended it.
+
+    Args:
+        error: the error.
+        settings: of the run.
+        done: how many epochs were done.
+        stored: the epochs in the last checkpoint.
+        folder: its place; None if there is none.
+    """
+    epochs = f"of {settings.epochs} epochs"
+    if folder is not None:
+        where = f"The last checkpoint, after {stored} {epochs}, is in '{folder}'"
+        note_kept(error, f"{where}: the same call with resume=True goes on from it.", "resume")
+    elif done and len(settings.seeds) == 1 and not is_part_of_study():
+        lost = f"Nothing is stored of the {done} {epochs} that were done"
+        note_kept(error, f"{lost}: 'out' keeps checkpoints, from which resume=True goes on.", "none")
 
 
 def close_all(

@@ -31,8 +31,15 @@ from paretomtl.training.run.checkpoint import Checkpoints
 from paretomtl.training.run.probe import Probe
 from paretomtl.training.run.reporting import Reporting
 from paretomtl.training.run.state import RunState
-from paretomtl.training.run.stop_notes import note_run_kept
-from paretomtl.training.run.stopping import CALLBACK, FAILED, INTERRUPTED, attach_fronts, close_all, early_stop
+from paretomtl.training.run.stopping import (
+    CALLBACK,
+    FAILED,
+    INTERRUPTED,
+    attach_fronts,
+    close_all,
+    early_stop,
+    note_run_kept,
+)
 from paretomtl.training.settings.identity import RunIdentity
 from paretomtl.training.settings.settings import Settings
 

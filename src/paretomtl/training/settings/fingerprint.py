@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.factories import make_scheduler
-from paretomtl._support.random_state import isolated_randomness, model_seed, seed_everything
+from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.indexed import ResidentBatches
@@ -155,8 +155,7 @@ def measure_start(
     if problem.train is not None and described["data"]["train"] is None:
         return None
     model, batch = copy.deepcopy(module).eval(), _draw(train)
-    with isolated_randomness():
-        seed_everything(0)
+    with isolated_randomness(0):
         losses, outputs = problem.run(model, batch)
         seen = (model, [batch])
         if problem.metrics and not problem.takes_model:
@@ -196,8 +195,7 @@ def checksum(value: Any) -> str:
 
 
 def _draw(batches: Batches) -> Any:
-    with isolated_randomness():
-        seed_everything(0)
+    with isolated_randomness(0):
         return batches.probe()
 
 

@@ -22,7 +22,7 @@ import torch
 
 from paretomtl._support.files.atomic_files import whole_file
 from paretomtl._support.files.safe_open import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
-from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.device import find_device
 from paretomtl.problems import NamedProblem
 from paretomtl.runs.folder import RunFolder
@@ -88,9 +88,9 @@ def measure_shard(config: ShardConfig, subproblems: tuple[int, ...], channel: Ch
     settings = config.part(subproblems)
     on_gpu = settings.device.type == "cuda"
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
-    with here, isolated_randomness(), library_modes(settings.precision), warnings.catch_warnings():
+    seed = settings.seeds[0]
+    with here, isolated_randomness(seed), library_modes(settings.precision), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the shards will say the same
-        seed_everything(settings.seeds[0])
         with start_run(settings) as run:
             times = []
             for batch in itertools.islice(run.batches(), _TIMED + 1):

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.strategy import equal_parts
 from paretomtl.training.run.start import start_run
 from paretomtl.training.settings.settings import Settings
@@ -48,12 +48,10 @@ def shard_run_config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]
     one = replace(
         settings, subproblems=settings.subproblems[:1], device=here, strategy="sequential", workers=1, compiler=None
     )
-    with isolated_randomness(), library_modes(settings.precision):
-        seed_everything(settings.seeds[0])
-        with start_run(one) as run:
-            assert run.identity is not None
-            config = run.identity.config(settings)
-            return {**config, "start": run.identity.start(config)}, run.identity.scaling()
+    with isolated_randomness(settings.seeds[0]), library_modes(settings.precision), start_run(one) as run:
+        assert run.identity is not None
+        config = run.identity.config(settings)
+        return {**config, "start": run.identity.start(config)}, run.identity.scaling()
 
 
 def plan_shards(settings: Settings, executor: Executor, pause: float, capacity: Capacity) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretomtl.training.progress.reports import mean_hypervolume
+from paretomtl.training.run.reporting import mean_hypervolume
 
 
 def test_ten_tasks_do_not_hold_up_reports() -> None:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_gramian, check_trailing
-from paretomtl.core._min_norm import MinNorm, min_norm
-from paretomtl.core._regions import active_initial, active_main, constraint_values
+from paretomtl._support.argument_checks import check_floating, check_gramian, check_trailing
+from paretomtl.core._min_norm import MinNorm, min_norm, solve
+from paretomtl.core._regions import active_initial, active_main, values_of
 
 
 class Phase(IntEnum):
@@ -74,7 +74,30 @@ def direction(
     """
     tasks = check_gramian("gramian", gramian)
     check_trailing("rows", rows, "J", tasks)
-    values = constraint_values(rows, losses)
+    check_floating("rows", rows)
+    check_floating("losses", losses)
+    check_trailing("losses", losses, tasks)
+    if present is not None and present.dtype != torch.bool:
+        raise TypeError(f"'present' must be a bool tensor. Got {present.dtype} instead.")
+    return direction_of(
+        losses, gramian, rows, phase, epsilon=epsilon, unit_rows=unit_rows, present=present, precision=precision
+    )
+
+
+def direction_of(
+    losses: Tensor,
+    gramian: Tensor,
+    rows: Tensor,
+    phase: Tensor,
+    *,
+    epsilon: float,
+    unit_rows: bool,
+    present: Tensor | None,
+    precision: float | None,
+) -> Direction:
+    """:func:`direction` of tensors that are known to fit, such as those of a checked step."""
+    tasks = gramian.shape[-1]
+    values = values_of(rows, losses)
     violated = active_initial(values)
     finite = losses.isfinite().all(-1)
     phase = torch.where((phase == Phase.INITIAL.value) & ~violated.any(-1) & finite, Phase.MAIN.value, phase)
@@ -87,7 +110,7 @@ def direction(
         w = torch.nn.functional.normalize(w, dim=-1)
     eye = torch.eye(tasks, dtype=w.dtype, device=w.device).expand(*w.shape[:-2], tasks, tasks)
     allowed = torch.cat([own.expand(*constraints.shape[:-1], tasks), constraints], -1)
-    dual = min_norm(gramian, torch.cat([eye, w], -2), allowed & finite[..., None], precision=precision)
+    dual = solve(gramian, torch.cat([eye, w], -2), allowed & finite[..., None], precision)
     return Direction(dual.combination, phase, values, dual)
 
 

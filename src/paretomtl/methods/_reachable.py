@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import torch
@@ -98,6 +99,16 @@ class Reachable(ScaledMethod):
 
     def for_part(self) -> Method:
         return Linear(least=self.least, scale=self.scale)
+
+    def for_refining(self, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
+        if "crowding" not in measured or bool(measured["probe"].isnan().any()):
+            return self
+        known = {} if scale is None else {"scale": tuple(scale[row].tolist())}
+        weights = measured["importances"][row]
+        convex = not bool((measured["crowding"] < CLUMPED).any()) and bool((weights > 0).all())
+        if isinstance(self.method, PNorm) and convex:
+            known["importances"] = tuple(weights.tolist())  # on a convex front, those of the point
+        return replace(self.method, **known)  # type: ignore[type-var]
 
     def _init(self, preferences: Tensor) -> State:
         weights = importances(preferences)

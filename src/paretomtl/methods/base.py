@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal, TypeAlias
 
 import torch
@@ -208,6 +208,16 @@ class Method(ABC):
     def decisions(self, state: State) -> tuple[str, ...]:
         """The choices that this method made during the run for the rows of one front, in words."""
         return ()
+
+    def for_refining(self, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
+        """The method that trains further preferences around a solution, by the rows that the front has in the end.
+
+        Args:
+            measured: of the front, by name, ``[K, ...]``.
+            scale: the factors of the front's losses, ``[K, m]``; None for none.
+            row: the solution.
+        """
+        return self
 
     def for_part(self) -> Method:
         """The method that trains a part of a front where this one cannot, such as a shard on a cluster."""

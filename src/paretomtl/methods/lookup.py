@@ -73,6 +73,18 @@ def reach_first(method: Method) -> Method:
     return Reachable(inner, scale="auto" if scale is None else scale)
 
 
+def changed_options(method: Method) -> list[str]:
+    """The options of a method that differ from its defaults, each as NAME=VALUE with a Python literal.
+
+    Example:
+        >>> from paretomtl.methods import PNorm
+        >>> changed_options(PNorm(p=3, scale=(1.0, 2.0)))
+        ['p=3', 'scale=(1.0, 2.0)']
+    """
+    fields = dataclasses.fields(method)  # type: ignore[arg-type]
+    return [f"{each.name}={value!r}" for each in fields if (value := getattr(method, each.name)) != each.default]
+
+
 def name_in_tables(name: str | Method, method: Method) -> str:
     """The name of a method in tables and folders: its own, unless a user's method has the name of a built-in one.
 

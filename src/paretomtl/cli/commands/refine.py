@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,10 @@ from paretomtl._support.terminal import text_console
 from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import ProblemSettings, ProgressName, Resume, RunArgument, complete_problem
 from paretomtl.cli._trust import Trust, method_needs_trust, needs_trust, refusal
+
+if TYPE_CHECKING:
+    from paretomtl.cli._run_options import RunOptions
+    from paretomtl.front import Front
 
 
 @clean_errors
@@ -67,6 +71,8 @@ def refine(
         raise refusal(run / OPTIONS, options.problem, options.with_, command)
     if not trust and method_needs_trust(options.method):
         raise refusal(run / OPTIONS, options.method, options.set_, command, "method")
+    if front.decisions:  # the method of the run chose these rows itself
+        options = replace(options, **_settled(options, front, around))
     training = replace(
         options.training,
         preferences=rows,
@@ -79,3 +85,15 @@ def refine(
         replace(options, training=training), out=out or run.with_name(f"{run.name}-around-{around}")
     )
     print_result(refined, folder, as_json=as_json)
+
+
+def _settled(options: RunOptions, front: Front, around: int) -> dict[str, Any]:
+    """The method, by its name and settings, that trains directions which a probe found."""
+    from paretomtl.cli._lookup import find_method, find_problem
+    from paretomtl.methods.lookup import changed_options, reach_first
+
+    method = find_method(options.method, options.set_, find_problem(options.problem, options.with_))
+    if method.probe_share is None and front.reading == "direction":
+        method = reach_first(method)
+    method = method.for_refining(front.measured, front.scale, front.subproblems.index(around))
+    return {"method": method.name, "set_": changed_options(method)}

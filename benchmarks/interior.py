@@ -2,8 +2,9 @@
 
     python benchmarks/interior.py      # writes benchmarks/results/interior.json; a few minutes
 
-The same number of models, seeds, starts and batches for every layout; only the weights differ. `layout` is "corners",
-or "interior" with the smallest share `least` of a task.
+The same number of models, seeds, starts and batches for every layout; only the weights differ. Seeds differ in their
+initial weights; the order of the data is that of seed 0 for all. `layout` is "corners", or "interior" with the smallest
+share `least` of a task. Layouts whose rows are stored are not trained again: delete the file to do so.
 
 - multi-digits with its recipe, five models, ten seeds: `hypervolume` on validation and test at (2, 2), and `beyond`,
   the models with a loss beyond that point on test.
@@ -29,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
 from paretomtl._support.significance import half_width, mean
-from paretomtl.compare import Row, environment, save_rows
+from paretomtl.compare import Row, environment, load_rows, save_rows
 from paretomtl.front.indicators import hypervolume
 
 SEEDS, LEAST, POINTS = range(10), (0.02, 0.05, 0.1), 5_000
@@ -48,9 +49,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     out = parser.parse_args().out / "interior.json"
     torch.set_num_threads(1)
+    stored = [row for row in load_rows(out) if "seed" in row] if out.exists() else []
     rows: list[Row] = []
     for problem, cell in ((pm.problems.synthetic(), SYNTHETIC), (pm.problems.multi_digits(), DIGITS)):
-        measured = [row for method in METHODS for row in measure(problem, method, cell)]
+        measured: list[Row] = []
+        for method in METHODS:
+            about = {"problem": problem.name, "layout": method.layout, "least": method.least}
+            measured += [row for row in stored if about.items() <= row.items()] or measure(problem, method, cell)
         rows += [*measured, *differences(measured)]
     save_rows(out, "interior", "python benchmarks/interior.py", rows)
 
@@ -60,6 +65,8 @@ def measure(problem: pm.Problem, method: pm.Linear, cell: dict[str, Any]) -> lis
     began = time.perf_counter()
     options = {"device": "cpu", "progress": "quiet", "strategy": "batched", **cell["options"]}
     fronts = pm.fit_seeds(problem, method, cell["preferences"], seeds=SEEDS, **options)
+    if not all(front.complete for front in fronts):
+        raise SystemExit("stopped: nothing is stored, as losses of unfinished models are no result")
     seconds = round((time.perf_counter() - began) / len(SEEDS), 2)
     truth = None if problem.truth is None else problem.truth.front(POINTS)
     known = {} if truth is None else {"possible": round(hypervolume(truth, cell["reference"]), 5)}

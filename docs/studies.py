@@ -294,7 +294,7 @@ def digits_table() -> str:
             "",
             f"Mean ± standard deviation over {found[0].seeds} seeds, reference ({reference}); methods are ranked on "
             f"{split}, and test is shown beside it. *Best* on test is the loss there of the model that is best on "
-            f"{split}. * one point made of the best losses of separate networks. Seconds are means, all in one run.",
+            f"{split}. * one point made of the best losses of separate networks. Seconds are means.",
             "",
             f"**Verdict.** {verdict(found)}",
             "",

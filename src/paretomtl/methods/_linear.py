@@ -13,6 +13,7 @@ from paretomtl.core import preferences as vectors
 from paretomtl.methods.description import EARLIER
 from paretomtl.methods.fixed_weights import FixedWeights, importances
 from paretomtl.methods.inputs import State
+from paretomtl.methods.loss_scaling import Scale
 
 Layout: TypeAlias = Literal["interior", "corners"]
 """The rows of linear scalarization: inside the simplex, or the paper's grid with its corners."""
@@ -50,6 +51,7 @@ class Linear(FixedWeights):
                 [0.0000, 1.0000]], dtype=torch.float64)
     """
 
+    scale: Scale | None = None
     layout: Layout = field(default="interior", metadata={EARLIER: "corners"})
     least: float | None = None
 
@@ -82,6 +84,8 @@ class Linear(FixedWeights):
 class RandomSearch(FixedWeights):
     """Linear scalarization with weights drawn uniformly from the simplex, the paper's random search (section 2)."""
 
+    scale: Scale | None = None
+
     name: ClassVar[str] = "random-search"
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
@@ -95,6 +99,8 @@ class RandomSearch(FixedWeights):
 @dataclass(frozen=True, repr=False)
 class SingleTask(FixedWeights):
     """One model per task, trained on its own loss alone: the paper's single-task baseline (section 6). K equals m."""
+
+    scale: Scale | None = None
 
     name: ClassVar[str] = "single-task"
     separate: ClassVar[bool] = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -12,14 +11,10 @@ from torch import Tensor
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading
 from paretomtl.methods.inputs import SafeStep, State
-from paretomtl.methods.loss_scaling import Scale
 
 
-@dataclass(frozen=True, repr=False)
 class FixedWeights(ScaledMethod):
     """Rows are importances, scaled to sum to m: the weights of every step. Subclasses say which rows a number means."""
-
-    scale: Scale | None = None
 
     needs_gramian: ClassVar[bool] = False
     reading: ClassVar[Reading] = "importance"

@@ -15,6 +15,7 @@ from paretomtl.methods import State
 from paretomtl.methods.base import uniform
 from paretomtl.methods.fixed_weights import FixedWeights
 from paretomtl.methods.inputs import SafeStep
+from paretomtl.methods.loss_scaling import Scale
 
 NEGATIVE = -1e-3
 """A cosine below this counts as negative; one nearer to zero may be rounding."""
@@ -23,6 +24,8 @@ NEGATIVE = -1e-3
 @dataclass(frozen=True, repr=False)
 class Plain(FixedWeights):
     """Fixed weights whose largest is 1, instead of a sum of m: a task weighs the same in any row."""
+
+    scale: Scale | None = None
 
     name: ClassVar[str] = "plain"
 

@@ -9,11 +9,14 @@ from torch import Tensor
 from _helpers.coupled import Share
 from paretomtl.methods import (
     MGDA,
+    Auto,
     GradNorm,
     Linear,
     Method,
     ParetoMTL,
+    PNorm,
     RandomSearch,
+    Reachable,
     SingleTask,
     State,
     Step,
@@ -37,6 +40,11 @@ BATCHED = [
     Uncertainty(),
     Uncertainty(kinds="regression", normalize=False),
     Measure(),
+    PNorm(),
+    PNorm(p=1, importances=(1.0, 2.0, 3.0), least=0.1),
+    PNorm(scale="first"),
+    Auto(),
+    Reachable(ParetoMTL()),
 ]
 TORCHJD = [TorchJD("UPGrad"), TorchJD("CAGrad", {"c": 0.5}), TorchJD("UW"), TorchJD("STCH", {"mu": 0.1})]
 RANDOM = [TorchJD("PCGrad"), TorchJD("GradVac")]  # visit the tasks in random order

@@ -97,6 +97,7 @@ def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, A
         "strategy": front.strategy,
         "seconds": front.seconds,
         "remarks": list(front.remarks),
+        "decisions": list(front.decisions),
         "made_by": dict(front.made_by),
     }
 

@@ -70,6 +70,8 @@ def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
         ranked = ranked_words(front)
         for line in (f"{ranked[0].upper()}{ranked[1:]}.", *quality_lines(facts), *_lines(facts)):
             console.print(line, highlight=False, soft_wrap=True)
+        for decision in front.decisions:
+            console.print(f"choice: {decision}", highlight=False, markup=False)
     if not front.complete:
         raise typer.Exit(stop_exit_code())
     if not stored:

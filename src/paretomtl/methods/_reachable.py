@@ -10,13 +10,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import is_number
+from paretomtl._support.argument_checks import is_number, may_ask
 from paretomtl.core import preferences as vectors
 from paretomtl.core.reachable import CLUMPED, find_reachable
 from paretomtl.methods._linear import Linear
 from paretomtl.methods._p_norm import PNorm
 from paretomtl.methods._scaled_method import FACTORS, ScaledMethod
 from paretomtl.methods.base import Method, Reading
+from paretomtl.methods.description import describe
 from paretomtl.methods.fixed_weights import importances
 from paretomtl.methods.inputs import SafeStep, State, Step
 from paretomtl.methods.loss_scaling import Scale
@@ -141,7 +142,7 @@ class Reachable(ScaledMethod):
         fixed = probing | (state["found"] == _SAME)[:, None]
         if self.stays_linear:
             fixed = fixed | (state["found"] == _SPREAD)[:, None]
-        if fixed.device.type == "cpu" and bool(fixed.all()):
+        if may_ask(fixed) and bool(fixed.all()):  # most steps of most runs: nothing more to compute
             return state["weights"], state
         weights, inner = self.method.weigh(_inner_step(step, self.probe_steps(step.total)), _inner_state(state))
         after = {_INNER + name: tensor for name, tensor in inner.items()}
@@ -200,12 +201,12 @@ class Reachable(ScaledMethod):
         if found == _CLUMPED:
             return (
                 f"In the probe, models with fixed weights clumped ({gap}; under {CLUMPED} is a clump): the front is "
-                f"concave there. Each went on along a ray between the ends of the front, with {self.method!r}.",
+                f"concave there. Each went on along a ray between the ends of the front, with {describe(self.method)}.",
             )
         return (f"In the probe, models with fixed weights spread well ({gap}). {self._after_spread()}",)
 
     def _after_spread(self) -> str:
-        return f"Each went on along the ray that it had reached, with {self.method!r}."
+        return f"Each went on along the ray that it had reached, with {describe(self.method)}."
 
 
 @dataclass(frozen=True, repr=False)

@@ -50,6 +50,8 @@ def show(
         console.print(line, highlight=False, soft_wrap=True)
     if front.seed is not None:
         console.print(f"trained in {front.seconds:.1f} s; {front.strategy}", highlight=False, soft_wrap=True)
+    for decision in front.decisions:
+        console.print(f"choice: {decision}", highlight=False, markup=False)
     for remark in front.remarks:
         console.print(f"remark: {remark}", highlight=False, soft_wrap=True)
     if front.made_by:

@@ -1,16 +1,24 @@
-"""Parts of the settings of a cell: optimizers as text, and rounded preference vectors."""
+"""Parts of the settings of a cell: methods as in the paper, optimizers as text, and rounded preference vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import nn
 
 from paretomtl._support.factories import make_scheduler
+from paretomtl.methods import Method, ParetoMTL, resolve_method
 from paretomtl.problems import Recipe
 
 _SHAPE = 200  # steps that are enough to show the shape of a schedule
+
+
+def paper_form(name: str) -> Method:
+    """The method with this name as the paper has it: the phases of Pareto MTL only move forward."""
+    method = resolve_method(name)
+    return replace(method, return_share=None) if isinstance(method, ParetoMTL) else method
 
 
 def describe_optimizer(recipe: Recipe, epochs: int) -> str:

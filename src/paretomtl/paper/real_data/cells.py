@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from paretomtl.compare.row_store import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.front import Front
-from paretomtl.methods import Method, ParetoMTL, describe, resolve_method
-from paretomtl.paper.cell_settings import describe_optimizer
+from paretomtl.methods import Method, ParetoMTL, describe
+from paretomtl.paper.cell_settings import describe_optimizer, paper_form
 from paretomtl.paper.rows import solution_fields
 from paretomtl.paper.study import Size
 from paretomtl.problems import MLP, PROBLEMS, LeNet, MixtureOfExperts, PoseNet, Problem, ResNet18
@@ -109,7 +109,7 @@ class TaskCell:
             "problem": f"{self.problem}, recipe {RECIPE_VERSION}",
             "samples": {None: "all", 0: "made up"}.get(self.samples, self.samples),
             "network": self.network,
-            "method": describe(resolve_method(self.method)),
+            "method": describe(paper_form(self.method)),
             "changes": ", ".join(f"{name}={value!r}" for name, value in sorted(self.changes.items())) or "none",
             "preferences": f"{self.preferences} random, other ones for each seed" if self.random else self.preferences,
             "epochs": self.epochs or "of the recipe",
@@ -146,7 +146,7 @@ class TaskCell:
         return problem
 
     def _method(self, problem: Problem) -> Method:
-        method = problem.recipe.methods.get(self.method) or resolve_method(self.method)
+        method = problem.recipe.methods.get(self.method) or paper_form(self.method)
         if self.changes:
             method = replace(method, **self.changes)  # type: ignore[type-var]
         if self.samples is not None and isinstance(method, ParetoMTL):  # steps are counted for all samples

@@ -84,6 +84,7 @@ class ParetoMTL(TakesScale):
             ``initial_steps`` for a subproblem that never was inside. A subproblem that has spent its share follows the
             paper from then on, so that a region that cannot be reached does not hold it forever. There is no return
             after the release, while a loss is negative, or with ``initial_steps=0``. None: no returns, as in the paper.
+            See docs/regions.md for when they pay.
 
     The state has for each subproblem its constraint rows, phase, status, the step since which it has that status, the
     last finite loss of each task (used for a task without labels), and the scale; with returns, the number of steps
@@ -110,7 +111,7 @@ class ParetoMTL(TakesScale):
     scale: Scale | None = None
     release_steps: int = 0
     scale_steps: int | None = None
-    return_share: float | None = 0.05
+    return_share: float | None = None
 
     name: ClassVar[str] = "pareto-mtl"
     needs_gramian: ClassVar[bool] = True

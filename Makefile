@@ -87,6 +87,7 @@ bench: $(READY)  ## benchmarks that fit a CPU, half an hour on two cores, into o
 	$(BIN)/python benchmarks/ray_workers.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/min_norm.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/weigh_every.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/regions.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/step.py --out $(BENCH_OUT)
 
 clean:  ## remove what the other targets made

@@ -30,6 +30,8 @@ OPTIONS = {"rescale": True, "unit_rows": True, "scale": "first", "epsilon": 0.3,
 BATCHED = [
     ParetoMTL(),
     ParetoMTL(**OPTIONS),  # type: ignore[arg-type]
+    ParetoMTL(return_share=None),
+    ParetoMTL(return_share=0.5, initial_steps=1),
     MGDA(),
     MGDA(rescale=True),
     Linear(),

@@ -23,8 +23,8 @@ OUTSIDE = [[0.1, 0.9], [0.9, 0.1], [0.9, 0.1]]
 AWAY = [[0.1, 0.9], [0.5, 0.5], [0.9, 0.1]]
 
 
-def test_phases_belong_to_each_subproblem_and_only_move_forward() -> None:
-    method = ParetoMTL(initial_steps=10)
+def test_phases_belong_to_each_subproblem_and_only_move_forward_in_the_paper() -> None:
+    method = ParetoMTL(initial_steps=10, return_share=None)
     state = method.init(VECTORS)
     _, state = weigh(method, AWAY, state)
     assert state["phase"].tolist() == [core.Phase.INITIAL, core.Phase.MAIN, core.Phase.INITIAL]
@@ -35,7 +35,7 @@ def test_phases_belong_to_each_subproblem_and_only_move_forward() -> None:
 
 
 def test_at_the_cap_an_infeasible_subproblem_goes_on_with_its_violated_rows() -> None:
-    method = ParetoMTL(initial_steps=2)
+    method = ParetoMTL(initial_steps=2, return_share=None)
     state = method.init(VECTORS)
     for number in range(2):
         weights, state = weigh(method, OUTSIDE, state, number)
@@ -50,7 +50,7 @@ def test_at_the_cap_an_infeasible_subproblem_goes_on_with_its_violated_rows() ->
 
 
 def test_the_default_cap_is_a_fifth_of_the_plan() -> None:
-    method = ParetoMTL()
+    method = ParetoMTL(return_share=None)
     for total, number, phase in [(100, 19, 0), (100, 20, 1), (0, 10**6, 0)]:
         _, state = weigh(method, OUTSIDE, method.init(VECTORS), number, total)
         assert state["phase"].tolist() == [phase] * 3
@@ -226,6 +226,10 @@ def test_hundreds_of_preferences() -> None:
         ({"epsilon": 1.0}, "'epsilon' must be at least 0 and under 1. Got 1.0"),
         ({"epsilon": -0.1}, "'epsilon' must be"),
         ({"initial_steps": -1}, "'initial_steps' must be a whole number that is not negative. Got -1"),
+        ({"return_share": 0.0}, "'return_share' must be over 0 and at most 1, or None. Got 0.0 instead"),
+        ({"return_share": 1.5}, "'return_share' must be over 0 and at most 1, or None. Got 1.5 instead"),
+        ({"return_share": float("nan")}, "'return_share' must be over 0"),
+        ({"return_share": "all"}, "'return_share' must be over 0 and at most 1, or None. Got 'all' instead"),
         ({"release_steps": -1}, "'release_steps' must be a whole number that is not negative"),
         ({"scale": "last"}, "or None. Got 'last' instead"),
         ({"scale": ((0.0, 1.0), (1.0, 1.0))}, "an ideal point and a worst one, which is larger in every task"),

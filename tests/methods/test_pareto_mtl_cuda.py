@@ -30,6 +30,9 @@ OPTIONS: list[dict[str, Any]] = [
     {"scale": "own", "release_steps": 2},
     {"scale": "range", "rescale": True},
     {"scale": "first", "unit_rows": True, "rescale": True, "initial_steps": 1, "release_steps": 1},
+    {"return_share": None},
+    {"return_share": 0.2, "rescale": True, "initial_steps": 1, "release_steps": 1},
+    {"return_share": 1.0, "scale": "first", "unit_rows": True},
 ]
 
 

@@ -26,7 +26,7 @@ def trained(method: pm.ParetoMTL, vectors: int, steps: int, seeds: int = 20) -> 
 
 def test_twenty_seeds_cover_the_front() -> None:
     """300 steps with the initial phase until feasible: all ten solutions in their regions and on the front."""
-    rows = trained(pm.ParetoMTL(initial_steps=200), 10, 300)
+    rows = trained(pm.ParetoMTL(initial_steps=200, return_share=None), 10, 300)
     whole = sum(row["in_region"] == 10 and row["distance"] <= 1e-3 for row in rows)
     assert whole >= 18
     assert sum(row["hypervolume"] for row in rows) / 20 >= 0.292
@@ -34,13 +34,13 @@ def test_twenty_seeds_cover_the_front() -> None:
 
 def test_the_papers_schedule_gives_what_its_code_gave() -> None:
     """100 steps, 20 of them initial; the paper's code: 9 or 10 in their region, hypervolume 0.287 to 0.298."""
-    rows = trained(pm.ParetoMTL(initial_steps=20), 10, 100)
+    rows = trained(pm.ParetoMTL(initial_steps=20, return_share=None), 10, 100)
     assert sum(row["in_region"] for row in rows) / 20 > 9
     assert 0.287 <= sum(row["hypervolume"] for row in rows) / 20 <= 0.298
 
 
 def test_the_ends_are_lost_without_the_initial_phase() -> None:
-    with_it, without = (trained(pm.ParetoMTL(initial_steps=n), 10, 300, seeds=5) for n in (200, 0))
+    with_it, without = (trained(pm.ParetoMTL(initial_steps=n, return_share=None), 10, 300, seeds=5) for n in (200, 0))
     ends = [torch.tensor([row["losses"] for row in rows])[:, [0, -1]].min(-1).values for rows in (with_it, without)]
     assert ends[0].max() < 0.15
     assert ends[1].mean() > 0.25
@@ -105,7 +105,7 @@ def test_the_stored_results_are_those_of_this_study() -> None:
     """Same cells, same settings, nothing missing; a sample of rows trained again gives the stored numbers."""
     stored = stored_study("synthetic", STUDIES["synthetic"], STORED)
     assert stored.missing == []
-    again = trained(pm.ParetoMTL(initial_steps=20), 10, 100, seeds=3)
+    again = trained(pm.ParetoMTL(initial_steps=20, return_share=None), 10, 100, seeds=3)
     for row in again:
         (same,) = [r for r in stored.rows if r["part"] == "paper schedule" and r["seed"] == row["seed"]]
         torch.testing.assert_close(torch.tensor(same["losses"]), torch.tensor(row["losses"]), rtol=0, atol=1e-3)

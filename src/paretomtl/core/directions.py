@@ -10,11 +10,11 @@ from torch import Tensor
 
 from paretomtl._support.argument_checks import check_floating, check_gramian, check_trailing
 from paretomtl.core._min_norm import MinNorm, min_norm, solve
-from paretomtl.core._regions import active_initial, active_main, values_of
+from paretomtl.core._regions import FEASIBLE_TOLERANCE, active_initial, active_main, values_of
 
 
 class Phase(IntEnum):
-    """The phase of a subproblem; it only moves forward."""
+    """The phase of a subproblem. In the paper it only moves forward; see ``returning`` of :func:`direction`."""
 
     INITIAL = 0
     """Only violated constraints are lowered, until the loss vector is in its region (paper, equation 9)."""
@@ -50,6 +50,7 @@ def direction(
     unit_rows: bool = False,
     present: Tensor | None = None,
     precision: float | None = None,
+    returning: Tensor | None = None,
 ) -> Direction:
     r"""Solve the dual of each subproblem in its own phase (paper, equations 9, 10, 13 and 14).
 
@@ -57,7 +58,8 @@ def direction(
     are :math:`\alpha = A^\top s`, that is :math:`\alpha_i = \lambda_i + \sum_j \beta_j (u_{ji} - u_{ki})`. The initial
     phase allows the constraints with :math:`G_j \ge 0`; the main phase, all tasks and the constraints of
     :math:`I_\epsilon`; the released phase, all tasks. A subproblem in the initial phase without an active constraint
-    takes this step in the main phase already.
+    takes this step in the main phase already. One in the main phase that is ``returning`` and outside its region
+    takes it in the initial phase.
 
     Args:
         losses: ``L [..., m]``.
@@ -69,6 +71,8 @@ def direction(
             short.
         present: tasks with a gradient in this step, ``[..., m]`` bool; the others have no point in the dual.
         precision: the precision of the Gramian, see :func:`~paretomtl.core.min_norm`.
+        returning: subproblems that go back from the main to the initial phase where a constraint is violated, ``[...]``
+            bool. None: none does, as in the paper.
 
     A subproblem with a loss that is not finite keeps its phase and gets zero weights; its dual has failed.
     """
@@ -80,7 +84,15 @@ def direction(
     if present is not None and present.dtype != torch.bool:
         raise TypeError(f"'present' must be a bool tensor. Got {present.dtype} instead.")
     return direction_of(
-        losses, gramian, rows, phase, epsilon=epsilon, unit_rows=unit_rows, present=present, precision=precision
+        losses,
+        gramian,
+        rows,
+        phase,
+        epsilon=epsilon,
+        unit_rows=unit_rows,
+        present=present,
+        precision=precision,
+        returning=returning,
     )
 
 
@@ -94,12 +106,16 @@ def direction_of(
     unit_rows: bool,
     present: Tensor | None,
     precision: float | None,
+    returning: Tensor | None,
 ) -> Direction:
     """:func:`direction` of tensors that are known to fit, such as those of a checked step."""
     tasks = gramian.shape[-1]
     values = values_of(rows, losses)
     violated = active_initial(values)
     finite = losses.isfinite().all(-1)
+    if returning is not None:
+        outside = (values > FEASIBLE_TOLERANCE).any(-1)  # false for losses that are not finite
+        phase = torch.where((phase == Phase.MAIN.value) & returning & outside, Phase.INITIAL.value, phase)
     phase = torch.where((phase == Phase.INITIAL.value) & ~violated.any(-1) & finite, Phase.MAIN.value, phase)
     initial = (phase == Phase.INITIAL.value)[..., None]
     constraints = torch.where(initial, violated, active_main(values, rows, epsilon))

@@ -14,7 +14,7 @@ from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, 
 from paretomtl.core import preferences as vectors
 from paretomtl.core.directions import direction_of
 from paretomtl.methods._loss_balance import balance, init_balance
-from paretomtl.methods._pareto_mtl_cuda import weigh_by_kernel
+from paretomtl.methods._pareto_mtl_cuda import RETURNED, weigh_by_kernel
 from paretomtl.methods._scaled_method import FIRST, TakesScale
 from paretomtl.methods.base import Reading
 from paretomtl.methods.inputs import SafeStep, State, Step
@@ -51,7 +51,8 @@ class ParetoMTL(TakesScale):
     Subproblem k first lowers the constraints that it violates (initial phase), then all tasks and the active
     constraints together (main phase), each time along the min-norm direction of :func:`paretomtl.core.direction`. The
     task weights are :math:`\alpha_i = \lambda_i + \sum_j \beta_j (u_{ji} - u_{ki})` (paper, equation 18) and may be
-    negative. Phases belong to each subproblem and only move forward.
+    negative. Phases belong to each subproblem. In the paper they only move forward; with ``return_share`` a subproblem
+    outside its region goes back to the initial phase, until it is inside.
 
     Args:
         initial_steps: the most optimizer steps in the initial phase; a subproblem that is still infeasible then enters
@@ -76,9 +77,19 @@ class ParetoMTL(TakesScale):
             the initial phase. None: a twentieth of the planned steps.
         release_steps: the number of steps at the end of the plan without constraints, which follow MGDA (supplement,
             section 1).
+        return_share: the most steps that a subproblem spends on returns to its region, as a share of the planned ones;
+            without a plan, of those so far. The paper's step keeps a region only under plain gradient descent. What
+            momentum, Adam or the noise of small batches carry out of its region is Pareto critical there, and stays: no
+            direction lowers all tasks and the violated constraints. A return takes steps of the initial phase, which
+            may raise a task. It begins when the region is left after the first initial phase, and after
+            ``initial_steps`` for a subproblem that never was inside. A subproblem that has spent its share follows the
+            paper from then on, so that a region that cannot be reached does not hold it forever. There is no return
+            after the release, while a loss is negative, or with ``initial_steps=0``. None: no returns, as in the paper.
+            See docs/regions.md for when they pay.
 
     The state has for each subproblem its constraint rows, phase, status, the step since which it has that status, the
-    last finite loss of each task (used for a task without labels), and the scale.
+    last finite loss of each task (used for a task without labels), and the scale; with returns, the number of steps
+    spent on them, −1 in the first initial phase.
 
     Example:
         >>> from paretomtl.methods import Step
@@ -101,6 +112,7 @@ class ParetoMTL(TakesScale):
     scale: Scale | None = None
     release_steps: int = 0
     scale_steps: int | None = None
+    return_share: float | None = None
 
     name: ClassVar[str] = "pareto-mtl"
     needs_gramian: ClassVar[bool] = True
@@ -115,6 +127,9 @@ class ParetoMTL(TakesScale):
         check_flag("unit_rows", self.unit_rows)
         if not is_number(self.epsilon) or not 0.0 <= self.epsilon < 1.0:
             raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {self.epsilon!r} instead.")
+        share = self.return_share
+        if share is not None and (not is_number(share) or not 0.0 < share <= 1.0):
+            raise ValueError(f"'return_share' must be over 0 and at most 1, or None. Got {share!r} instead.")
         self._check_scale()
         if self.scale_steps is not None:
             check_count("scale_steps", self.scale_steps)
@@ -137,6 +152,8 @@ class ParetoMTL(TakesScale):
             extra = {FIRST: torch.zeros(count, tasks, dtype=torch.float64)}
         elif self.ideal is not None:
             extra = {"ideal": torch.tensor(self.ideal, dtype=torch.float64).expand(count, -1).clone()}
+        if self._returns:
+            extra = {**extra, RETURNED: torch.full((count,), -1)}  # -1: still in the first initial phase
         return {
             "rows": region_rows(units),
             "phase": torch.full((count,), Phase.INITIAL.value),
@@ -169,11 +186,12 @@ class ParetoMTL(TakesScale):
             seen,
             gramian,
             state["rows"],
-            self._phase(step, state["phase"]),
+            self._phase(step, state),
             epsilon=self.epsilon,
             unit_rows=self.unit_rows,
             present=step.present,
             precision=step.precision,
+            returning=self._returning(step, state, losses),
         )
         alpha, phase = step_direction.weights, step_direction.phase
         in_initial = (phase == Phase.INITIAL.value)[..., None]
@@ -193,17 +211,43 @@ class ParetoMTL(TakesScale):
         status = torch.where((losses < 0).any(-1), Status.NEGATIVE.value, status)
         since = torch.where(status == state["status"], state["since"], step.number)
         after = {"phase": phase, "status": status, "since": since, "losses": losses, "scale": scale}
+        if RETURNED in state:
+            initial = phase == Phase.INITIAL.value
+            cap = self._limits(step.total)[0]
+            first = initial & (state[RETURNED] < 0)
+            first = first if cap is None else first & (step.number < cap)
+            after[RETURNED] = torch.where(first, -1, state[RETURNED].clamp_min(0) + initial)
         return weights, {**state, **after}
 
-    def _phase(self, step: SafeStep, phase: Tensor) -> Tensor:
-        """The phase before this step's check of feasibility: apply the cap of the initial phase, and the release."""
+    def _phase(self, step: SafeStep, state: State) -> Tensor:
+        """The phase before this step's check of feasibility: apply the cap of the initial phase, and the release.
+
+        After the first initial phase every step decides anew whether a subproblem returns.
+        """
+        phase = state["phase"]
         cap, release = self._limits(step.total)
+        if RETURNED in state:
+            phase = torch.where((phase == Phase.INITIAL.value) & (state[RETURNED] >= 0), Phase.MAIN.value, phase)
         if cap is not None:
             phase = torch.where((phase == Phase.INITIAL.value) & (step.number >= cap), Phase.MAIN.value, phase)
         if release is not None:
             released = step.number >= release
             phase = phase + (Phase.RELEASED.value - phase) * released  # an int or a tensor: no branch on it
         return phase
+
+    @property
+    def _returns(self) -> bool:
+        """Whether subproblems may go back to the initial phase."""
+        return self.return_share is not None and self.initial_steps != 0
+
+    def _returning(self, step: SafeStep, state: State, losses: Tensor) -> Tensor | None:
+        """The subproblems that may go back to the initial phase, ``[K]`` bool; None if none may."""
+        if RETURNED not in state:
+            return None
+        assert self.return_share is not None
+        returned = state[RETURNED].clamp_min(0).double()
+        planned = step.total or torch.zeros_like(returned[:1]) + step.number  # an int or a tensor: nothing is copied
+        return (returned < self.return_share * planned) & (losses >= 0).all(-1)
 
     def _limits(self, total: int) -> tuple[int | None, int | None]:
         """The last possible end of the initial phase, and the start of the released one, as steps; None for never."""
@@ -238,6 +282,7 @@ class ParetoMTL(TakesScale):
             state,
             cap=cap,
             release=release,
+            return_share=self.return_share if RETURNED in state else None,
             epsilon=self.epsilon,
             rescale=self.rescale,
             unit_rows=self.unit_rows,

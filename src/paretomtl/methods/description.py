@@ -22,7 +22,7 @@ def describe(method: object) -> str:
 
     Example:
         >>> from paretomtl.methods import ParetoMTL
-        >>> describe(ParetoMTL(initial_steps=0))
+        >>> describe(ParetoMTL(initial_steps=0, return_share=None))
         'ParetoMTL(initial_steps=0, epsilon=0.1, release_steps=0)'
         >>> from paretomtl.methods import Linear
         >>> describe(Linear()), describe(Linear(layout="corners"))

@@ -31,15 +31,17 @@ struct Points {
 };
 
 // Without a mask of present tasks (present_stride −1) all are, and a number that is negative is read from the device; the
-// pointers are not read otherwise. Scales are written where they are in use (scaled).
+// pointers are not read otherwise. Scales are written where they are in use (scaled), and the steps spent on returns where
+// subproblems may return (returns). A limit that is negative stands for return_share times the number of the step.
 // One block on a processor is enough: so the compiler may use all registers, and spills none.
 extern "C" __global__ void __launch_bounds__(32, 1)
     pareto_mtl(const Loss* losses, const Real* gramian, const unsigned char* present, const long long* number_there,
                const double* rows, const long long* phase, const long long* status, const long long* since,
-               const double* last, const double* scale, Loss* weights, long long* new_phase, long long* new_status,
-               long long* new_since, double* new_last, double* new_scale, int count, int present_stride, int scaled,
-               int rescale, int unit_rows, double given_number, double cap, double release, double epsilon,
-               double zero_tolerance) {
+               const double* last, const double* scale, const long long* returned, Loss* weights, long long* new_phase,
+               long long* new_status, long long* new_since, double* new_last, double* new_scale,
+               long long* new_returned, int count, int present_stride, int scaled, int rescale, int unit_rows,
+               int returns, double given_number, double cap, double release, double limit, double return_share,
+               double epsilon, double zero_tolerance) {
     extern __shared__ double shared[];
     double* const factors = shared;                      // [m], c
     double* const direction = factors + TASKS;           // [m], of the loss vector
@@ -73,6 +75,7 @@ extern "C" __global__ void __launch_bounds__(32, 1)
             new_phase[k] = phase[k];
             new_status[k] = status[k];
             new_since[k] = since[k];
+            if (returns) new_returned[k] = returned[k];
         }
         return;
     }
@@ -102,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(32, 1)
         memory.gramian(e) = factors[e / TASKS] * memory.gramian(e) * factors[e % TASKS];
 
     // Losses that are not finite are in no region and activate nothing.
-    bool violated = false, feasible = true;
+    bool violated = false, outside = false, feasible = true;
     for (int j = lane; j < count; j += 32) {
         const double* const row = rows + (k * count + j) * TASKS;
         double value = 0.0, square = 0.0;
@@ -116,15 +119,24 @@ extern "C" __global__ void __launch_bounds__(32, 1)
         values[j] = value;
         thresholds[j] = -epsilon * (square / 2.0);
         violated = violated || (finite && value >= 0.0);
+        outside = outside || (finite && value > FEASIBLE_TOLERANCE);
         feasible = feasible && finite && value <= FEASIBLE_TOLERANCE;
     }
     violated = __any_sync(ALL, violated);
+    outside = __any_sync(ALL, outside);
     feasible = __all_sync(ALL, feasible);
 
     const long long number = given_number < 0.0 ? *number_there : (long long)given_number;
+    const long long before = returns ? returned[k] : -1;
+    const long long spent = before < 0 ? 0 : before;  // steps on returns
+    const bool first = before < 0 && !(double(number) >= cap);  // the first initial phase may last
     int now = int(phase[k]);
-    if (now == INITIAL && double(number) >= cap) now = MAIN;
+    if (now == INITIAL && !first) now = MAIN;
     if (double(number) >= release) now = RELEASED;
+    if (returns && now == MAIN && outside && !negative) {
+        const double most = limit < 0.0 ? return_share * double(number) : limit;
+        if (double(spent) < most) now = INITIAL;
+    }
     if (now == INITIAL && !violated && finite) now = MAIN;
     if (mine) memory.allow(lane, finite && now != INITIAL && here);
     for (int j = lane; j < count; j += 32) {
@@ -146,5 +158,6 @@ extern "C" __global__ void __launch_bounds__(32, 1)
         new_phase[k] = now;
         new_status[k] = code;
         new_since[k] = code == status[k] ? since[k] : number;
+        if (returns) new_returned[k] = now != INITIAL ? spent : first ? -1 : spent + 1;
     }
 }

@@ -1,4 +1,4 @@
-"""Parts of the settings of a cell: methods, optimizers as text, and rounded preference vectors."""
+"""Parts of the settings of a cell: methods as in the paper, optimizers as text, and rounded preference vectors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import torch
 from torch import nn
 
 from paretomtl._support.factories import make_scheduler
-from paretomtl.methods import Linear, Method, resolve_method
+from paretomtl.methods import Linear, Method, ParetoMTL, resolve_method
 from paretomtl.problems import Recipe
 
 GRID_SEARCH = Linear(layout="corners")
 """The paper's grid search (section 3.2): evenly spaced weights, also those that leave a task out."""
+
+PAPER_FORM = ParetoMTL(return_share=None)
+"""Pareto MTL as in the paper (algorithm 1): phases only move forward."""
 
 _SHAPE = 200  # steps that are enough to show the shape of a schedule
 
@@ -24,7 +27,7 @@ def study_method(method: str | Method, configured: Mapping[str, Method] | None =
         method: a name, or a configured method, which is returned unchanged.
         configured: the methods of the recipe by name.
     """
-    known = {"linear": GRID_SEARCH, **(configured or {})}
+    known = {"linear": GRID_SEARCH, "pareto-mtl": PAPER_FORM, **(configured or {})}
     return resolve_method(known.get(method, method) if isinstance(method, str) else method)
 
 

@@ -69,7 +69,7 @@ class ManyCell:
     @property
     def method(self) -> ParetoMTL:
         """Pareto MTL until feasible, then released, so that solutions outside their region return to the front."""
-        return ParetoMTL(initial_steps=self.steps // 2, release_steps=self.steps // 4)
+        return ParetoMTL(initial_steps=self.steps // 2, release_steps=self.steps // 4, return_share=None)
 
     @property
     def name(self) -> str:

@@ -105,8 +105,8 @@ class SyntheticCell:
 
 def cells(size: Size = "full") -> list[SyntheticCell]:
     """The whole study; or the study with fewer seeds, or with few seeds and steps."""
-    until_feasible = ParetoMTL(initial_steps=200)
-    released = ParetoMTL(initial_steps=200, release_steps=100)
+    until_feasible = ParetoMTL(initial_steps=200, return_share=None)
+    released = ParetoMTL(initial_steps=200, release_steps=100, return_share=None)
     sets = [preferences.even(5, 2), preferences.even(8, 2), preferences.biased(5, [1.0, 2.0])]
     three = preferences.lattice_or_energy(15, 3)
     gathered = preferences.drawn_towards(three, preferences.even(1, 3)[0], 0.6)
@@ -114,8 +114,8 @@ def cells(size: Size = "full") -> list[SyntheticCell]:
         SyntheticCell("convergence", RandomSearch(), 100, 300, learning_rate=0.5, seeds=1),
         SyntheticCell("convergence", MGDA(), 10, 300),
         SyntheticCell("convergence", until_feasible, 10, 300),
-        SyntheticCell("paper schedule", ParetoMTL(initial_steps=20), 10, 100),
-        SyntheticCell("no initial phase", ParetoMTL(initial_steps=0), 10, 300),
+        SyntheticCell("paper schedule", ParetoMTL(initial_steps=20, return_share=None), 10, 100),
+        SyntheticCell("no initial phase", ParetoMTL(initial_steps=0, return_share=None), 10, 300),
         SyntheticCell("release", released, 10, 400),
         SyntheticCell("plateau", until_feasible, 10, 300, seeds=100),
         SyntheticCell("plateau", until_feasible, 10, 300, seeds=100, half=0.3),
@@ -128,7 +128,7 @@ def cells(size: Size = "full") -> list[SyntheticCell]:
             for ratio, epochs in ((1.0, 300), (2.0, 300), (10.0, 1000), (50.0, 1000))
             for method, step in ((RandomSearch(), 0.5), (MGDA(), 1.0), (until_feasible, 1.0))
         ],
-        SyntheticCell("difficulty, scaled", ParetoMTL(initial_steps=200, scale=(1 / 50, 1.0)), 10, 300, ratio=50.0),
+        SyntheticCell("difficulty, scaled", replace(until_feasible, scale=(1 / 50, 1.0)), 10, 300, ratio=50.0),
     ]
     if size == "full":
         return study

@@ -72,7 +72,7 @@ def multi_digits(pairs: int = 4000) -> Problem:
             epochs=30,
             batch_size=128,
             optimizer=lambda parameters: torch.optim.AdamW(parameters, lr=3e-3),
-            methods={"pareto-mtl": ParetoMTL(rescale=True), "mgda": MGDA(rescale=True)},
+            methods={"pareto-mtl": ParetoMTL(rescale=True, return_share=None), "mgda": MGDA(rescale=True)},
         ),
     )
 

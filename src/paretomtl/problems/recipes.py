@@ -34,9 +34,13 @@ class ImageRecipe:
 
 
 def configured(samples: int, batch_size: int = _BATCH) -> dict[str, ParetoMTL | MGDA]:
-    """The methods configured as in the paper's code: at most two epochs of the initial phase, weights that sum to m."""
+    """The methods configured as in the paper's code.
+
+    The initial phase has at most two epochs and is never entered again; weights sum to m.
+    """
+    steps = _INITIAL_EPOCHS * -(-samples // batch_size)
     return {
-        "pareto-mtl": ParetoMTL(rescale=True, initial_steps=_INITIAL_EPOCHS * -(-samples // batch_size)),
+        "pareto-mtl": ParetoMTL(rescale=True, initial_steps=steps, return_share=None),
         "mgda": MGDA(rescale=True),
     }
 

@@ -26,7 +26,7 @@ def cells(size: Size) -> list[ImageCell]:
     """Pareto MTL with and without the initial phase (supplement, section 1), and MOO-MTL."""
     study = [
         ImageCell(PAPER, SETS[1], "pareto-mtl"),
-        ImageCell(PAPER, SETS[1], ParetoMTL(rescale=True, initial_steps=0), note="no initial phase"),
+        ImageCell(PAPER, SETS[1], ParetoMTL(rescale=True, initial_steps=0, return_share=None), note="no initial phase"),
         ImageCell(PAPER, SETS[1], "mgda"),
     ]
     return resize(study, size)

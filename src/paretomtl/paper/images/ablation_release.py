@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def cells(size: Size) -> list[ImageCell]:
     """The constraints dropped for the last third of the epochs (supplement, section 1), or kept."""
-    released = ParetoMTL(rescale=True, initial_steps=2 * STEPS, release_steps=10 * STEPS)
+    released = ParetoMTL(rescale=True, initial_steps=2 * STEPS, release_steps=10 * STEPS, return_share=None)
     study = [ImageCell(PAPER, SETS[1], "pareto-mtl"), ImageCell(PAPER, SETS[1], released, note="released")]
     return resize(study, size)
 

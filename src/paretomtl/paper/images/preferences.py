@@ -39,7 +39,7 @@ def cells(size: Size) -> list[ImageCell]:
     }
     study = [ImageCell(PAPER, SETS[0], "pareto-mtl", seeds=2)]
     study += [ImageCell(PAPER, SETS[0], "pareto-mtl", rows, seeds=2, note=name) for name, rows in sets.items()]
-    unit = ParetoMTL(rescale=True, initial_steps=2 * STEPS, unit_rows=True)
+    unit = ParetoMTL(rescale=True, initial_steps=2 * STEPS, unit_rows=True, return_share=None)
     study.append(ImageCell(PAPER, SETS[0], unit, sets["25 even"], note="25 even, unit rows"))
     study = [replace(cell, seeds=1 if "25" in cell.note else 2) for cell in study]
     return resize(study, size)

@@ -66,7 +66,7 @@ def test_what_no_model_reaches_is_not_proposed() -> None:
     assert ends[0] + ends[-1] == pytest.approx(90, abs=0.5)
     assert "the ratios of losses that models reached" in found.verdict.text
     for rows, outside in ((found.verdict.directions, 0), (5, 2)):
-        trained = pm.fit(problem, preferences=rows, epochs=300, progress="quiet", **FAST)
+        trained = pm.fit(problem, "pareto-mtl", rows, epochs=300, progress="quiet", **FAST)
         assert list(trained.status).count("infeasible") == outside
 
 

@@ -38,7 +38,7 @@ def test_names_resolve_to_methods_of_that_name() -> None:
     assert resolve_method(method) is method
     with pytest.raises(
         ValueError,
-        match=r"'method' must be one of pareto-mtl, .*, torchjd:NAME, package.* Got 'adam'",
+        match=r"'method' must be one of auto, pareto-mtl, .*, torchjd:NAME, package.* Got 'adam'",
     ):
         resolve_method("adam")
 

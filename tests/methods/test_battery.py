@@ -43,7 +43,7 @@ BATCHED = [
     Uncertainty(kinds="regression", normalize=False),
     Measure(),
     PNorm(),
-    PNorm(p=1, importances=(1.0, 2.0, 3.0), least=0.1),
+    PNorm(p=1, least=0.1),
     PNorm(scale="first"),
     Auto(),
     Reachable(ParetoMTL()),

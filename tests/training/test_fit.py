@@ -26,7 +26,8 @@ def fit(method: str | Method = "pareto-mtl", preferences: Any = 5, epochs: int =
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_trains(name: str) -> None:
-    front = fit(name, 2 if name == "single-task" else 4)
+    slower = {"optimizer": lambda p: torch.optim.SGD(p, lr=0.2)}  # those whose weights sum to m need it
+    front = fit(name, 2 if name == "single-task" else 4, **slower)
     first, last = front.history["losses"][0], front.losses["train"]
     assert front.method == name
     assert last.isfinite().all()

@@ -15,7 +15,7 @@ from torch import Tensor
 CLUMPED = 0.4
 """Models clump if the median distance to the nearest other one is under this share of that of an even spread."""
 LEAST_ENTRY = 0.03
-"""The least entry of a direction between ends: a ratio to zero cannot be held."""
+"""The least entry of a direction of models that clump: a ratio to zero cannot be held."""
 _BEYOND = 0.2  # power of the weights by which directions of broken models are moved
 _DISTINCT = 1e-3  # directions nearer to each other than this ask for the same
 
@@ -87,7 +87,7 @@ def find_reachable(losses: Tensor, weights: Tensor, healthy: Tensor | None = Non
     if crowding < CLUMPED:
         factors = (span.log().mean() - span.log()).exp()
     between = spread_between(ends * factors, places)
-    directions = between if crowding < CLUMPED or between is None else None
+    directions = lift_zeros(between) if crowding < CLUMPED and between is not None else None
     if directions is None:
         reached = torch.nn.functional.normalize(losses, dim=-1)
         # The neighbour of a broken end takes its place, so that its own is beyond that.
@@ -101,7 +101,7 @@ def spread_between(ends: Tensor, places: Tensor) -> Tensor | None:
 
     For two tasks, the angle of row k is :math:`\sum_i \lambda_{ki} \varphi_i` with the angles :math:`\varphi_i` of the
     ends: evenly spaced places give evenly spaced angles. For more tasks, row k is the direction of
-    :math:`\sum_i \lambda_{ki} e_i / \|e_i\|`. No entry is under :data:`LEAST_ENTRY`.
+    :math:`\sum_i \lambda_{ki} e_i / \|e_i\|`.
 
     Args:
         ends: losses of the model that favours each task, ``[m, m]``.
@@ -120,7 +120,17 @@ def spread_between(ends: Tensor, places: Tensor) -> Tensor | None:
         rows = torch.stack([angles.cos(), angles.sin()], -1)
     else:
         rows = torch.nn.functional.normalize(places @ torch.nn.functional.normalize(ends, dim=-1), dim=-1)
-    return torch.nn.functional.normalize(rows.clamp_min(LEAST_ENTRY), dim=-1)
+    return rows.clamp_min(0.0)
+
+
+def lift_zeros(directions: Tensor) -> Tensor:
+    """Unit vectors without zeros: entries under :data:`LEAST_ENTRY` are raised to it.
+
+    Example:
+        >>> lift_zeros(torch.tensor([[1.0, 0.0]]))
+        tensor([[0.9996, 0.0300]])
+    """
+    return torch.nn.functional.normalize(directions.clamp_min(LEAST_ENTRY), dim=-1)
 
 
 def _places(shares: Tensor) -> Tensor:

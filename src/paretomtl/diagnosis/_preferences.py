@@ -57,8 +57,8 @@ def between(ends: Tensor, count: int) -> list[tuple[float, ...]]:
     """
     places = preferences.even(count, len(ends))
     if len(ends) == 2 and count > 1:
-        places = preferences.lattice(count - 1, 2)  # evenly spaced angles
-    rows = spread_between(ends, places.flip(-1) if len(ends) == 2 else places)
+        places = preferences.lattice(count - 1, 2)  # evenly spaced angles, from the end of the second task
+    rows = spread_between(ends, (places / places.sum(-1, keepdim=True)).flip(-1 if len(ends) == 2 else ()))
     if rows is None:
         return []
     kept: list[Tensor] = []

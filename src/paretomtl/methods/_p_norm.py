@@ -13,7 +13,7 @@ from torch import Tensor
 from paretomtl._support.argument_checks import is_number
 from paretomtl.core import FEASIBLE_TOLERANCE, constraint_values, region_rows
 from paretomtl.core import preferences as vectors
-from paretomtl.core.reachable import LEAST_ENTRY
+from paretomtl.core.reachable import LEAST_ENTRY, lift_zeros
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading
 from paretomtl.methods.fixed_weights import importances
@@ -168,11 +168,6 @@ class PNorm(ScaledMethod):
 
     def measured(self, state: State) -> dict[str, Tensor]:
         return {"importances": state["weights"], "p": state["p"]}
-
-
-def lift_zeros(directions: Tensor) -> Tensor:
-    """Unit vectors without zeros: entries under :data:`~paretomtl.core.reachable.LEAST_ENTRY` are raised to it."""
-    return torch.nn.functional.normalize(directions.clamp_min(LEAST_ENTRY), dim=-1)
 
 
 def _as_tuples(values: Any) -> tuple[Any, ...]:

@@ -24,6 +24,7 @@ from paretomtl.methods.loss_scaling import Scale
 
 _INNER = "inner."
 _RECENT = 3.0  # emphasis of the running mean on recent steps: half of its weight is on the last sixth
+_UNKNOWN = -1.0  # crowding that could not be measured
 _PROBING, _SPREAD, _CLUMPED, _SAME = range(4)  # codes of the state "found"
 
 
@@ -102,11 +103,11 @@ class Reachable(ScaledMethod):
         return Linear(least=self.least, scale=self.scale)
 
     def for_refining(self, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
-        if "crowding" not in measured or bool(measured["probe"].isnan().any()):
+        if "crowding" not in measured:
             return self
         known = {} if scale is None else {"scale": tuple(scale[row].tolist())}
         weights = measured["importances"][row]
-        convex = not bool((measured["crowding"] < CLUMPED).any()) and bool((weights > 0).all())
+        convex = float(measured["crowding"][row]) >= CLUMPED and bool((weights > 0).all())
         if isinstance(self.method, PNorm) and convex:
             known["importances"] = tuple(weights.tolist())  # on a convex front, those of the point
         return replace(self.method, **known)  # type: ignore[type-var]
@@ -119,7 +120,7 @@ class Reachable(ScaledMethod):
             "weights": weights,
             "found": torch.full((count,), _PROBING),
             "directions": torch.ones(count, tasks, dtype=torch.float64),
-            "crowding": torch.full((count,), torch.nan, dtype=torch.float64),
+            "crowding": torch.full((count,), _UNKNOWN, dtype=torch.float64),
             "mean": torch.zeros(count, tasks, dtype=torch.float64),
             "steps": torch.zeros(count, tasks, dtype=torch.float64),
             **{_INNER + name: tensor for name, tensor in inner.items()},
@@ -144,8 +145,9 @@ class Reachable(ScaledMethod):
             fixed = fixed | (state["found"] == _SPREAD)[:, None]
         if may_ask(fixed) and bool(fixed.all()):  # most steps of most runs: nothing more to compute
             return state["weights"], state
-        weights, inner = self.method.weigh(_inner_step(step, self.probe_steps(step.total)), _inner_state(state))
-        after = {_INNER + name: tensor for name, tensor in inner.items()}
+        before = _inner_state(state)
+        weights, inner = self.method.weigh(_inner_step(step, self.probe_steps(step.total)), before)
+        after = {_INNER + name: _where(fixed, before[name], tensor) for name, tensor in inner.items()}
         return torch.where(fixed, state["weights"], weights.double()), {**state, **after}
 
     def settle(self, state: State, healthy: Tensor) -> State:
@@ -154,13 +156,14 @@ class Reachable(ScaledMethod):
         reach = find_reachable(state["mean"], state["weights"], healthy)
         count = len(healthy)
         code = _SAME if reach.directions is None else _CLUMPED if reach.clumped else _SPREAD
-        crowding = torch.full((count,), reach.crowding, dtype=torch.float64, device=device)
+        known = _UNKNOWN if math.isnan(reach.crowding) else reach.crowding
+        crowding = torch.full((count,), known, dtype=torch.float64, device=device)
         state = {**state, "found": torch.full((count,), code, device=device), "crowding": crowding}
         if reach.directions is None:
             return state
         inner = {_INNER + name: t.to(device) for name, t in self._start_inner(reach.directions).items()}
-        known = torch.where(factors > 0, factors, 1.0) * reach.factors.to(device)
-        return {**state, **inner, "directions": reach.directions.to(device), FACTORS: known}
+        factors = torch.where(factors > 0, factors, 1.0) * reach.factors.to(device)
+        return {**state, **inner, "directions": reach.directions.to(device), FACTORS: factors}
 
     def _start_inner(self, directions: Tensor) -> State:
         return self.method.init(directions)
@@ -196,7 +199,7 @@ class Reachable(ScaledMethod):
                 "conflict, or there are fewer models than tasks. One model may be enough.",
             )
         gap = f"the typical gap between models was {crowding:.2g} of an even spread"
-        if math.isnan(crowding):
+        if crowding == _UNKNOWN:
             gap = "their spread could not be compared with an even one"
         if found == _CLUMPED:
             return (
@@ -229,8 +232,8 @@ class Auto(Reachable):
     Example:
         >>> import paretomtl as pm
         >>> front = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, device="cpu", progress="quiet")
-        >>> front.method, front.decisions[0][:55]
-        ('auto', 'In the probe, models with fixed weights spread well (the')
+        >>> front.method, front.decisions[0][:51]
+        ('auto', 'In the probe, models with fixed weights spread well')
     """
 
     name: ClassVar[str] = "auto"
@@ -241,6 +244,11 @@ class Auto(Reachable):
 
     def _after_spread(self) -> str:
         return "They went on with these weights; the directions are those that they had reached."
+
+
+def _where(fixed: Tensor, before: Tensor, after: Tensor) -> Tensor:
+    """The state before a step for models with fixed weights, ``[K, 1]`` bool, and after it for others."""
+    return torch.where(fixed.reshape(-1, *[1] * (after.ndim - 1)), before, after)
 
 
 def _has_ray(state: State) -> Tensor:

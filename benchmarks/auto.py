@@ -5,7 +5,9 @@
 
 - synthetic: the paper's concave problem with 2, 3 and 5 tasks, 1,000 steps with a cosine decay, 20 seeds, three
   optimizers. `in_region` is the share of models in their own region; for linear, in the regions that `auto` found with
-  the same seed. `distance` is the largest distance to the true front, `hypervolume` is at (1, ..., 1).
+  the same seed. `distance` is the largest distance to the true front, `hypervolume` is at (1, ..., 1). Pareto MTL has
+  even vectors, as in the paper or with returns to its regions; SGD has m times the rate for it, because its weights sum
+  to at most 1, and those of the others to m.
 - difficulty: two tasks whose losses differ by a factor; `hypervolume` is divided by that factor.
 - digits: multi-digits with its recipe, five models, ten seeds. Regions are those of training losses.
 - noise: multi-digits with batches of 16, a quarter of the epochs, five seeds: how strictly a ratio can be held.
@@ -17,6 +19,7 @@ width of its 95 % interval (Student's t).
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -33,10 +36,10 @@ from paretomtl.compare import Row, environment, load_rows, save_rows
 from paretomtl.core import in_region
 from paretomtl.methods import Auto, Method, PNorm, Reachable
 
-OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
-    "SGD 0.1": lambda parameters: torch.optim.SGD(parameters, lr=0.1),
-    "SGD 0.03, momentum 0.9": lambda parameters: torch.optim.SGD(parameters, lr=0.03, momentum=0.9),
-    "Adam 0.02": lambda parameters: torch.optim.Adam(parameters, lr=0.02),
+OPTIMIZERS: dict[str, Callable[[Any, float], torch.optim.Optimizer]] = {
+    "SGD 0.1": lambda parameters, factor: torch.optim.SGD(parameters, lr=0.1 * factor),
+    "SGD 0.03, momentum 0.9": lambda parameters, factor: torch.optim.SGD(parameters, lr=0.03 * factor, momentum=0.9),
+    "Adam 0.02": lambda parameters, factor: torch.optim.Adam(parameters, lr=0.02),
 }
 COUNTS = {2: 10, 3: 15, 5: 25}
 DIFFICULTIES = (1.0, 2.0, 10.0, 50.0, 1000.0)
@@ -80,8 +83,16 @@ def synthetic() -> list[Row]:
         assert problem.truth is not None
         for name, make in OPTIMIZERS.items():
             regions: dict[int | None, Any] = {}
-            for method in ("auto", "linear", "pareto-mtl"):
-                fronts, seconds = train(problem, method, count, range(20), optimizer=make, **STEPS)
+            methods: dict[str, Any] = {
+                "auto": "auto",
+                "linear": "linear",
+                "pareto-mtl": pm.ParetoMTL(),
+                "pareto-mtl, returns": pm.ParetoMTL(return_share=0.2),
+            }
+            for method, configured in methods.items():
+                factor = tasks if isinstance(configured, pm.ParetoMTL) else 1
+                optimizer = functools.partial(make, factor=factor)
+                fronts, seconds = train(problem, configured, count, range(20), optimizer=optimizer, **STEPS)
                 for front in fronts:
                     losses = front.losses["train"].double()
                     if method == "auto":
@@ -108,9 +119,10 @@ def synthetic() -> list[Row]:
 def difficulty() -> list[Row]:
     """Losses that differ by a factor, by auto without being told."""
     rows = []
+    adam = functools.partial(OPTIMIZERS["Adam 0.02"], factor=1)
     for factor in DIFFICULTIES:
         problem = pm.problems.synthetic(difficulties=[factor, 1.0])
-        fronts, seconds = train(problem, "auto", 10, range(20), optimizer=OPTIMIZERS["Adam 0.02"], **STEPS)
+        fronts, seconds = train(problem, "auto", 10, range(20), optimizer=adam, **STEPS)
         rows += [
             {
                 "factor": factor,

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from paretomtl.front import Choice, Front
     from paretomtl.methods import (
         MGDA,
+        Auto,
         GradNorm,
         Linear,
         ParetoMTL,
+        PNorm,
         RandomSearch,
         SingleTask,
         TorchJD,
@@ -31,7 +33,9 @@ else:
             "paretomtl.methods": (
                 "MGDA",
                 "GradNorm",
+                "Auto",
                 "Linear",
+                "PNorm",
                 "ParetoMTL",
                 "RandomSearch",
                 "SingleTask",
@@ -59,12 +63,14 @@ else:
 
 __all__ = [
     "MGDA",
+    "Auto",
     "Choice",
     "Diagnosis",
     "Front",
     "GradNorm",
     "Linear",
     "Metric",
+    "PNorm",
     "ParetoMTL",
     "Problem",
     "RandomSearch",

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import paretomtl as pm
+from _helpers.streams import pretended  # noqa: F401
 from paretomtl.methods import Auto, Linear, ParetoMTL, PNorm, Reachable
 from paretomtl.training.run.probe import Probe
 
@@ -215,3 +216,15 @@ def test_a_probe_ends_once_at_a_place_that_follows_from_the_plan(
     assert probe.ends_before(*ends)
     assert not probe.ends_before(ends[0] + 1, ends[1], ends[2] + 1)
     assert Probe.of(Linear(), total, epochs) is None
+
+
+@pytest.mark.usefixtures("pretended")
+@pytest.mark.parametrize("method", [Auto(), Reachable(ParetoMTL()), Reachable(PNorm())], ids=str)
+def test_a_captured_step_reads_what_was_settled(method: Any) -> None:
+    """With fake streams: steps that write in place, number themselves on the device, and are never recompiled."""
+    options: dict[str, Any] = {"epochs": 8, "batch_size": 16, "optimizer": adam, "precision": "float64", **QUIET}
+    captured, launched = (pm.fit(regression(), method, 4, strategy=s, **options) for s in ("graphed", "batched"))
+    assert captured.strategy.startswith("graphed")
+    torch.testing.assert_close(captured.losses["train"], launched.losses["train"], rtol=0, atol=1e-9)
+    torch.testing.assert_close(captured.preferences, launched.preferences, rtol=0, atol=1e-9)
+    assert captured.reading == "direction"

@@ -140,9 +140,7 @@ class Reachable(ScaledMethod):
         probing = (state["found"] == _PROBING)[:, None]
         mean = torch.where(probing, state["mean"] + pull * (step.losses - state["mean"]), state["mean"])
         state = {**state, "mean": mean, "steps": steps}
-        fixed = probing | (state["found"] == _SAME)[:, None]
-        if self.stays_linear:
-            fixed = fixed | (state["found"] == _SPREAD)[:, None]
+        fixed = self._has_fixed_weights(state)[:, None]
         if may_ask(fixed) and bool(fixed.all()):  # most steps of most runs: nothing more to compute
             return state["weights"], state
         before = _inner_state(state)
@@ -185,9 +183,16 @@ class Reachable(ScaledMethod):
         """Losses as the method sees them."""
         return torch.where(state[FACTORS] > 0, state[FACTORS], 1.0) * self._above_ideal(losses.double(), state)
 
+    def _has_fixed_weights(self, state: State) -> Tensor:
+        """Whether each model is trained with its interior weights now, ``[K]`` bool."""
+        fixed = (state["found"] == _PROBING) | (state["found"] == _SAME)
+        return fixed | (state["found"] == _SPREAD) if self.stays_linear else fixed
+
     def measured(self, state: State) -> dict[str, Tensor]:
-        inner = self.method.measured(_inner_state(state))
-        return {**inner, "importances": state["weights"], "probe": state["mean"], "crowding": state["crowding"]}
+        own = {"importances": state["weights"], "probe": state["mean"], "crowding": state["crowding"]}
+        if isinstance(self.method, PNorm):
+            own["p"] = torch.where(self._has_fixed_weights(state), 1.0, _inner_state(state)["p"])
+        return {**self.method.measured(_inner_state(state)), **own}
 
     def decisions(self, state: State) -> tuple[str, ...]:
         found, crowding = int(state["found"][0]), float(state["crowding"][0])

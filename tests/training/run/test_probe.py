@@ -57,6 +57,7 @@ def test_a_concave_front_is_filled_along_rays() -> None:
     assert float(problem.truth.distance(front.losses["train"]).max()) < 0.01
     assert front.hypervolume([1.0, 1.0]) > 0.98 * 0.2998
     assert "clumped" in front.decisions[0]
+    assert front.measured["p"].tolist() == [6.0] * 10
     linear = pm.fit(problem, "linear", 10, epochs=400, optimizer=adam, **QUIET)
     assert linear.hypervolume([1.0, 1.0]) < 0.1
 
@@ -78,6 +79,7 @@ def test_on_a_convex_front_auto_is_interior_linear_scalarization_to_the_bit() ->
     assert auto.reading == "direction"
     torch.testing.assert_close(auto.measured["importances"], 2 * linear.preferences)
     assert "spread well" in auto.decisions[0]
+    assert auto.measured["p"].tolist() == [1.0] * 5
 
 
 @pytest.mark.parametrize("method", [Auto(), Reachable(ParetoMTL()), Reachable(PNorm(p="strict"))], ids=str)

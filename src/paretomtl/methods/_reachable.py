@@ -23,7 +23,7 @@ from paretomtl.methods.inputs import SafeStep, State, Step
 from paretomtl.methods.loss_scaling import Scale
 
 _INNER = "inner."
-_RECENT = 3.0  # emphasis of the running mean on recent steps: half of its weight is on the last sixth
+_RECENT = 12.0  # emphasis of the running mean on recent steps: half of its weight is on the last twentieth
 _UNKNOWN = -1.0  # crowding that could not be measured
 _PROBING, _SPREAD, _CLUMPED, _SAME = range(4)  # codes of the state "found"
 

@@ -40,7 +40,7 @@ def test_weights_are_the_gradient_of_the_objective(seed: int, p: float) -> None:
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.lists(st.floats(-2, 2), min_size=3, max_size=3), st.floats(1e-6, 1e6))
 def test_units_and_size_of_the_losses_do_not_matter(seed: int, powers: list[float], size: float) -> None:
-    losses, directions = vectors(seed)
+    losses, directions = vectors(seed, count=1)
     units = torch.tensor([10.0**power for power in powers], dtype=torch.float64)
     plain = weigh(PNorm(), losses, directions)
     torch.testing.assert_close(weigh(PNorm(), size * losses, directions), plain)

@@ -40,7 +40,8 @@ class PNorm(ScaledMethod):
     they are the importances :math:`\lambda`; a task that lags behind the ray gets more. Its minima are Pareto optimal
     on convex and concave fronts (docs/p-norm.md has the proofs, the offset from the ray, and when a point is stable). A
     step takes one backward pass. The direction must be one that models can reach: beyond the end of a front, models
-    gather there (``preferences="reachable"`` measures which directions exist).
+    gather there. A number of preferences therefore stands for ``preferences="reachable"``, which measures them in the
+    first quarter of the run; see :class:`~paretomtl.methods.Reachable`.
 
     Args:
         p: how strictly the ratio is held, a number of at least 1, or "loose" (3), "medium" (6) or "strict" (11). 1 is
@@ -87,6 +88,10 @@ class PNorm(ScaledMethod):
     def exponent(self) -> float:
         """The exponent as a number."""
         return STRICTNESS[self.p] if isinstance(self.p, str) else float(self.p)
+
+    @property
+    def needs_reachable(self) -> bool:
+        return True
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return lift_zeros(vectors.even(count, tasks))

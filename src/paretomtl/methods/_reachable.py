@@ -99,9 +99,6 @@ class Reachable(ScaledMethod):
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return vectors.interior(count, tasks, least=self.least)
 
-    def for_part(self) -> Method:
-        return Linear(least=self.least, scale=self.scale)
-
     def for_refining(self, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
         if "crowding" not in measured:
             return self
@@ -242,6 +239,9 @@ class Auto(Reachable):
     """
 
     name: ClassVar[str] = "auto"
+
+    def for_part(self) -> Method:
+        return Linear(least=self.least, scale=self.scale)
 
     @property
     def stays_linear(self) -> bool:

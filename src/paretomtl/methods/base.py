@@ -173,6 +173,11 @@ class Method(ABC):
         return False
 
     @property
+    def needs_reachable(self) -> bool:
+        """Whether a number of preferences stands for directions that a probe finds, because others would misguide."""
+        return False
+
+    @property
     def probe_share(self) -> float | None:
         """The first part of a run after which :meth:`settle` is called, as a share of its steps; None for never.
 

@@ -24,7 +24,8 @@ def with_reachable(method: Method, preferences: Any) -> tuple[Method, Any]:
     "reachable" stands for the default number of directions, and "reachable:10" for ten.
     """
     if not isinstance(preferences, str):
-        return method, preferences
+        number = preferences is None or isinstance(as_whole(preferences), int)
+        return reach_first(method) if number and method.needs_reachable else method, preferences
     word, _, count = preferences.partition(":")
     if word != REACHABLE or not ((count.isascii() and count.isdecimal()) or (count == "" and ":" not in preferences)):
         raise ValueError(

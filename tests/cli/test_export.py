@@ -125,7 +125,7 @@ def test_an_exported_model_gives_the_same_bits_in_a_fresh_process(here: Path) ->
 
 
 def test_the_card_says_what_it_is(here: Path) -> None:
-    front = train("exported:make", "--with", "width=2.0", "--precision", "float64")
+    front = train("exported:make", "--with", "width=2.0", "--precision", "float64", "--method", "pareto-mtl")
     call("select", "run", "--trust", "--direction", "1,1", "--export", "a/b.safetensors")
     card = json.loads((here / "a" / "b.json").read_text())
     k = card["subproblem"]

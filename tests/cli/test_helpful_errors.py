@@ -65,7 +65,11 @@ def test_a_folder_without_a_front(here: Path, words: tuple[str, ...]) -> None:
         (("select", "runs/one", "--k", "0", "--save", "file/a"), "'--save' must be in a folder that can be"),
         (("select", "runs/one", "--k", "0", "--onnx", "empty"), "'--onnx' must be a file. Got 'empty'"),
         (("select", "runs/one", "--best", "f11"), "Got 'f11' instead. Did you mean 'f1'?"),
-        (("run", "quadratic", *SHORT, "--set", "epsilo=1"), "Got 'epsilo=1' instead. Did you mean 'epsilon'?"),
+        (
+            ("run", "quadratic", *SHORT, "--method", "pareto-mtl", "--set", "epsilo=1"),
+            "Got 'epsilo=1' instead. Did you mean 'epsilon'?",
+        ),
+        (("run", "quadratic", *SHORT, "--set", "prob=1"), "for 'auto'. Got 'prob=1' instead. Did you mean 'probe'?"),
         (("run", "quadratic", *SHORT, "--set", "epsilon"), "'--set' must be NAME=VALUE with NAME one of"),
         (("run", "quadratic", *SHORT, "--preferences", "0"), "'preferences' must be a whole number of at least 1"),
         (("run", "quadratic", *SHORT, "--out", "file"), "'out' must be a folder that can be written."),

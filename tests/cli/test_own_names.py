@@ -88,12 +88,12 @@ def call(*arguments: str, code: int = 0) -> str:
 def test_a_problem_in_a_file_trains_from_any_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a relative and an absolute path, with a name that no module can have; neighbours are imported."""
     facts = json.loads(call("run", "my files/toy-1.py:problem", *RUN))
-    assert facts["folder"] == "runs/toy-1-pareto-mtl-0", "a problem without a name has that of its file"
+    assert facts["folder"] == "runs/toy-1-auto-0", "a problem without a name has that of its file"
     assert read_record(here / facts["folder"] / "asked.json", [1])["problem"] == f"{here}/my files/toy-1.py:problem"
     facts = json.loads(call("run", f"{here}/my files/toy-1.py:make", "--with", "dimension=3", *RUN, "--out", "b"))
     assert pm.Front.load(here / "b").state_dict(0)["x"].shape == (3,)
     monkeypatch.chdir(here / "my files")
-    assert json.loads(call("run", "toy2.py:named", *RUN))["folder"] == "runs/quadratic-pareto-mtl-0"
+    assert json.loads(call("run", "toy2.py:named", *RUN))["folder"] == "runs/quadratic-auto-0"
     text = call("refine", "../b", "--around", "0", *RUN[:2], "--trust", "--progress", "quiet", "--out", "c")
     assert "Stored in c" in text, "asked.json has the whole path"
     call("select", "../b", "--k", "0", "--trust", "--export", "d")

@@ -121,7 +121,7 @@ def test_an_error_in_the_users_code_keeps_the_command_that_goes_on(
     step, kept, command = found.exception.__notes__
     assert re.match(r"This came from step \d+ of epoch \d+. Its tensors: ", step)
     assert kept.startswith("The last checkpoint, after ")
-    assert "of 20 epochs, is in 'runs/stopped-pareto-mtl-0'" in kept
+    assert "of 20 epochs, is in 'runs/stopped-auto-0'" in kept
     assert shlex.split(command.removeprefix("Go on with: paretomtl ")) == [*arguments, "--resume"]
 
 

@@ -311,7 +311,7 @@ def test_zero_losses_have_no_direction() -> None:
 def test_on_the_synthetic_problem_the_nearest_possible_solution_is_chosen() -> None:
     problem = pm.problems.synthetic()
     front = pm.fit(
-        problem, preferences=9, epochs=200, optimizer=lambda p: torch.optim.SGD(p, lr=1.0), device="cpu",
+        problem, "pareto-mtl", 9, epochs=200, optimizer=lambda p: torch.optim.SGD(p, lr=1.0), device="cpu",
         progress="quiet",
     )  # fmt: skip
     losses = front.losses["train"].double()
@@ -342,5 +342,5 @@ def test_the_knee_of_the_convex_problem_is_found_and_the_concave_one_has_none() 
     none = front_of(concave.front(201).tolist()).select(knee=True)
     assert none.k is None
     assert "concave or straight" in none.reason
-    trained = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, progress="quiet", device="cpu")
+    trained = pm.fit(pm.problems.quadratic(), "pareto-mtl", 5, epochs=300, progress="quiet", device="cpu")
     assert trained.select(knee=True).k == 2

@@ -19,7 +19,7 @@ SGD = lambda parameters: torch.optim.SGD(parameters, lr=0.1)  # noqa: E731
 
 
 def fit(folder: Path, **options: Any) -> pm.Front:
-    options = {"preferences": 3, "epochs": 4, "strategy": "sequential", "optimizer": SGD, **options}
+    options = {"method": "pareto-mtl", "preferences": 3, "epochs": 4, "strategy": "sequential", **options}
     x = torch.randn(24, 3, generator=torch.Generator().manual_seed(0))
     problem = pm.Problem(
         lambda: torch.nn.Linear(3, 2),
@@ -30,7 +30,7 @@ def fit(folder: Path, **options: Any) -> pm.Front:
         metrics={"worst": pm.Metric(lambda o, t: (o - t).abs().max(), "lower")},
         name="small",
     )
-    return pm.fit(problem, out=folder, device="cpu", progress="quiet", **options)
+    return pm.fit(problem, out=folder, optimizer=SGD, device="cpu", progress="quiet", **options)
 
 
 def looked_at(folder: Path) -> LiveRun:

@@ -18,7 +18,7 @@ from paretomtl.report.page import payload_of, view_of
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> pm.Front:
-    return pm.fit(pm.problems.quadratic(), preferences=5, epochs=60, progress="quiet", device="cpu")
+    return pm.fit(pm.problems.quadratic(), "pareto-mtl", 5, epochs=60, progress="quiet", device="cpu")
 
 
 def test_a_trained_front_is_drawn(open_page: Opened, trained: pm.Front) -> None:

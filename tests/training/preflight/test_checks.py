@@ -138,7 +138,8 @@ def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
 def test_a_recipe_stands_in_for_what_is_left_out() -> None:
     recipe = pm.Recipe(epochs=2, batch_size=48, optimizer=sgd, methods={"pareto-mtl": pm.ParetoMTL(epsilon=0.3)})
     of = problem(recipe=recipe)
-    front = pm.fit(of, device="cpu", progress="quiet", strategy="batched")  # "auto" would measure, and may differ
+    # The strategy "auto" would measure, and may differ.
+    front = pm.fit(of, "pareto-mtl", device="cpu", progress="quiet", strategy="batched")
     assert len(front.history["losses"]) == 2
     same = fit(problem(), pm.ParetoMTL(epsilon=0.3), 5, epochs=2, batch_size=48, strategy="batched")
     assert torch.equal(front.losses["train"], same.losses["train"])

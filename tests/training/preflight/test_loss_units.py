@@ -69,7 +69,8 @@ def test_separate_networks_and_diagnoses_mind_no_units() -> None:
 
 def test_seeds_and_shards_warn_once(tmp_path: Path) -> None:
     options: dict[str, Any] = {"epochs": 1, "batch_size": 8, "device": "cpu"}
-    assert len(told(lambda: pm.fit_seeds(problem(UNIT), preferences=2, seeds=range(3), **options))) == 1
+    assert len(told(lambda: pm.fit_seeds(problem(UNIT), "pareto-mtl", 2, seeds=range(3), **options))) == 1
+    assert not told(lambda: pm.fit_seeds(problem(UNIT), preferences=2, seeds=range(3), **options)), "auto scales"
     cut = {"out": tmp_path / "run", "executor": SerialExecutor(shard_size=1), "strategy": "sequential"}
     assert len(told(lambda: fit(UNIT, epochs=1, **cut))) == 1
 

@@ -57,6 +57,15 @@ def test_no_colour_or_label_of_a_method_stands_in_a_script() -> None:
         assert entry.label.lower() not in scripts
 
 
+def test_every_symbol_has_an_outline_and_a_shape_in_space() -> None:
+    """Legends draw symbols themselves, and plotly has few of them in 3D."""
+    script = (PAGE / "style.js").read_text(encoding="utf-8")
+    outlines = re.findall(r'^  "?([a-z-]+)"?: "M', script, re.MULTILINE)
+    assert set(outlines) == set(SYMBOLS.values())
+    spatial = dict(re.findall(r'"?([a-z-]+)"?: "([a-z]+)"', script.partition("SPACE_SHAPES = {")[2].partition("}")[0]))
+    assert {spatial.get(symbol, symbol) for symbol in SYMBOLS.values()} <= {"circle", "cross", "diamond", "square", "x"}
+
+
 def contrast(one: str, other: str) -> float:
     """The contrast of two colours, as the guidelines for accessible pages define it."""
 

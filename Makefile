@@ -71,7 +71,7 @@ docs: $(READY)  ## the documentation, in out/docs; a broken reference is an erro
 
 # Stored results are replaced on purpose only: make bench BENCH_OUT=benchmarks/results
 BENCH_OUT ?= out/bench
-bench: $(READY)  ## benchmarks that fit a CPU, half an hour on two cores, into out/bench (or BENCH_OUT=FOLDER)
+bench: $(READY)  ## benchmarks that fit a CPU, an hour and a half on two cores, into out/bench (or BENCH_OUT=FOLDER)
 	@mkdir -p $(BENCH_OUT)
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/startup.py --out $(BENCH_OUT)
@@ -88,6 +88,7 @@ bench: $(READY)  ## benchmarks that fit a CPU, half an hour on two cores, into o
 	$(BIN)/python benchmarks/min_norm.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/weigh_every.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/regions.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/auto.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/step.py --out $(BENCH_OUT)
 
 clean:  ## remove what the other targets made

@@ -56,11 +56,11 @@ def test_diagnose_prints_a_command_that_works(here: Path, problem: str, optimize
     *lines, command = text.splitlines()
     assert max(map(len, lines)) <= 80
     name, *words = shlex.split(command.removeprefix("Next: "))
-    assert (name, words[:3]) == ("paretomtl", ["run", problem, "--preferences"])
-    wanted = [[float(part) for part in row.split(",")] for row in words[3].split(":")]
+    assert (name, words[:5]) == ("paretomtl", ["run", problem, "--method", "pareto-mtl", "--preferences"])
+    wanted = [[float(part) for part in row.split(",")] for row in words[5].split(":")]
     assert len(wanted) == 5
     assert words[-6:] == [*settings, "--epochs", "300"]
-    scale = words[4:-6]
+    scale = words[6:-6]
     assert (scale == []) == (problem == "quadratic")
     if scale:
         assert scale[0] == "--set"
@@ -68,6 +68,7 @@ def test_diagnose_prints_a_command_that_works(here: Path, problem: str, optimize
     call(*words, "--out", "next", "--progress", "quiet", "--device", "cpu")
     facts = json.loads(call("show", "next", "--json"))
     assert facts["preferences"] == [pytest.approx(row, abs=2e-3) for row in wanted]
+    assert facts["reading"] == "direction"
     assert "infeasible" not in facts["status"]
 
 
@@ -112,13 +113,14 @@ def test_diagnose_refuses_bad_input_in_one_line(here: Path, arguments: list[str]
 @pytest.mark.parametrize("text", ["some", "1,2:", "1,0:1", "1:2,3", ":", "1,x:2,3", "1.5"])
 def test_preferences_that_are_none(here: Path, text: str) -> None:
     said = " ".join(call("run", "quadratic", "--preferences", text, "--epochs", "2", code=2).split())
-    assert "'--preferences' must be a whole number, or vectors" in said or "'preferences" in said
+    assert "'--preferences' must be a whole number, vectors" in said or "'preferences" in said
     assert not (here / "runs").exists()
 
 
 @pytest.mark.parametrize("text", ["1,0,0:0,1,0", "0,0:1,1", "1,1:2,2", "-1,1:1,1", "nan,1:1,1", "0"])
 def test_preferences_that_no_problem_takes(here: Path, text: str) -> None:
-    said = call("run", "quadratic", f"--preferences={text}", "--epochs", "2", "--device", "cpu", code=2)
+    given = ("--method", "pareto-mtl", f"--preferences={text}")  # linear scalarization takes equal rows
+    said = call("run", "quadratic", *given, "--epochs", "2", "--device", "cpu", code=2)
     assert said.startswith("Error: '")
     assert "preferences" in said
 

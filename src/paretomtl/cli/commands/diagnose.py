@@ -90,7 +90,8 @@ def diagnose(
         scale = [] if by is None else ["--set", f"scale={by}"]
         long = diagnosis.epochs * (1 if made.train is None else 10)  # for a recipe without a number of epochs
         options["--epochs"] = long if made.recipe.epochs is None else None
-        words = ["run", problem, *settings, "--preferences", rows or str(verdict.preferences), *scale]
+        by_direction = ["--method", "pareto-mtl"] if rows else []  # the default method reads rows as importances
+        words = ["run", problem, *settings, *by_direction, "--preferences", rows or str(verdict.preferences), *scale]
     elif verdict.again is not None:
         words = ["diagnose", problem, *settings, *(part for name, n in verdict.again for part in (f"--{name}", str(n)))]
         words += [word for setting in set_ or [] for word in ("--set", setting)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
@@ -77,7 +78,7 @@ def run(*arguments: str, code: int = 0) -> str:
 
 
 def test_run_show_and_select(here: Path) -> None:
-    text = run("--preferences", "3", "--out", "first")
+    text = run("--preferences", "3", "--out", "first", "--method", "pareto-mtl")
     assert "direction" in text
     assert "Stored in first" in text
     shown = call("show", "first")
@@ -107,7 +108,7 @@ def test_run_show_and_select(here: Path) -> None:
 
 def test_json_is_all_that_is_printed(here: Path) -> None:
     facts = json.loads(run("--preferences", "2", "--json"))
-    assert facts["folder"] == "runs/toy-pareto-mtl-0"
+    assert facts["folder"] == "runs/toy-auto-0"
     assert facts["complete"] is True
 
 
@@ -130,17 +131,18 @@ def test_a_second_run_does_not_overwrite_the_first(here: Path) -> None:
 
 
 def test_a_run_is_trained_longer_and_another_begins_with_its_weights(here: Path) -> None:
-    run("--preferences", "2", "--out", "first")
-    run("--preferences", "2", "--out", "first", "--epochs", "4", "--resume")
+    rows = ("--preferences", "2", "--method", "pareto-mtl")
+    run(*rows, "--out", "first")
+    run(*rows, "--out", "first", "--epochs", "4", "--resume")
     asked = json.loads((here / "first" / "asked.json").read_text())
     assert (asked["epochs"], "patience" in asked) == (4, False)
     first = json.loads(call("show", "first", "--json"))
     assert (first["epochs"], first["ended"]) == ([4, 4], "after 4 epochs")
     call("doctor", "first")
-    still = ("--preferences", "2", "--optimizer", "sgd", "--lr", "0", "--patience", "1")
-    assert "'start' must be a front whose" in run("--method", "linear", *still, "--start", "first", code=2)
-    assert "is not there. This came from '--start'." in " ".join(run(*still, "--start", "tb", code=2).split())
-    text = " ".join(run(*still, "--start", "first", "--out", "second").split())
+    still = ("--optimizer", "sgd", "--lr", "0", "--patience", "1")
+    assert "'start' must be a front whose" in run(*still, "--method", "linear", "--start", "first", code=2)
+    assert "is not there. This came from '--start'." in " ".join(run(*rows, *still, "--start", "tb", code=2).split())
+    text = " ".join(run(*rows, *still, "--start", "first", "--out", "second").split())
     assert "Ended by patience: no model improved on val in 1 epoch, after 2 of 3 epochs. Stored in second" in text
     assert json.loads((here / "second" / "asked.json").read_text())["patience"] == 1
     assert json.loads(call("show", "second", "--json"))["losses"] == first["losses"]
@@ -191,7 +193,7 @@ def test_defaults_are_the_librarys(here: Path) -> None:
         (["run", "toys:number"], "'PROBLEM' must be a Problem or make one. 'toys:number' is a int"),
         (["run", "toys:make"], "'epochs' must be given"),
         (["run", "toys:make", "--epochs", "0"], "'epochs' must be a whole number of at least 1"),
-        (["run", "toys:make", "--epochs", "1", "--method", "magic"], "'method' must be one of pareto-mtl"),
+        (["run", "toys:make", "--epochs", "1", "--method", "magic"], "'method' must be one of auto, pareto-mtl"),
         (["run", "toys:make", "--epochs", "1", "--set", "eps=1"], "'--set' must be NAME=VALUE"),
         (
             ["run", "multi-mnist", "--with", "size=1"],
@@ -209,11 +211,11 @@ def test_defaults_are_the_librarys(here: Path) -> None:
             "'RUN' must be the folder of a front or run. Got 'toys.py', which is a file, but not",
         ),
         (
-            ["run", "toys:make", "--epochs", "1", "--set", "epsilon=abc"],
+            ["run", "toys:make", "--epochs", "1", "--method", "pareto-mtl", "--set", "epsilon=abc"],
             "'epsilon' must be at least 0 and under 1. Got",
         ),
         (
-            ["run", "toys:make", "--epochs", "1", "--set", "rescale=false"],
+            ["run", "toys:make", "--epochs", "1", "--method", "pareto-mtl", "--set", "rescale=false"],
             "'rescale' must be True or False. Got 'false'",
         ),
         (
@@ -350,7 +352,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_exit_code_130(here: Path) -> None:
 
 def test_refine_trains_around_a_solution_as_the_run_was_trained(here: Path) -> None:
     run = ("run", "toys:make", "--epochs", "3", "--seed", "4", "--batch-size", "16", "--out", "first")
-    call(*run, "--set", "epsilon=0.3", "--progress", "quiet", "--device", "cpu")
+    call(*run, "--method", "pareto-mtl", "--set", "epsilon=0.3", "--progress", "quiet", "--device", "cpu")
     proposed = call("refine", "first", "--around", "1", "--count", "3", "--propose")
     assert "Directions around subproblem 1 of first, by its losses on val:" in proposed
     assert not (here / "first-around-1").exists()
@@ -367,6 +369,23 @@ def test_refine_trains_around_a_solution_as_the_run_was_trained(here: Path) -> N
     assert json.loads((here / "second" / "config.json").read_text())["epochs"] == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--preferences", "1"), ("--preferences", "1", "--method", "auto", "--set", "scale=(1.0,2.0)"),
+     ("--preferences", "reachable:1", "--method", "pareto-mtl", "--set", "epsilon=0.2")],
+)  # fmt: skip
+def test_refine_goes_on_with_weights_where_a_probe_found_no_directions(here: Path, words: tuple[str, ...]) -> None:
+    """One model of two tasks has no ratios to tell apart, so that its rows stay importances."""
+    run(*words, "--out", "first")
+    assert json.loads(call("show", "first", "--json"))["reading"] == "importance"
+    text = call("refine", "first", "--trust", "--around", "0", "--count", "3", "--progress", "quiet", "--out", "closer")
+    assert text.startswith("Importances around subproblem 0 of first:")
+    front = pm.Front.load(here / "closer")
+    assert (front.method, front.reading, len(front)) == ("linear", "importance", 3)
+    assert front.scale is not None
+    assert torch.equal(front.scale, pm.Front.load(here / "first").scale.expand(3, 2))  # type: ignore[union-attr]
+
+
 def test_refine_names_what_cannot_be_refined(here: Path) -> None:
     assert "must be the folder of a front" in call("refine", "nowhere", "--around", "1", code=2)
     call("run", "toys:make", "--epochs", "1", "--out", "first", "--progress", "quiet", "--device", "cpu")
@@ -377,7 +396,7 @@ def test_refine_names_what_cannot_be_refined(here: Path) -> None:
     assert "must hold the options of a run. It is damaged" in call("refine", "first", "--around", "1", code=2)
     asked.unlink()
     text = " ".join(call("refine", "first", "--around", "1", code=2).split())
-    assert "'first' has no asked.json; in Python, use pm.fit(problem, preferences=front.around(k))" in text
+    assert "'first' has no asked.json; in Python, use pm.fit(problem, method, front.around(k))" in text
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,8 @@ class Front(FrontConstructors):
 
         Example:
             >>> import paretomtl as pm
-            >>> front = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, progress="quiet", device="cpu")
+            >>> options = {"epochs": 300, "progress": "quiet", "device": "cpu"}
+            >>> front = pm.fit(pm.problems.quadratic(), "pareto-mtl", preferences=5, **options)
             >>> front.select(direction=[1.0, 1.0]).k
             2
             >>> front.select(knee=True).k
@@ -311,6 +312,8 @@ class Front(FrontConstructors):
         """Return preferences ``[count, m]`` around a solution that a user likes, for a new run (paper, section 4.2.3).
 
         New directions surround the solution's loss vector, scaled as in training. New importances surround its own.
+        Train them with a method that reads rows as this front does (:attr:`reading`). "auto" takes importances, though
+        its fronts have directions: train those with "p-norm" or "pareto-mtl".
 
         Args:
             k: the subproblem.

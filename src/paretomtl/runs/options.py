@@ -34,7 +34,7 @@ def read_options(run: Path, kinds: Mapping[str, Any], needed: Collection[str]) -
     if not exists(path):
         raise FileNotFoundError(
             f"'RUN' must be a run of the command line. '{run}' has no {OPTIONS}; in Python, use pm.fit(problem, "
-            "preferences=front.around(k))."
+            "method, front.around(k)) with a method that reads preferences as the front does."
         )
     with pointing_to_doctor(run):
         stored = read_record(path, [None, FORMAT], limit=SMALL_RECORD)

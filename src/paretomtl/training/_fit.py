@@ -144,8 +144,8 @@ def fit(
 
     Example:
         >>> import torch, paretomtl as pm
-        >>> sgd = lambda parameters: torch.optim.SGD(parameters, lr=1.0)
-        >>> front = pm.fit(pm.problems.synthetic(), preferences=3, epochs=100, optimizer=sgd)
+        >>> sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.1)
+        >>> front = pm.fit(pm.problems.synthetic(), preferences=3, epochs=200, optimizer=sgd)
         >>> front.in_region()
         tensor([True, True, True])
     """

@@ -71,7 +71,7 @@ def refine(
         raise refusal(run / OPTIONS, options.problem, options.with_, command)
     if not trust and method_needs_trust(options.method):
         raise refusal(run / OPTIONS, options.method, options.set_, command, "method")
-    if front.decisions:  # the method of the run chose these rows itself
+    if front.decisions:  # the run had a probe: its method does not read these rows as it read its own
         options = replace(options, **_settled(options, front, around))
     training = replace(
         options.training,
@@ -88,12 +88,15 @@ def refine(
 
 
 def _settled(options: RunOptions, front: Front, around: int) -> dict[str, Any]:
-    """The method, by its name and settings, that trains directions which a probe found."""
+    """The method, by its name and settings, that trains what a probe left: directions, or the importances before."""
     from paretomtl.cli._lookup import find_method, find_problem
     from paretomtl.methods.lookup import changed_options, reach_first
 
     method = find_method(options.method, options.set_, find_problem(options.problem, options.with_))
-    if method.probe_share is None and front.reading == "direction":
+    if method.probe_share is None:
         method = reach_first(method)
-    method = method.for_refining(front.measured, front.scale, front.subproblems.index(around))
+    if front.reading == "direction":
+        method = method.for_refining(front.measured, front.scale, front.subproblems.index(around))
+    else:
+        method = method.for_part()
     return {"method": method.name, "set_": changed_options(method)}

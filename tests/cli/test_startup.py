@@ -137,6 +137,7 @@ import paretomtl
 found = {"import": [loaded(), "torch" in sys.modules]}
 paretomtl.Front
 found["Front"] = [loaded(), "paretomtl.training" in sys.modules]
+found["methods"] = sorted(name for name in sys.modules if name.startswith("paretomtl.methods"))
 from paretomtl import fit
 found["fit"] = [loaded(), any(name in sys.modules for name in ("matplotlib", "plotly", "ray", "rich", "typer"))]
 print(json.dumps(found))
@@ -144,7 +145,8 @@ print(json.dumps(found))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     found = json.loads(done.stdout)
     assert found["import"] == [["_support"], False]
-    assert found["Front"] == [["_support", "core", "front"], False]
+    assert found["Front"] == [["_support", "core", "front", "methods"], False]  # of methods, the table of names alone
+    assert found["methods"] == ["paretomtl.methods", "paretomtl.methods.registry"]
     names, extras = found["fit"]
     assert not {"cli", "paper", "report", "compare", "diagnosis"} & set(names)
     assert not extras

@@ -24,7 +24,7 @@ problem = pm.Problem(
 )
 directions = pm.preferences.even(10, tasks=4).clamp_min(0.3)  # away from the axes, so that no model gives up a task
 front = pm.fit(
-    problem, preferences=directions, epochs=60, batch_size=100, optimizer=lambda p: torch.optim.Adam(p, lr=0.01)
+    problem, "pareto-mtl", directions, epochs=60, batch_size=100, optimizer=lambda p: torch.optim.Adam(p, lr=0.01)
 )
 print(front)
 print(front.select(importance=[1, 1, 1, 5]).reason)

@@ -59,10 +59,10 @@ def test_digits_are_overlapped_as_multi_mnist_does() -> None:
 
 
 def test_it_trains_to_visibly_different_trade_offs() -> None:
-    """A tenth of the demo: the loss of each task already falls and rises along the preferences."""
+    """A tenth of the demo: the loss of each task already falls and rises along the importances."""
     front = pm.fit(pm.problems.multi_digits(1000), preferences=3, epochs=25, device="cpu", progress="quiet")
     left, right = front.losses["train"].T.tolist()
-    assert left[0] > left[2] + 0.1
-    assert right[2] > right[0] + 0.1
+    assert left[2] > left[0] + 0.1
+    assert right[0] > right[2] + 0.1
     assert front.reference == (2.0, 2.0)
     assert set(front.metrics["test"]) == {"top-left accuracy", "bottom-right accuracy"}

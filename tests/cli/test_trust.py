@@ -24,8 +24,8 @@ TRAP = "from pathlib import Path\nPath('imported').touch()\n\ndef make(width=1):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made") / "run"
-    options = ("--method", "pareto-mtl", "--epochs", "2", "--preferences", "2", "--progress", "quiet", "--device", "cpu")
-    found = CliRunner().invoke(app, ["run", "quadratic", *options, "--out", str(folder)])
+    options = ("--epochs", "2", "--preferences", "2", "--progress", "quiet", "--device", "cpu")
+    found = CliRunner().invoke(app, ["run", "quadratic", "--method", "pareto-mtl", *options, "--out", str(folder)])
     assert found.exit_code == 0, found.output
     return folder
 

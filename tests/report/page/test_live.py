@@ -91,6 +91,23 @@ def test_the_live_view_of_the_last_epoch_is_that_of_the_front(tmp_path: Path) ->
         assert live[name]["val"] == final[name]["val"]
 
 
+def test_a_live_view_has_directions_once_a_probe_has_found_them(tmp_path: Path) -> None:
+    front = fit(tmp_path, method="auto", epochs=8)
+    assert front.reading == "direction"
+    lines = cut(tmp_path, 0)
+    at = next(i for i, line in enumerate(lines) if json.loads(line)["event"] == "settled")
+    final = view_of(front, "run", str(tmp_path))
+    assert 1 < at < 8
+    for count in range(1, len(lines)):
+        (tmp_path / "log.jsonl").write_text("".join(lines[:count]))
+        view = looked_at(tmp_path).view()
+        assert view["reading"] == ("direction" if count > at else "importance")
+        assert (view["preferences"] == final["preferences"]) == (count > at)
+        assert (view["in_region"] is None) == (count <= at)
+    assert view["values"]["val"] == final["values"]["val"]
+    assert view["in_region"]["val"] == final["in_region"]["val"]
+
+
 def test_runs_of_earlier_versions_are_shown_without_regions(tmp_path: Path) -> None:
     fit(tmp_path)
     lines = [json.loads(line) for line in cut(tmp_path, 5)]

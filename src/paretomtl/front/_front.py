@@ -312,7 +312,7 @@ class Front(FrontConstructors):
         """Return preferences ``[count, m]`` around a solution that a user likes, for a new run (paper, section 4.2.3).
 
         New directions surround the solution's loss vector, scaled as in training. New importances surround its own.
-        Train them with a method that reads rows as this front does (:attr:`reading`). "auto" takes importances, though
+        Train them with a method that reads rows as this front does (``reading``). "auto" takes importances, though
         its fronts have directions: train those with "p-norm" or "pareto-mtl".
 
         Args:

@@ -9,7 +9,7 @@
   even vectors, as in the paper or with returns to its regions; SGD has m times the rate for it, because its weights sum
   to at most 1, and those of the others to m.
 - difficulty: two tasks whose losses differ by a factor; `hypervolume` is divided by that factor.
-- digits: multi-digits with its recipe, five models, ten seeds. Regions are those of training losses.
+- digits: multi-digits with its recipe, five models, five seeds. Regions are those of training losses.
 - noise: multi-digits with batches of 16, a quarter of the epochs, five seeds: how strictly a ratio can be held.
 
 One row per seed. Rows with `difference` compare `auto` with another method, paired by seed: the mean, with half the
@@ -34,7 +34,7 @@ import paretomtl as pm
 from paretomtl._support.significance import half_width, mean
 from paretomtl.compare import Row, environment, load_rows, save_rows
 from paretomtl.core import in_region
-from paretomtl.methods import Auto, Method, PNorm, Reachable
+from paretomtl.methods import Method, PNorm, Reachable
 
 OPTIMIZERS: dict[str, Callable[[Any, float], torch.optim.Optimizer]] = {
     "SGD 0.1": lambda parameters, factor: torch.optim.SGD(parameters, lr=0.1 * factor),
@@ -150,7 +150,7 @@ def digits() -> list[Row]:
     }
     rows: list[Row] = []
     for name, (method, preferences) in methods.items():
-        fronts, seconds = train(problem, method, preferences, range(10), **QUIET)
+        fronts, seconds = train(problem, method, preferences, range(5), **QUIET)
         for front in fronts:
             directed = front.reading == "direction"
             rows.append(
@@ -163,7 +163,7 @@ def digits() -> list[Row]:
                     "seconds": seconds,
                 }
             )
-        report(rows[-10:], name)
+        report(rows[-5:], name)
     return [*rows, *differences(rows, "auto")]
 
 
@@ -171,8 +171,6 @@ def noise() -> list[Row]:
     """Small batches: the share in region by how strictly the ratio is held."""
     problem = pm.problems.multi_digits()
     methods: dict[str, Method] = {
-        "auto": Auto(),
-        "p-norm loose": Reachable(PNorm(p="loose")),
         "p-norm medium": Reachable(PNorm(p="medium")),
         "p-norm strict": Reachable(PNorm(p="strict")),
         "p-norm strict, least 0.1": Reachable(PNorm(p="strict", least=0.1)),

@@ -35,6 +35,7 @@ from paretomtl._support.significance import half_width, mean
 from paretomtl.compare import Row, environment, load_rows, save_rows
 from paretomtl.core import in_region
 from paretomtl.methods import Method, PNorm, Reachable
+from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 OPTIMIZERS: dict[str, Callable[[Any, float], torch.optim.Optimizer]] = {
     "SGD 0.1": lambda parameters, factor: torch.optim.SGD(parameters, lr=0.1 * factor),
@@ -197,7 +198,7 @@ def train(
 ) -> tuple[list[pm.Front], float]:
     """The fronts of all seeds, and the seconds of one."""
     began = time.perf_counter()
-    fronts = pm.fit_seeds(problem, method, preferences, seeds=seeds, **options)
+    fronts = fit_seeds_to_end(problem, method, preferences, seeds=seeds, **options)  # a stopped run is no result
     return fronts, round((time.perf_counter() - began) / len(seeds), 3)
 
 

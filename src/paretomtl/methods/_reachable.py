@@ -99,15 +99,19 @@ class Reachable(ScaledMethod):
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return vectors.interior(count, tasks, least=self.least)
 
-    def for_refining(self, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
-        if "crowding" not in measured:
-            return self
+    def for_refining(self, reading: str, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
+        if reading != "direction":
+            return self._linear()
         known = {} if scale is None else {"scale": tuple(scale[row].tolist())}
         weights = measured["importances"][row]
         convex = float(measured["crowding"][row]) >= CLUMPED and bool((weights > 0).all())
         if isinstance(self.method, PNorm) and convex:
             known["importances"] = tuple(weights.tolist())  # on a convex front, those of the point
         return replace(self.method, **known)  # type: ignore[type-var]
+
+    def _linear(self) -> Method:
+        """The method of the probe."""
+        return Linear(least=self.least, scale=self.scale)
 
     def _init(self, preferences: Tensor) -> State:
         weights = importances(preferences)
@@ -241,7 +245,7 @@ class Auto(Reachable):
     name: ClassVar[str] = "auto"
 
     def for_part(self) -> Method:
-        return Linear(least=self.least, scale=self.scale)
+        return self._linear()
 
     @property
     def stays_linear(self) -> bool:

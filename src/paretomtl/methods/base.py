@@ -214,10 +214,11 @@ class Method(ABC):
         """The choices that this method made during the run for the rows of one front, in words."""
         return ()
 
-    def for_refining(self, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
+    def for_refining(self, reading: str, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
         """The method that trains further preferences around a solution, by the rows that the front has in the end.
 
         Args:
+            reading: the meaning of those rows.
             measured: of the front, by name, ``[K, ...]``.
             scale: the factors of the front's losses, ``[K, m]``; None for none.
             row: the solution.

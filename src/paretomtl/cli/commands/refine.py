@@ -95,8 +95,6 @@ def _settled(options: RunOptions, front: Front, around: int) -> dict[str, Any]:
     method = find_method(options.method, options.set_, find_problem(options.problem, options.with_))
     if method.probe_share is None:
         method = reach_first(method)
-    if front.reading == "direction":
-        method = method.for_refining(front.measured, front.scale, front.subproblems.index(around))
-    else:
-        method = method.for_part()
+    row = front.subproblems.index(around)
+    method = method.for_refining(front.reading, front.measured, front.scale, row)
     return {"method": method.name, "set_": changed_options(method)}

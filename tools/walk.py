@@ -83,7 +83,7 @@ def problem():
 
 def train(epochs=2, **options):
     given = {"epochs": epochs, "batch_size": 8, "strategy": "sequential", "device": "cpu", "progress": "quiet"}
-    pm.fit(problem(), preferences=MODELS, **{**given, **options})
+    pm.fit(problem(), "pareto-mtl", preferences=MODELS, **{**given, **options})
 
 
 def steps(walk):
@@ -185,7 +185,7 @@ with tempfile.TemporaryDirectory() as folder:
     walks["checkpoint, resumed"] = without(before_steps(resumed, BATCHES), walks["before the first step"])
     run = folder / "run"
     walks["command run"] = recorded(lambda: command("run", "synthetic", "--epochs", "3", "--preferences", "2",
-                                                    "--strategy", "sequential", "--device", "cpu", "--out", run))
+                                                    "--method", "pareto-mtl", "--strategy", "sequential", "--device", "cpu", "--out", run))
     walks["command show"] = recorded(lambda: command("show", run))
     walks["command report"] = recorded(lambda: command("report", run, "--out", folder / "page.html"))
     walks["one study"] = recorded(lambda: command("reproduce", "many-tasks", "--smoke", "--seeds", "1",

@@ -184,8 +184,10 @@ with tempfile.TemporaryDirectory() as folder:
     resumed = recorded(lambda: train(out=folder / "b", resume=True))
     walks["checkpoint, resumed"] = without(before_steps(resumed, BATCHES), walks["before the first step"])
     run = folder / "run"
-    walks["command run"] = recorded(lambda: command("run", "synthetic", "--epochs", "3", "--preferences", "2",
-                                                    "--method", "pareto-mtl", "--strategy", "sequential", "--device", "cpu", "--out", run))
+    walks["command run"] = recorded(
+        lambda: command("run", "synthetic", "--method", "pareto-mtl", "--epochs", "3", "--preferences", "2",
+                        "--strategy", "sequential", "--device", "cpu", "--out", run)
+    )
     walks["command show"] = recorded(lambda: command("show", run))
     walks["command report"] = recorded(lambda: command("report", run, "--out", folder / "page.html"))
     walks["one study"] = recorded(lambda: command("reproduce", "many-tasks", "--smoke", "--seeds", "1",

@@ -220,14 +220,14 @@ class Reachable(ScaledMethod):
 
 @dataclass(frozen=True, repr=False)
 class Auto(Reachable):
-    """The best front known for the compute: interior weights where they spread, the p-norm where they clump.
+    """A probe chooses the method: interior weights where they spread, the p-norm where they clump.
 
     The default of :func:`paretomtl.fit`. It follows measured facts (docs/choose-a-method.md). The first quarter of the
     run is linear scalarization with interior weights, on losses divided by their first values if these differ by more
     than a factor of 10. If the models spread well by then, the front is convex as far as it can be seen, and they go on
-    with their weights: nothing measured here is better for the same compute. If they clump at the ends of the front,
-    the front is concave, and each goes on along a ray between the ends by :class:`~paretomtl.methods.PNorm`. A step
-    takes one backward pass. ``front.decisions`` says what was chosen and why.
+    with their weights. If they clump at the ends of the front, the front is concave, and each goes on along a ray
+    between the ends by :class:`~paretomtl.methods.PNorm`. A step takes one backward pass. ``front.decisions`` says what
+    was chosen and why.
 
     Args:
         method: what follows the probe if models clump.

@@ -50,7 +50,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
         "#d4570a",
         "#ff9d5c",
         "p",
-        "The best front known for the compute: interior weights where they spread, the p-norm where they clump.",
+        "A probe chooses the method: interior weights where they spread, the p-norm where they clump.",
     ),
     "pareto-mtl": RegisteredMethod(
         "paretomtl.methods._pareto_mtl:ParetoMTL",

@@ -71,8 +71,8 @@ def digits_table() -> str:
         for split in ("val", "test"):
             gain = gains.get((method, split))
             cells.append("" if gain is None else f"{gain['difference']:+.3f} ± {gain['half_width']:.3f}")
-        lines.append([*cells, f"{group[0]['seconds']:.0f} s"])
-    header = ["method", "in region", "val", "test", "auto gains on val", "auto gains on test", "time of a front"]
+        lines.append(cells)
+    header = ["method", "in region", "val", "test", "auto gains on val", "auto gains on test"]
     return table(header, lines)
 
 

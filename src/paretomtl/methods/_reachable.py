@@ -33,7 +33,7 @@ class Reachable(ScaledMethod):
     r"""A method of directions that first measures which directions models can reach.
 
     The first part of the run, the probe, is linear scalarization with interior weights. Its losses show which ratios
-    exist (:func:`paretomtl.core.reachable.find_reachable`): those that the models reached if they spread well, and
+    exist (``paretomtl.core.reachable.find_reachable``): those that the models reached if they spread well, and
     directions spread between the ends of the front if they clump, as they do on concave fronts. From there the same
     models go on with ``method``. Nothing is trained twice: the probe counts as training, and a resumed run is the same.
 
@@ -44,7 +44,7 @@ class Reachable(ScaledMethod):
         method: the method of directions that follows the probe, without a scale of its own.
         probe: the share of the run's steps that the probe takes, over 0 and under 1.
         least: the least weight of each task in the probe, see :func:`paretomtl.preferences.interior`.
-        scale: factors of the losses in both parts, as for :class:`~paretomtl.methods.Linear`. If models clump, the
+        scale: factors of the losses in both parts, as for :class:`~paretomtl.Linear`. If models clump, the
             factors change after the probe, so that the range between the ends is the same in every task.
 
     Example:
@@ -226,14 +226,14 @@ class Auto(Reachable):
     run is linear scalarization with interior weights, on losses divided by their first values if these differ by more
     than a factor of 10. If the models spread well by then, the front is convex as far as it can be seen, and they go on
     with their weights. If they clump at the ends of the front, the front is concave, and each goes on along a ray
-    between the ends by :class:`~paretomtl.methods.PNorm`. A step takes one backward pass. ``front.decisions`` says what
+    between the ends by :class:`~paretomtl.PNorm`. A step takes one backward pass. ``front.decisions`` says what
     was chosen and why.
 
     Args:
         method: what follows the probe if models clump.
         probe: the share of the run's steps before the choice.
         least: the least weight of each task, see :func:`paretomtl.preferences.interior`.
-        scale: factors of the losses, as for :class:`~paretomtl.methods.Linear`.
+        scale: factors of the losses, as for :class:`~paretomtl.Linear`.
 
     Example:
         >>> import paretomtl as pm

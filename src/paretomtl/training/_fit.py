@@ -68,7 +68,7 @@ def fit(
         problem: models, losses and data; for a problem without data an epoch is one step.
         method: a name such as "pareto-mtl", or a configured :class:`~paretomtl.methods.Method`. "auto" measures the
             front in the first quarter of the run, and then takes the best method that is known for it:
-            :class:`~paretomtl.methods.Auto`. ``front.decisions`` says what it chose.
+            :class:`~paretomtl.Auto`. ``front.decisions`` says what it chose.
         preferences: how many, spread as the method does by default; or the rows ``[K, m]`` themselves: directions of
             the loss vector for Pareto MTL, importances for linear scalarization. If left out, 5 for two tasks, 15 for
             three and 25 for more; one per task for "single-task", and 5 for methods whose rows are starts.

@@ -57,6 +57,14 @@ def test_models_that_clump_get_directions_between_the_ends_whatever_the_units(
     assert float(plain.directions.min()) >= LEAST_ENTRY / math.sqrt(tasks)
 
 
+@pytest.mark.parametrize(("count", "tasks"), [(100, 2), (200, 2), (125, 3)])
+def test_many_models_that_clump_get_distinct_directions(count: int, tasks: int) -> None:
+    weights = preferences.interior(count, tasks)
+    reach = find_reachable(concave(weights), weights)
+    assert reach.clumped
+    assert reach.directions is not None
+
+
 def test_directions_between_the_ends_favour_the_task_that_the_weights_favour() -> None:
     weights = preferences.interior(25, 4)
     directions = find_reachable(concave(weights), weights).directions

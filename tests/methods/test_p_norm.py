@@ -114,6 +114,12 @@ def test_on_a_convex_front_it_holds_the_ratio_that_linear_scalarization_ignores(
     assert float(strict) < 3.0
 
 
+@pytest.mark.parametrize(("count", "tasks"), [(100, 2), (500, 2), (125, 5)])
+def test_many_rows_stay_distinct(count: int, tasks: int) -> None:
+    method = PNorm()
+    assert len(method.init(method.spread(count, tasks))["p"]) == count
+
+
 def test_words_stand_for_exponents() -> None:
     assert [PNorm(p=word).exponent for word in ("loose", "medium", "strict")] == [3.0, 6.0, 11.0]
 

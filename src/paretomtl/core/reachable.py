@@ -17,7 +17,7 @@ CLUMPED = 0.4
 LEAST_ENTRY = 0.03
 """The least entry of a direction of models that clump: a ratio to zero cannot be held."""
 _BEYOND = 0.2  # power of the weights by which directions of broken models are moved
-_DISTINCT = 1e-3  # directions nearer to each other than this ask for the same
+_DISTINCT = 2e-4  # directions nearer to each other than this ask for the same
 
 
 class Reach(NamedTuple):
@@ -124,13 +124,13 @@ def spread_between(ends: Tensor, places: Tensor) -> Tensor | None:
 
 
 def lift_zeros(directions: Tensor) -> Tensor:
-    """Unit vectors without zeros: entries under :data:`LEAST_ENTRY` are raised to it.
+    """Unit vectors without zeros: small entries are raised smoothly, so that directions that differ still do.
 
     Example:
         >>> lift_zeros(torch.tensor([[1.0, 0.0]]))
         tensor([[0.9996, 0.0300]])
     """
-    return torch.nn.functional.normalize(directions.clamp_min(LEAST_ENTRY), dim=-1)
+    return torch.nn.functional.normalize((directions.square() + LEAST_ENTRY**2).sqrt(), dim=-1)
 
 
 def _places(shares: Tensor) -> Tensor:

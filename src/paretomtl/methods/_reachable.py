@@ -160,12 +160,9 @@ class Reachable(ScaledMethod):
         state = {**state, "found": torch.full((count,), code, device=device), "crowding": crowding}
         if reach.directions is None:
             return state
-        inner = {_INNER + name: t.to(device) for name, t in self._start_inner(reach.directions).items()}
+        inner = {_INNER + name: t.to(device) for name, t in self.method.init(reach.directions).items()}
         factors = torch.where(factors > 0, factors, 1.0) * reach.factors.to(device)
         return {**state, **inner, "directions": reach.directions.to(device), FACTORS: factors}
-
-    def _start_inner(self, directions: Tensor) -> State:
-        return self.method.init(directions)
 
     def directions_of(self, state: State) -> Tensor:
         return torch.where(_has_ray(state)[:, None], state["directions"], torch.nan)

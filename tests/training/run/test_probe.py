@@ -160,6 +160,16 @@ def test_keeping_the_best_epoch_forgets_those_of_the_probe() -> None:
     assert min(front.epochs) > 3
 
 
+def test_a_hundred_models_settle() -> None:
+    """On the front, and in the order of their rays; regions under a degree wide would need a larger p."""
+    front = concave(100, epochs=300, strategy="batched")
+    truth = pm.problems.synthetic().truth
+    assert truth is not None
+    assert front.reading == "direction"
+    assert float(truth.distance(front.losses["train"]).max()) < 0.01
+    assert bool((front.losses["train"][:, 0].diff() > 0).all())
+
+
 def test_a_part_of_a_front_is_trained_with_interior_weights() -> None:
     front = pm.fit(pm.problems.quadratic(), preferences=4, only=[1, 2], epochs=20, **QUIET)
     assert front.method == "linear"

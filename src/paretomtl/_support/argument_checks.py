@@ -58,6 +58,12 @@ def check_positive(name: str, value: float) -> None:
         raise ValueError(f"'{name}' must be positive. Got {value!r} instead.")
 
 
+def check_share(name: str, value: float) -> None:
+    """Refuse anything but a number over 0 and under 1."""
+    if not is_number(value) or not 0 < value < 1:
+        raise ValueError(f"'{name}' must be over 0 and under 1, a share. Got {value!r} instead.")
+
+
 def as_whole(value: Any) -> Any:
     """Convert a whole number of NumPy or torch to a Python int, which can be stored; return anything else unchanged."""
     if isinstance(value, Tensor) and value.ndim == 0 and not value.is_complex():

@@ -71,11 +71,14 @@ class EpochHistory:
         self._ever = torch.zeros(tasks, dtype=torch.bool, device=device)
 
     def add(self, records: Sequence[StepRecord]) -> None:
-        """Add a step of all groups, in place."""
+        """Add a step of all groups, in place. Rows of shared models count for all the models that they stand for."""
         losses, present, weights = (
             parts[0] if len(parts) == 1 else torch.cat(parts)
             for parts in zip(*((part.losses, part.present, part.weights) for part in records), strict=True)
         )
+        copies = len(self._losses) // len(losses)
+        if copies > 1:
+            losses, present, weights = (rows.repeat_interleave(copies, 0) for rows in (losses, present, weights))
         if self._first is None:
             self._first = losses.clone()
         self._losses += torch.where(present, losses, zero(losses.device))

@@ -17,6 +17,7 @@ FORMAT = 1
 """The version of the file; None stands for files without a version."""
 
 _LENGTHS = ("epochs", "patience")
+_ADDED = ("patience", "branch")  # left out where they are None, so that earlier versions can read the file
 _LARGEST = 2**63
 
 
@@ -52,10 +53,8 @@ def read_options(run: Path, kinds: Mapping[str, Any], needed: Collection[str]) -
 
 def write_options(folder: Path, options: Mapping[str, Any]) -> None:
     """Store the options. A run that is resumed keeps those it was started with, except for its length."""
-    own = dict(options)
-    lengths = {name: own.pop(name) for name in _LENGTHS}
-    if lengths["patience"] is None:  # so that versions without the option can read the file
-        del lengths["patience"]
+    own = {name: value for name, value in options.items() if value is not None or name not in _ADDED}
+    lengths = {name: own.pop(name) for name in _LENGTHS if name in own}
     with suppress(OSError, ValueError):  # training goes on without the file, and reports a full disk by itself
         if exists(folder / OPTIONS):
             stored = read_record(folder / OPTIONS, [None, FORMAT], limit=SMALL_RECORD)

@@ -46,6 +46,7 @@ def fit(
     keep: str = "last",
     patience: int | None = None,
     start: Front | None = None,
+    branch: float | None = None,
     only: Sequence[int] | None = None,
     weigh_every: int = 1,
     workers: int | None = None,
@@ -109,6 +110,10 @@ def fit(
             solution with the same preference, or with the nearest one by angle; for methods without preferences, with
             those of solution k. Optimizer, schedule, steps, history and the state of the method start fresh. The
             default reference of the hypervolume is that of this front.
+        branch: the share of the run that one model trains for all, with equal weights, such as 0.25. It is then copied
+            for each preference, together with its optimizer, and the method begins there. With 0.25, five models take
+            0.8 of the time. Not for methods whose models differ by their start alone. Shards of an executor repeat the
+            shared part each.
         only: train some of the subproblems, against the regions of all.
         weigh_every: compute the task weights every N steps. Steps in between take one backward pass with the last
             weights, negative ones as zero. 1 is the method itself; more is faster, and an approximation.
@@ -186,6 +191,7 @@ def fit_seeds(
     compile: bool | Mapping[str, Any] = False,
     keep: str = "last",
     patience: int | None = None,
+    branch: float | None = None,
     only: Sequence[int] | None = None,
     weigh_every: int = 1,
     workers: int | None = None,

@@ -56,6 +56,7 @@ class TrainingOptions:
     keep: str = "last"
     patience: int | None = None
     start: Front | None = None
+    branch: float | None = None
     only: Sequence[int] | None = None
     weigh_every: int = 1
     workers: int | None = None
@@ -91,7 +92,7 @@ class Rule:
 
     meaning: str
     choices: tuple[str, ...] = ()
-    number: Literal["count", "positive"] | None = None
+    number: Literal["count", "positive", "share"] | None = None
     stored: type | UnionType | None = None
 
 
@@ -123,6 +124,11 @@ RULES: Mapping[str, Rule] = {
         stored=int | None,
     ),
     "start": Rule("Front whose weights the models begin with."),
+    "branch": Rule(
+        "Share of the run that one model trains for all, before they branch; default: none.",
+        number="share",
+        stored=float | None,
+    ),
     "only": Rule("Subproblems to train, against the regions of all; default: all."),
     "weigh_every": Rule(
         "Compute the task weights every N steps; more than 1 is an approximation.", number="count", stored=int

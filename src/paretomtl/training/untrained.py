@@ -19,7 +19,6 @@ from paretomtl.engine.batches.base import Batches, NoData
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.device import find_device
 from paretomtl.engine.evaluate import evaluate
-from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.modules import copy_modules, make_modules
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.engine.strategy import ExecutionPlan, Plan
@@ -66,12 +65,11 @@ def _is_cheap(split: Batches, train: Batches, settings: Settings) -> bool:
     return (split.samples or 1) <= _SHARE * settings.epochs * passes * (train.samples or 1)
 
 
-def checked_untrained(stored: Any, groups: Sequence[Group]) -> Tensor | None:
-    """Check the losses of a checkpoint; None for one of an earlier version."""
+def checked_untrained(stored: Any, rows: int, tasks: int) -> Tensor | None:
+    """Check the losses ``[rows, tasks]`` of a checkpoint; None for one of an earlier version."""
     if stored is None:
         return None
-    shape = sum(group.models.count for group in groups), len(groups[0].models.problem.tasks)
-    if not isinstance(stored, Tensor) or stored.shape != torch.Size(shape):
+    if not isinstance(stored, Tensor) or stored.shape != torch.Size((rows, tasks)):
         raise ValueError("the losses of untrained models have another number of subproblems or tasks")
     return stored
 

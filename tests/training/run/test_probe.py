@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import paretomtl as pm
 from _helpers.streams import pretended  # noqa: F401
 from paretomtl.methods import Auto, Linear, ParetoMTL, PNorm, Reachable
-from paretomtl.training.run.probe import Probe
+from paretomtl.training.run.milestones import Milestones
 
 QUIET: dict[str, Any] = {"device": "cpu", "progress": "quiet"}
 
@@ -222,11 +222,11 @@ def test_bad_options_of_a_probe_are_refused(options: dict[str, Any], rule: str) 
 def test_a_probe_ends_once_at_a_place_that_follows_from_the_plan(
     total: int, epochs: int, ends: tuple[int, int, int]
 ) -> None:
-    probe = Probe.of(Auto(), total, epochs)
-    assert probe is not None
-    assert probe.ends_before(*ends)
-    assert not probe.ends_before(ends[0] + 1, ends[1], ends[2] + 1)
-    assert Probe.of(Linear(), total, epochs) is None
+    end = Milestones.of(Auto(), None, total, epochs).probe_end
+    assert end is not None
+    assert end.is_before(*ends)
+    assert not end.is_before(ends[0] + 1, ends[1], ends[2] + 1)
+    assert Milestones.of(Linear(), None, total, epochs).probe_end is None
 
 
 @pytest.mark.usefixtures("pretended")

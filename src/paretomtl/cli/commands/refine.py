@@ -71,7 +71,7 @@ def refine(
         raise refusal(run / OPTIONS, options.problem, options.with_, command)
     if not trust and method_needs_trust(options.method):
         raise refusal(run / OPTIONS, options.method, options.set_, command, "method")
-    if front.decisions:  # the run had a probe: its method does not read these rows as it read its own
+    if "probe" in front.measured:  # the run had a probe: its method does not read these rows as it read its own
         options = replace(options, **_settled(options, front, around))
     training = replace(
         options.training,

@@ -104,8 +104,8 @@ def _remedy(method: Method) -> str:
 
 
 def _model(settings: Settings, modules: Sequence[nn.Module], seed: int, k: int) -> nn.Module:
-    """Model k of a seed, untrained, even if another shard trains it, no run does, or it has a warm start."""
-    if k in settings.subproblems and settings.start is None:
+    """Model k of a seed, untrained, even if another shard trains it, no run does, or it has another start."""
+    if k in settings.subproblems and settings.start is None and settings.branch is None:
         at = settings.seeds.index(seed) * len(settings.subproblems) + settings.subproblems.index(k)
         return copy.deepcopy(modules[at])
     (made,) = make_modules(settings.problem, [model_seed(seed, k)], settings.device, settings.dtype)

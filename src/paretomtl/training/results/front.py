@@ -23,6 +23,7 @@ class Outcome:
         seconds: how long training took.
         complete: whether the run reached a planned end.
         ended: why it ended, in words.
+        shared: how many steps one model took for all of them; None without a branch.
     """
 
     snapshots: Sequence[Snapshot]
@@ -31,6 +32,7 @@ class Outcome:
     seconds: float
     complete: bool
     ended: str
+    shared: int | None = None
 
 
 def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Sequence[str]) -> Front:
@@ -61,8 +63,16 @@ def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Seque
             made_by=made_by(),
             remarks=tuple(remarks) if snapshot is snapshots[-1] else (),
             ended=outcome.ended,
-            decisions=tuple(snapshot.decisions[index]) if snapshot.decisions else (),
+            decisions=(*_branch_in_words(outcome.shared), *(snapshot.decisions[index] if snapshot.decisions else ())),
             **snapshot.part(part),
         )
     assert front is not None
     return front
+
+
+def _branch_in_words(shared: int | None) -> tuple[str, ...]:
+    if shared is None:
+        return ()
+    return (
+        f"the first {'step was' if shared == 1 else f'{shared:,} steps were'} shared: one model with equal weights",
+    )

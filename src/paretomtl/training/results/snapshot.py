@@ -13,7 +13,7 @@ from paretomtl.engine.coupling import slices
 from paretomtl.engine.evaluate import Scores
 from paretomtl.engine.model_group import Group
 from paretomtl.front.models import StackedModels
-from paretomtl.methods import Method, slice_state
+from paretomtl.methods import Method, State, slice_state
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Snapshot:
             metrics={split: score.metrics for split, score in scores.items() if score.metrics},
             status=[word if living else "non-finite" for word, living in zip(words, alive.tolist(), strict=True)],
             since=method.since(state),
-            scale=scale_now(method, groups),
+            scale=scale_now(method, state),
             ideal=method.ideal,
             measured={name: tensor.cpu() for name, tensor in method.measured(state).items()},
             directions=None if directions is None else directions.cpu(),
@@ -73,9 +73,9 @@ class Snapshot:
         }
 
 
-def scale_now(method: Method, groups: Sequence[Group]) -> Tensor | None:
+def scale_now(method: Method, state: State) -> Tensor | None:
     """The factors ``[K, m]`` that the method multiplies the losses by, on the CPU; None for none."""
-    scale = method.scale_of(concat_rows([group.state for group in groups]))
+    scale = method.scale_of(state)
     return None if scale is None else scale.cpu()
 
 

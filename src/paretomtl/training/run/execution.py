@@ -11,6 +11,7 @@ from torch import Tensor
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.branch import copy_into
 from paretomtl.engine.coupling import slices
 from paretomtl.engine.evaluate import Scores, evaluate
 from paretomtl.engine.fallback import Fallback, is_failed_stack, unstack
@@ -20,8 +21,9 @@ from paretomtl.engine.rollback import rollback_on_failure
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.engine.strategy import ExecutionPlan, Plan
-from paretomtl.methods import slice_state
+from paretomtl.methods import State, slice_state
 from paretomtl.training.results.snapshot import concat_rows
+from paretomtl.training.run.models import SharedStart, make_models
 from paretomtl.training.settings.settings import Settings
 from paretomtl.training.untrained import checked_untrained
 
@@ -32,6 +34,9 @@ class Execution:
     A stack that fails in a step or an evaluation is rolled back. Its models then do the same work one after another,
     and continue that way. An error of a single model comes from the user's code, and is raised unchanged.
 
+    Before a run branches, there is one model for each seed. Everything outside sees it as the K models that it is going
+    to be, which are still the same.
+
     Args:
         settings: of the run.
         splits: the data.
@@ -40,12 +45,14 @@ class Execution:
         groups: the models, in groups that step together.
         history: sums up losses and weights of the steps.
         untrained: losses of the untrained models on the split that ranks, ``[K, m]``; None if unknown.
+        shared: how the models train before they branch; None if they do not.
 
     Attributes:
         groups: the models, in groups that step together.
         choice: how they are trained now.
         fallback: at which step the stacks failed, and why; None before that.
         untrained: as above.
+        branched_at: how many steps the models shared; 0 without a shared start, None before they branch.
     """
 
     def __init__(
@@ -57,10 +64,13 @@ class Execution:
         groups: list[Group],
         history: EpochHistory,
         untrained: Tensor | None,
+        shared: SharedStart | None = None,
     ) -> None:
         self._settings, self._splits, self._plan, self._history = settings, splits, plan, history
         self.choice, self.groups, self.untrained = choice, groups, untrained
         self.fallback: Fallback | None = None
+        self._shared = shared
+        self.branched_at: int | None = 0 if shared is None else None
         self._runner: EagerRunner | None = None
         self._source: Iterator[Any] = iter(())
 
@@ -70,16 +80,33 @@ class Execution:
     def stored(self) -> dict[str, Any]:
         """The groups and the fallback, for a checkpoint."""
         fallen = {} if self.fallback is None else {"fallback": vars(self.fallback)}
-        return {"groups": [group.stored() for group in self.groups], "untrained": self.untrained, **fallen}
+        branched = {} if self._shared is None else {"branched": self.branched_at}
+        groups = [group.stored() for group in self.groups]
+        return {"groups": groups, "untrained": self.untrained, **branched, **fallen}
 
     def load(self, stored: Mapping[str, Any]) -> None:
         """Restore what :meth:`stored` returned, before the first step here."""
         fallback = Fallback.of(stored.get("fallback"))
         if fallback is not None:
             self._leave_stacks(fallback)
+        if self._shared is not None and stored["branched"] is not None:
+            self.groups, self.branched_at = self._separate_groups(), int(stored["branched"])
         for group, each in zip(self.groups, stored["groups"], strict=True):
             group.load(each)
-        self.untrained = checked_untrained(stored.get("untrained"), self.groups)
+        self.untrained = checked_untrained(stored.get("untrained"), self._rows, len(self._settings.problem.tasks))
+
+    @property
+    def active(self) -> Tensor:
+        """The models that are not frozen, ``[K]`` bool."""
+        return self._for_all(torch.cat([group.active for group in self.groups]))
+
+    @property
+    def state(self) -> State:
+        """The state of the run's method, with a row for each model."""
+        if self.branched_at is None:
+            assert self._shared is not None
+            return self._shared.state_after
+        return concat_rows([group.state for group in self.groups])
 
     def epoch(self, epoch: int, start: int, number: int) -> Iterator[Any]:
         """The items for :meth:`step`, from step ``start`` of an epoch on, when ``number`` steps are done in all."""
@@ -95,7 +122,7 @@ class Execution:
         """Advance all models by one step; return a description of what a stack failed at, or an empty string."""
         runner = self._running()
         try:
-            runner.step(item, number)
+            runner.step(item, self._own_number(number))
             return ""
         except Exception as error:
             if not is_failed_stack(error, self.groups):
@@ -107,8 +134,24 @@ class Execution:
             item = next(self._source)
         going_on = self._running()
         going_on.done = runner.done
-        going_on.step(item, number)
+        going_on.step(item, self._own_number(number))
         return f"step {number + 1}"
+
+    def branch(self, number: int) -> None:
+        """Replace each shared model by K copies, after ``number`` steps. Their method begins here."""
+        self.close()
+        groups = self._separate_groups()
+        copy_into(self.groups, groups)
+        self.groups, self.branched_at = groups, number
+
+    def reopen_epoch(self, epoch: int, start: int, number: int) -> None:
+        """Go on in the middle of an epoch with a new runner, for the step whose item was already taken.
+
+        Items of launched steps are batches, and need nothing. Captured steps keep their place in the epoch themselves.
+        """
+        if self.choice.strategy == "graphed":
+            self._open_epoch(epoch, start, number)
+            next(self._source)
 
     def settle(self) -> list[tuple[str, ...]]:
         """Let the method settle what each model is asked for, by the probe so far; return its decisions by front.
@@ -116,8 +159,7 @@ class Execution:
         States are written in place, because a captured step reads them there.
         """
         method = self._plan.method
-        state = concat_rows([group.state for group in self.groups])
-        active = torch.cat([group.active for group in self.groups])
+        state, active = self.state, self.active
         decisions, parts = [], []
         for rows in slices(len(active), self._plan.front_size):
             after = method.settle(slice_state(state, rows), active[rows])
@@ -153,7 +195,32 @@ class Execution:
             self._runner.close()
         self._runner = None
 
+    @property
+    def _rows(self) -> int:
+        """The number of models of all seeds, as everything outside sees them."""
+        return len(self._settings.seeds) * len(self._settings.subproblems)
+
+    def _for_all(self, rows: Tensor) -> Tensor:
+        """Rows of the trained models, repeated for those that a shared one stands for."""
+        return rows.repeat_interleave(self._rows // len(rows), 0)
+
+    def _own_number(self, number: int) -> int:
+        """The number of steps that the method has seen, of ``number`` steps in all."""
+        return number - (self.branched_at or 0)
+
+    def _separate_groups(self) -> list[Group]:
+        """Groups of all models for a run that branches, with new modules."""
+        return self.choice.groups(self._plan, make_models(self._settings), self.state)
+
     def _scores(self, split: str) -> Scores:
+        scores = self._scores_of_groups(split)
+        if self.branched_at is not None:
+            return scores
+        return Scores(
+            self._for_all(scores.losses), {name: self._for_all(values) for name, values in scores.metrics.items()}
+        )
+
+    def _scores_of_groups(self, split: str) -> Scores:
         problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.processes
         with isolated_randomness(0), rollback_on_failure(self.groups, isolated=True):
             if not ranks.is_distributed:  # one of several processes must not retry alone
@@ -169,16 +236,17 @@ class Execution:
             train, graphed = self._splits["train"], self.choice.strategy == "graphed"
             assert not graphed or isinstance(train, ResidentBatches)
             kind: type[EagerRunner] = GraphRunner if graphed else EagerRunner
-            total = train.count_steps(self._settings.plan)  # an extended run keeps its phases
+            total = max(0, self._own_number(train.count_steps(self._settings.plan)))  # an extended run keeps its phases
             every, workers = self._settings.weigh_every, self.choice.workers
             self._runner = kind(self.groups, train, self._history, total, every, workers)
         return self._runner
 
     def _open_epoch(self, epoch: int, start: int, number: int) -> None:
-        self._source = self._running().epoch(self._settings.seeds[0], epoch, start, number)
+        self._source = self._running().epoch(self._settings.seeds[0], epoch, start, self._own_number(number))
 
     def _leave_stacks(self, fallback: Fallback) -> None:
         """Continue with single models from the current state of the stacks."""
         self.fallback, self.choice = fallback, fallback.plan
-        self.groups = unstack(self._plan, self.groups)
+        plan = self._plan if self.branched_at is not None or self._shared is None else self._shared.plan
+        self.groups = unstack(plan, self.groups)
         self.close()

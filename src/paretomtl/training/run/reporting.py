@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from paretomtl._support.tensor_json import to_lists
@@ -14,7 +13,7 @@ from paretomtl.engine.evaluate import Scores
 from paretomtl.front.indicators import hypervolume_or_none
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training.progress.callbacks import Callback, Report, notify, tick
-from paretomtl.training.results.snapshot import concat_rows, scale_now
+from paretomtl.training.results.snapshot import scale_now
 from paretomtl.training.run.state import RunState
 from paretomtl.training.settings.settings import Settings
 
@@ -24,7 +23,7 @@ _TICK_SECONDS = 1.0  # between ticks inside an epoch
 
 def settled_rows(settings: Settings, state: RunState) -> dict[str, Any]:
     """The directions that the method chose during the run, for a log; empty if the rows are those of the settings."""
-    rows = settings.method.directions_of(concat_rows([group.state for group in state.groups]))
+    rows = settings.method.directions_of(state.models.state)
     if rows is None or not bool(rows.isfinite().all()):
         return {}
     return {"reading": "direction", "directions": to_lists(rows.cpu())}
@@ -79,7 +78,7 @@ class Reporting:
         settings, state = self._settings, self._state
         seeds = len(settings.seeds)
         models = settings.subproblems * seeds
-        alive = torch.cat([group.active for group in state.groups]).tolist()
+        alive = state.models.active.tolist()
         losses = state.history.last("losses")
         reference = state.history.reference(settings.problem)
         return Report(
@@ -98,7 +97,7 @@ class Reporting:
             frozen=[
                 k for k in settings.subproblems if not all(a for m, a in zip(models, alive, strict=True) if m == k)
             ],
-            scale=scale_now(settings.method, state.groups),
+            scale=scale_now(settings.method, state.models.state),
             seeds=[seed for seed in settings.seeds for _ in settings.subproblems] if seeds > 1 else (),
         )
 
@@ -107,6 +106,11 @@ class Reporting:
         if self._folder is not None:
             state = self._state
             self._folder.log("fallback", epoch=state.epoch, step=state.number, what=failed, reason=reason)
+
+    def branched(self) -> None:
+        """Log that the models branched."""
+        if self._folder is not None:
+            self._folder.log("branched", epoch=self._state.epoch, step=self._state.number)
 
     def settled(self, decisions: Sequence[tuple[str, ...]]) -> None:
         """Log the decisions of the method at the end of its probe, and the directions that it chose."""

@@ -7,16 +7,13 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
-
-from paretomtl._support.random_state import model_seed, rank_seed, seed_everything
+from paretomtl._support.random_state import rank_seed, seed_everything
 from paretomtl._support.version import made_by
 from paretomtl.engine.autotune.choose import choose
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.batches.partition import first_part
 from paretomtl.engine.history import EpochHistory
-from paretomtl.engine.models.modules import make_modules, named_tensors
 from paretomtl.engine.strategy import ExecutionPlan, Plan
 from paretomtl.runs.checkpoint_file import explain_mismatch
 from paretomtl.runs.folder import CONFIG, RunFolder
@@ -26,6 +23,8 @@ from paretomtl.training.progress.callbacks import Callback
 from paretomtl.training.run.checkpoint import Checkpoints
 from paretomtl.training.run.execution import Execution
 from paretomtl.training.run.extend import follow_first_plan
+from paretomtl.training.run.milestones import Milestones
+from paretomtl.training.run.models import SharedStart, make_models
 from paretomtl.training.run.reporting import Reporting
 from paretomtl.training.run.state import RunState
 from paretomtl.training.run.training_run import TrainingRun
@@ -65,7 +64,9 @@ def start_run(
 
     splits = _make_splits(settings)
     train = splits["train"]
-    modules = _make_models(settings)
+    planned = train.count_steps(settings.plan)
+    milestones = Milestones.of(settings.method, settings.branch, planned, settings.plan)
+    modules = make_models(settings)
     source = iter(train.epoch(settings.seeds[0], 0))
     first = first_batch("train", source)
     separate_graphs = check_problem(settings, modules, splits, first_part(first))
@@ -81,10 +82,14 @@ def start_run(
     losses = None
     if stored is None and settings.start is None:
         losses = measure_untrained(plan, choice, modules, state, splits, settings)
-    groups = choice.groups(plan, modules, state)
+    shared = SharedStart.of(settings, plan, state, first_losses)
+    if shared is None:
+        groups = choice.groups(plan, modules, state)
+    else:
+        groups = choice.groups(shared.plan, modules[:: len(settings.subproblems)], shared.state)
     reference = None if settings.start is None else settings.start.reference
     history = EpochHistory(len(modules), len(problem.tasks), settings.device, reference)
-    models = Execution(settings, splits, plan, choice, groups, history, losses)
+    models = Execution(settings, splits, plan, choice, groups, history, losses, shared)
 
     run_state = RunState(settings, train, models, history)
     own_folder = folder if processes.is_main else None
@@ -110,6 +115,7 @@ def start_run(
         checkpoints,
         reporting,
         identity,
+        milestones,
         separate_graphs=separate_graphs,
         finished=finished,
     )
@@ -138,17 +144,6 @@ def _make_splits(settings: Settings) -> dict[str, Batches]:
         for name in ("train", "val", "test")
         if name == "train" or getattr(problem, name) is not None
     }
-
-
-def _make_models(settings: Settings) -> list[nn.Module]:
-    """The models of all seeds, with the weights of a warm start if there is one; the same in all processes."""
-    seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
-    modules = make_modules(settings.problem, seeds, settings.device, settings.dtype)
-    if settings.start is not None:
-        settings.start.load(modules, settings.subproblems)
-    tensors = [tensor.detach() for module in modules for tensor in named_tensors(module).values()]
-    settings.shares.processes.broadcast_tensors(tensors)
-    return modules
 
 
 def _make_plan(settings: Settings, total: int) -> Plan:

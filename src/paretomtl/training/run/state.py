@@ -48,8 +48,7 @@ class RunState:
         self.models, self.history = models, history
         self.epoch = self.step = self.number = self.patience_from = 0
         self.snapshots: list[Snapshot] = []
-        judged = settings.keep == "best" or settings.patience is not None
-        self.best = BestSoFar(models.groups, weights=settings.keep == "best") if judged else None
+        self.best = self._begin_best()
         self._earlier_seconds = 0.0
         self._began = time.monotonic()
 
@@ -64,9 +63,15 @@ class RunState:
         return self._earlier_seconds + time.monotonic() - self._began
 
     def planned_end(self) -> str | None:
-        """Why the run reached a planned end, in words; None while it goes on."""
+        """Why the run reached a planned end, in words; None while it goes on. Patience begins at the branch."""
         improved = 0 if self.best is None else self.best.improved()
+        improved = self.epoch if self.models.branched_at is None else improved
         return planned_end(self._settings, self.epoch, max(improved, self.patience_from))
+
+    def branch(self) -> None:
+        """Replace each shared model by K copies, which train on their own from here."""
+        self.models.branch(self.number)
+        self.best = self._begin_best()
 
     def stored(self) -> dict[str, Any]:
         """The content of a checkpoint. All processes of the run must call it."""
@@ -100,11 +105,19 @@ class RunState:
         self._follow_plan(stored.get("epochs", planned), untrained)
         self.history.load(stored["trace"])
         self.snapshots = [Snapshot(**snapshot) for snapshot in stored["stages"]]
+        self.best = self._begin_best()  # the models may have branched
         if self.best is not None:
             self.best.load(stored["best"], settings.device, self.epoch)
         states = [stored["random"], *stored.get("others", [])]
         if ranks.rank < len(states):  # more processes may resume a run
             set_random_state(states[ranks.rank])
+
+    def _begin_best(self) -> BestSoFar | None:
+        """The best epochs, none so far; None if they are not needed."""
+        keep, patience = self._settings.keep, self._settings.patience
+        if keep != "best" and patience is None:
+            return None
+        return BestSoFar(self.groups, weights=keep == "best")
 
     def _follow_plan(self, planned: int, untrained: nn.Module) -> None:
         """Plan the schedule for the current epochs, if it was planned for others and that makes a difference."""

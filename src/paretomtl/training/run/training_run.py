@@ -28,7 +28,7 @@ from paretomtl.training.results.front import Outcome, build_front
 from paretomtl.training.results.sanity_checks import FEWEST_STEPS, build_results, find_problems, merge_lines
 from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.run.checkpoint import Checkpoints
-from paretomtl.training.run.probe import Probe
+from paretomtl.training.run.milestones import Milestones
 from paretomtl.training.run.reporting import Reporting
 from paretomtl.training.run.state import RunState
 from paretomtl.training.run.stopping import (
@@ -56,6 +56,7 @@ class TrainingRun:
         checkpoints: stores them.
         reporting: to listeners and the log.
         identity: of the run.
+        milestones: where the models branch, and where the method changes.
         separate_graphs: whether the tasks have separate graphs.
         finished: the front of a run that was already complete.
 
@@ -75,6 +76,7 @@ class TrainingRun:
         checkpoints: Checkpoints,
         reporting: Reporting,
         identity: RunIdentity,
+        milestones: Milestones,
         *,
         separate_graphs: bool,
         finished: Front | None,
@@ -86,9 +88,7 @@ class TrainingRun:
         self._separate_graphs = separate_graphs
         self._processes, self._train = settings.shares.processes, splits["train"]
         self.total = self._train.count_steps(settings.epochs)
-        planned = self._train.count_steps(settings.plan)
-        self._snapshots_at = settings.method.snapshots(planned)
-        self._probe = Probe.of(settings.method, planned, settings.plan)
+        self._milestones = milestones
         self._count = len(settings.seeds) * len(settings.subproblems)
         self._stop = Stopping()
         self.stopping, self._why = False, INTERRUPTED
@@ -121,11 +121,14 @@ class TrainingRun:
             yield batch
 
     def take_step(self, batch: Any) -> None:
-        """Take one step of all models, after a snapshot if the method is about to drop its constraints."""
-        state = self._state
-        if self._probe is not None and self._probe.ends_before(state.number, state.epoch, state.step):
+        """Take one step of all models, after a milestone that lies before it."""
+        state, milestones = self._state, self._milestones
+        place = state.number, state.epoch, state.step
+        if milestones.branch is not None and milestones.branch.is_before(*place):
+            self._branch()
+        if milestones.probe_end is not None and milestones.probe_end.is_before(*place):
             self._settle()
-        if state.number in self._snapshots_at:
+        if state.number in milestones.snapshots:
             state.snapshots.append(self._snapshot([state.epoch] * self._count))
         try:
             failed = self._models.step(batch, state.epoch, state.step, state.number)
@@ -161,7 +164,7 @@ class TrainingRun:
         if "val" in self._splits:
             scores = self._evaluate("val")
             state.history.add_validation(scores.losses)
-            if state.best is not None:
+            if state.best is not None and self._models.branched_at is not None:
                 state.best.consider(state.epoch, scores, state.groups, self._settings, state.history.validation())
         self._whole = True
         self.ended = self._processes.broadcast(state.planned_end)
@@ -178,6 +181,8 @@ class TrainingRun:
         complete, ended = self.ended is not None, self.ended or early_stop(self._why, settings, state.epoch)
         self._checkpoints.save()
         self._whole = False  # from here on the models may be those of another epoch
+        if self._models.branched_at is None:  # the run stopped before its branch
+            state.branch()
         epochs = [state.epoch] * self._count
         if state.best is not None and settings.keep == "best":
             state.best.give_back(state.groups)
@@ -186,7 +191,8 @@ class TrainingRun:
         texts, remarks = self._remarks(snapshots[-1])
         strategy = str(self._models)
         strategy += f"; {self._processes.size} processes" if self._processes.is_distributed else ""
-        outcome = Outcome(snapshots, state.history, strategy, state.seconds, complete, ended)
+        shared = self._models.branched_at if settings.branch is not None else None
+        outcome = Outcome(snapshots, state.history, strategy, state.seconds, complete, ended, shared)
         self._fronts = [build_front(settings, i, outcome, lines) for i, lines in enumerate(remarks)]
         if self._folder is not None:
             self._folder.save_front(self._fronts[0])
@@ -235,6 +241,13 @@ class TrainingRun:
             raise
 
     # Parts.
+
+    def _branch(self) -> None:
+        """End the shared start: each model goes on as a copy of the shared one."""
+        state = self._state
+        state.branch()
+        self._models.reopen_epoch(state.epoch, state.step, state.number)
+        self._reporting.branched()
 
     def _settle(self) -> None:
         """End the probe: the method settles what each model is asked for. Earlier epochs no longer count as best."""

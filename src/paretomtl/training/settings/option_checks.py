@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.argument_checks import as_whole, check_count, check_not_negative, check_positive
+from paretomtl._support.argument_checks import as_whole, check_count, check_not_negative, check_positive, check_share
 from paretomtl._support.factories import check_factories
 from paretomtl.engine.batches.partition import BatchPartition
+from paretomtl.methods import Method
 from paretomtl.problems import PROBLEMS, Problem
 from paretomtl.training.options import DEFAULTS, RULES, TrainingOptions
 
@@ -46,6 +47,9 @@ def check_options(options: TrainingOptions) -> TrainingOptions:
         if rule.number == "count":
             numbers[name] = as_whole(value)
             check_count(name, numbers[name])
+        elif rule.number == "share":
+            check_share(name, value)
+            numbers[name] = float(value)
         else:
             check_positive(name, value)
             numbers[name] = float(value)
@@ -94,6 +98,22 @@ def check_combinations(options: TrainingOptions, problem: Problem) -> None:
         raise ValueError(
             "'patience' must be None for a problem without a validation split, on which models improve. "
             f"Got {options.patience} instead: give the problem 'val'."
+        )
+
+
+def check_branch(options: TrainingOptions, method: Method) -> None:
+    """Refuse a shared start for models that would stay the same, or that begin with those of a front."""
+    if options.branch is None:
+        return
+    if options.start is not None:
+        raise ValueError(
+            f"'branch' must be None with 'start', whose models begin apart. Got {options.branch} instead: leave out "
+            "one of them."
+        )
+    if method.reading == "start" or method.separate:
+        why = "trains separate networks" if method.separate else "tells its models apart by their starts alone"
+        raise ValueError(
+            f"'branch' must be None for the method '{method.name}', which {why}. Got {options.branch} instead."
         )
 
 

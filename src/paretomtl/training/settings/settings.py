@@ -26,6 +26,7 @@ from paretomtl.training._warm_start import Start, make_start
 from paretomtl.training.options import TrainingOptions
 from paretomtl.training.settings.fingerprint import describe_problem, describe_schedule
 from paretomtl.training.settings.option_checks import (
+    check_branch,
     check_combinations,
     check_options,
     check_problem,
@@ -70,6 +71,7 @@ class Settings:
     shares: BatchPartition
     patience: int | None = None
     start: Start | None = None
+    branch: float | None = None
     first_epochs: int | None = None  # of a stored run that is extended
 
     @property
@@ -105,6 +107,7 @@ class Settings:
             "keep": self.keep,
             "patience": self.patience,
             "warm_start": None if self.start is None else self.start.in_words(self.subproblems),
+            "branch": self.branch,
             "weigh_every": self.weigh_every,
             "accumulate": None if self.shares.accumulate == 1 else self.shares.accumulate,
         }
@@ -174,6 +177,7 @@ def make_settings(problem: Problem, options: TrainingOptions, seeds: Sequence[in
     check_processes(options.distributed)
     shares = BatchPartition(join_process_group(options.distributed), options.accumulate)
     check_shares(shares, options.batch_size, options)
+    check_branch(options, method)
     vectors = preference_rows(method, preferences, len(problem.tasks), seeds)
     subproblems = chosen_subproblems(options.only, len(vectors[0]))
     if len(subproblems) < len(vectors[0]):
@@ -207,6 +211,7 @@ def make_settings(problem: Problem, options: TrainingOptions, seeds: Sequence[in
         workers=options.workers,
         shares=shares,
         patience=options.patience,
+        branch=options.branch,
         start=make_start(options.start, problem, method, vectors[0], subproblems),
     )
 

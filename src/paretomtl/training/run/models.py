@@ -1,0 +1,63 @@
+"""The models that a run begins with: one for each subproblem, or one for all of them until they branch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from torch import nn
+
+from paretomtl._support.random_state import model_seed
+from paretomtl.engine.models.modules import make_modules, named_tensors
+from paretomtl.engine.strategy import Plan
+from paretomtl.methods import Linear, State
+from paretomtl.methods.base import uniform
+from paretomtl.training.preflight.loss_units import FirstLosses, initial_state
+from paretomtl.training.settings.settings import Settings
+
+
+def make_models(settings: Settings) -> list[nn.Module]:
+    """The models of all seeds, with the weights of a warm start if there is one; the same in all processes.
+
+    Those of one seed are the same before a branch.
+    """
+    shared = settings.branch is not None
+    seeds = [model_seed(seed, 0 if shared else k) for seed in settings.seeds for k in settings.subproblems]
+    modules = make_modules(settings.problem, seeds, settings.device, settings.dtype)
+    if settings.start is not None:
+        settings.start.load(modules, settings.subproblems)
+    tensors = [tensor.detach() for module in modules for tensor in named_tensors(module).values()]
+    settings.shares.processes.broadcast_tensors(tensors)
+    return modules
+
+
+@dataclass(frozen=True)
+class SharedStart:
+    """The first part of a run that branches: one model for each seed, by linear scalarization with equal weights.
+
+    Attributes:
+        plan: of the shared models.
+        state: of their method, with a row for each seed.
+        state_after: of the run's method when they branch, with a row for each model.
+    """
+
+    plan: Plan
+    state: State
+    state_after: State
+
+    @classmethod
+    def of(cls, settings: Settings, plan: Plan, state: State, first_losses: FirstLosses) -> Self | None:
+        """The shared start of a run; None if its models start on their own.
+
+        Args:
+            settings: of the run.
+            plan: of its models.
+            state: of its method before the first step, of all models.
+            first_losses: of untrained models, from which a scale may follow.
+        """
+        if settings.branch is None:
+            return None
+        method = Linear(scale=getattr(settings.method, "scale", None))  # weights are equal in the method's units
+        row = uniform(1, len(settings.problem.tasks))
+        alone = replace(settings, method=method, vectors=[row] * len(settings.seeds), subproblems=[0])
+        return cls(replace(plan, method=method, front_size=1), initial_state(alone, first_losses), state)

@@ -41,8 +41,16 @@ def copy_into(shared: Sequence[Group], groups: Sequence[Group]) -> None:
                 "state": group.state,
                 "optimizer": _optimizer_of(shared, [source["optimizer"] for source in sources], rows),
                 "scheduler": copy.deepcopy(sources[0]["scheduler"]),
+                "average": _average_of(sources, rows),
             }
         )
+
+
+def _average_of(sources: Sequence[Mapping[str, Any]], rows: list[int]) -> dict[str, Any] | None:
+    if "average" not in sources[0]:
+        return None
+    values = _rows([source["average"]["values"] for source in sources], rows)
+    return {"values": values, "steps": sources[0]["average"]["steps"]}
 
 
 def _rows(parts: Sequence[Mapping[str, Tensor]], rows: list[int]) -> dict[str, Tensor]:

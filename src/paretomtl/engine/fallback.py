@@ -107,10 +107,18 @@ def unstack(plan: Plan, groups: Sequence[Group]) -> list[Group]:
                     "state": _rows(stored["state"], rows),
                     "optimizer": _optimizer_of(stored["optimizer"], shapes, k, single, captured=group.static_memory),
                     "scheduler": copy.deepcopy(stored["scheduler"]),
+                    "average": _average_of(stored, rows),
                 }
             )
             singles.append(single)
     return singles
+
+
+def _average_of(stored: Mapping[str, Any], rows: slice) -> dict[str, Any] | None:
+    if "average" not in stored:
+        return None
+    average = stored["average"]
+    return {"values": _rows(average["values"], rows), "steps": average["steps"]}
 
 
 def _rows(tensors: Mapping[str, Tensor], rows: slice) -> dict[str, Tensor]:

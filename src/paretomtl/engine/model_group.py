@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl.engine.average import WeightAverage
 from paretomtl.engine.gradients import clip
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.flat_memory import ModelState
@@ -42,6 +43,7 @@ class Group:
         previous: parameters and buffers one step ago, which still had finite losses.
         before_previous: the same two steps ago, for models in separate groups, whose losses are compared after the
             step.
+        average: the running mean of the models' values, which is evaluated and stored in their place; None for none.
         failed: the error of a stack's forward pass, which was rolled back.
         draws_on_host: whether passes draw from NumPy's or Python's generator; None where that is not known yet.
     """
@@ -60,6 +62,7 @@ class Group:
     weights: Tensor | None = field(init=False, default=None)
     previous: ModelState = field(init=False)
     before_previous: ModelState | None = field(init=False)
+    average: WeightAverage | None = field(init=False, default=None)
     failed: Exception | None = field(init=False, default=None)
     draws_on_host: bool | None = field(init=False, default=None)
 
@@ -69,6 +72,14 @@ class Group:
         self.before_previous = self.models.copy() if alone else None
         device = next(iter(self.previous.values())).device
         self.active = torch.ones(self.models.count, dtype=torch.bool, device=device)
+
+    def average_weights(self, share: float) -> None:
+        """Evaluate and store a running mean of the models' values from now on; ``share`` is its reach."""
+        self.average = WeightAverage(share, self.models.copy())
+
+    def solution(self) -> ModelState:
+        """The values of the models that are evaluated and stored; writes to them change the result."""
+        return self.models.tensors() if self.average is None else self.average.values
 
     def restore_frozen(self) -> None:
         """Restore frozen models to their last values with finite losses."""
@@ -86,6 +97,8 @@ class Group:
     def take_step(self, changes: list[Tensor | None]) -> None:
         """Take one optimizer step along changes of all parameters, which are detached; frozen models stay behind."""
         self.restore_frozen()
+        if self.average is not None:  # the values one step ago, whose losses were finite in all groups
+            self.average.add(self.previous)
         self._save_previous()
         if self.clip_norm is not None:
             changes = clip(changes, self.models.count, self.clip_norm)
@@ -132,6 +145,7 @@ class Group:
             "state": self.state,
             "optimizer": self.optimizer.state_dict(),
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
+            **({} if self.average is None else {"average": self.average.stored()}),
         }
 
     def load(self, stored: Mapping[str, Any]) -> None:
@@ -157,6 +171,8 @@ class Group:
                     values_now[name] = match_strides(values_now[name], trained[index])
         if self.scheduler is not None:
             self.scheduler.load_state_dict(stored["scheduler"])
+        if self.average is not None:
+            self.average.load(stored["average"])
 
     def _copy_of(self, values: Mapping[str, Tensor]) -> ModelState:
         """Stored values in the memory layout of the models."""

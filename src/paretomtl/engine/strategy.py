@@ -40,6 +40,7 @@ class Plan:
     schedule: str = "epoch"
     partition: BatchPartition = field(default_factory=BatchPartition)
     front_size: int | None = None
+    average: float | None = None
 
     def rows_of_trial(self, count: int, of: int) -> int:
         """How many models a trial of ``count`` needs: these, or all if the method weighs them together."""
@@ -118,7 +119,7 @@ class Plan:
                 "'scheduler' must depend on the epoch alone. Got ReduceLROnPlateau, which asks for a loss: take "
                 "another, such as lambda optimizer, total: CosineAnnealingLR(optimizer, total); 'patience' ends early."
             )
-        return Group(
+        group = Group(
             models,
             self.method,
             optimizer,
@@ -129,6 +130,9 @@ class Plan:
             processes=self.partition.processes,
             front_size=self.front_size,
         )
+        if self.average is not None:
+            group.average_weights(self.average)
+        return group
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ def fit(
     patience: int | None = None,
     start: Front | None = None,
     branch: float | None = None,
+    average: float | None = None,
     only: Sequence[int] | None = None,
     weigh_every: int = 1,
     workers: int | None = None,
@@ -114,6 +115,9 @@ def fit(
             for each preference, together with its optimizer, and the method begins there. With 0.25, five models take
             0.8 of the time. Not for methods whose models differ by their start alone. Shards of an executor repeat the
             shared part each.
+        average: evaluate and store a running mean of each model's weights, which reaches back over this share of the
+            steps so far, such as 0.1. It pays with a constant learning rate, and costs a little with one that decays.
+            Statistics of batch normalisation are estimated anew for each evaluation; integer buffers are copied.
         only: train some of the subproblems, against the regions of all.
         weigh_every: compute the task weights every N steps. Steps in between take one backward pass with the last
             weights, negative ones as zero. 1 is the method itself; more is faster, and an approximation.
@@ -192,6 +196,7 @@ def fit_seeds(
     keep: str = "last",
     patience: int | None = None,
     branch: float | None = None,
+    average: float | None = None,
     only: Sequence[int] | None = None,
     weigh_every: int = 1,
     workers: int | None = None,

@@ -57,6 +57,7 @@ class TrainingOptions:
     patience: int | None = None
     start: Front | None = None
     branch: float | None = None
+    average: float | None = None
     only: Sequence[int] | None = None
     weigh_every: int = 1
     workers: int | None = None
@@ -126,6 +127,11 @@ RULES: Mapping[str, Rule] = {
     "start": Rule("Front whose weights the models begin with."),
     "branch": Rule(
         "Share of the run that one model trains for all, before they branch; default: none.",
+        number="share",
+        stored=float | None,
+    ),
+    "average": Rule(
+        "Average the weights over recent steps, a share of those so far; default: no average.",
         number="share",
         stored=float | None,
     ),

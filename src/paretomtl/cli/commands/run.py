@@ -9,6 +9,7 @@ from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import (
     METHOD_HELP,
     Accumulate,
+    Average,
     BatchSize,
     Branch,
     CheckpointSeconds,
@@ -71,6 +72,7 @@ def run(
         typer.Option(help="Start from the weights of this run or stored front, of the same tasks and model."),
     ] = None,
     branch: Branch = None,
+    average: Average = None,
     only: Annotated[str | None, typer.Option(help="Train only these subproblems, such as 0,2.")] = None,
     ray: OnRay = None,
     cpus: Cpus = 1,

@@ -86,20 +86,47 @@ class ModelState(dict[str, Tensor]):
 
     def follow(self, current: ModelState) -> None:
         """Copy the current values of the models that these are a copy of."""
-        for name, tensor in current.items():  # a buffer that was made, or grew, in the forward pass
+        self._grow(current)
+        self.write(current)
+
+    @torch.no_grad()
+    def move_towards(self, values: ModelState, weight: Tensor) -> None:
+        """Move floating-point values by a share of the way to others, in place; copy integers.
+
+        Args:
+            values: those of the same models.
+            weight: the share, a tensor without dimensions on their device.
+        """
+        self._grow(values)
+        blocks = self._common_blocks(values)
+        inside = {name for block, _ in blocks for name in block.places}
+        pairs = [(block.values, other.values) for block, other in blocks]
+        for own, other in pairs + [(self[name], tensor) for name, tensor in values.items() if name not in inside]:
+            if own.is_floating_point():
+                own.lerp_(other, weight.to(own.dtype))
+            else:
+                own.copy_(other)
+
+    def _grow(self, current: Mapping[str, Tensor]) -> None:
+        """Make room for buffers that were made, or grew, in a forward pass."""
+        for name, tensor in current.items():
             if name not in self or self[name].shape != tensor.shape:
                 self[name] = tensor.clone()
-        self.write(current)
+
+    def _common_blocks(self, values: Mapping[str, Tensor]) -> list[tuple[FlatBlock, FlatBlock]]:
+        """The blocks that have the same layout here and there."""
+        if not isinstance(values, ModelState) or len(self.blocks) != len(values.blocks):
+            return []
+        pairs = zip(self.blocks, values.blocks, strict=True)
+        return [(block, other) for block, other in pairs if block.has_layout_of(other)]
 
     @torch.no_grad()
     def write(self, values: Mapping[str, Tensor], rows: Tensor | None = None) -> None:
         """Copy values of these names in place, for the models in ``rows [K]`` bool or for all."""
         inside: set[str] = set()
-        if isinstance(values, ModelState) and len(self.blocks) == len(values.blocks):
-            for block, other in zip(self.blocks, values.blocks, strict=True):
-                if block.has_layout_of(other):
-                    block.write(other, rows)
-                    inside |= block.places.keys()
+        for block, other in self._common_blocks(values):
+            block.write(other, rows)
+            inside |= block.places.keys()
         names = [name for name in self if name in values and name not in inside]
         if rows is None and names:
             torch._foreach_copy_([self[name] for name in names], [values[name] for name in names])

@@ -38,7 +38,7 @@ class BestSoFar:
     """
 
     def __init__(self, groups: Sequence[Group], *, weights: bool = True) -> None:
-        self._tensors = [dict(group.models.copy()) for group in groups] if weights else []
+        self._tensors = [dict(group.solution().copy()) for group in groups] if weights else []
         count = sum(group.models.count for group in groups)
         self._epochs = [0] * count
         self._inside = torch.zeros(count, dtype=torch.bool)
@@ -74,7 +74,7 @@ class BestSoFar:
             return
         for group, stored, rows in zip(groups, self._tensors, split_by_group(better, groups), strict=True):
             mask = rows.to(group.active.device)
-            for name, tensor in group.models.tensors().items():
+            for name, tensor in group.solution().items():
                 stored[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, stored[name])
 
     def forget(self) -> None:
@@ -96,7 +96,7 @@ class BestSoFar:
         self._follow(groups)
         known = torch.tensor([epoch > 0 for epoch in self._epochs])
         for group, stored, rows in zip(groups, self._tensors, split_by_group(known, groups), strict=True):
-            group.models.restore(rows.to(group.active.device), stored)
+            group.solution().write(stored, rows.to(group.active.device))
             group.previous = group.models.copy()
             group.active = group.active | rows.to(group.active.device)  # at that epoch it was finite
 

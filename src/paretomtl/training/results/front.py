@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from paretomtl._support.version import made_by
@@ -63,16 +63,20 @@ def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Seque
             made_by=made_by(),
             remarks=tuple(remarks) if snapshot is snapshots[-1] else (),
             ended=outcome.ended,
-            decisions=(*_branch_in_words(outcome.shared), *(snapshot.decisions[index] if snapshot.decisions else ())),
+            decisions=(
+                *_options_in_words(outcome.shared, settings.average),
+                *(snapshot.decisions[index] if snapshot.decisions else ()),
+            ),
             **snapshot.part(part),
         )
     assert front is not None
     return front
 
 
-def _branch_in_words(shared: int | None) -> tuple[str, ...]:
-    if shared is None:
-        return ()
-    return (
-        f"the first {'step was' if shared == 1 else f'{shared:,} steps were'} shared: one model with equal weights",
-    )
+def _options_in_words(shared: int | None, average: float | None) -> Iterator[str]:
+    """What was done to all models, apart from the method."""
+    if shared is not None:
+        steps = "step was" if shared == 1 else f"{shared:,} steps were"
+        yield f"the first {steps} shared: one model with equal weights"
+    if average is not None:
+        yield f"weights are means over recent steps (average={average:g})"

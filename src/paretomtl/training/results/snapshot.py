@@ -52,7 +52,9 @@ class Snapshot:
             directions=None if directions is None else directions.cpu(),
             decisions=[list(method.decisions(slice_state(state, rows))) for rows in fronts],
             epochs=epochs,
-            parameters={name: t.cpu() for name, t in concat_rows([group.models.copy() for group in groups]).items()},
+            parameters={
+                name: t.cpu() for name, t in concat_rows([group.solution().copy() for group in groups]).items()
+            },
         )
 
     def part(self, rows: slice) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl.engine.average import averages_in_place
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.branch import copy_into
@@ -222,7 +223,12 @@ class Execution:
 
     def _scores_of_groups(self, split: str) -> Scores:
         problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.processes
-        with isolated_randomness(0), rollback_on_failure(self.groups, isolated=True):
+        train, seed = self._splits["train"], self._settings.seeds[0]
+        with (
+            isolated_randomness(0),
+            averages_in_place(self.groups, lambda: train.epoch(seed, 0), ranks),
+            rollback_on_failure(self.groups, isolated=True),
+        ):
             if not ranks.is_distributed:  # one of several processes must not retry alone
                 try:
                     return evaluate(problem, self.groups, batches, split=repr(split))

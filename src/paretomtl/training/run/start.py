@@ -159,4 +159,5 @@ def _make_plan(settings: Settings, total: int) -> Plan:
         settings.schedule,
         settings.shares,
         len(settings.subproblems),
+        settings.average,
     )

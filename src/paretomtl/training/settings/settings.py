@@ -72,6 +72,7 @@ class Settings:
     patience: int | None = None
     start: Start | None = None
     branch: float | None = None
+    average: float | None = None
     first_epochs: int | None = None  # of a stored run that is extended
 
     @property
@@ -108,6 +109,7 @@ class Settings:
             "patience": self.patience,
             "warm_start": None if self.start is None else self.start.in_words(self.subproblems),
             "branch": self.branch,
+            "average": self.average,
             "weigh_every": self.weigh_every,
             "accumulate": None if self.shares.accumulate == 1 else self.shares.accumulate,
         }
@@ -212,6 +214,7 @@ def make_settings(problem: Problem, options: TrainingOptions, seeds: Sequence[in
         shares=shares,
         patience=options.patience,
         branch=options.branch,
+        average=options.average,
         start=make_start(options.start, problem, method, vectors[0], subproblems),
     )
 

@@ -76,12 +76,17 @@ def test_other_commands_have_the_same_defaults(command: Any) -> None:
 def test_options_are_read_as_they_were_stored(tmp_path: Path) -> None:
     write_options(tmp_path, ASKED.stored())
     assert RunOptions.load(tmp_path) == ASKED
-    assert set(STORED) - set(json.loads((tmp_path / OPTIONS).read_text())) == {"patience", "branch", "average"}
+    assert set(STORED) - set(json.loads((tmp_path / OPTIONS).read_text())) == {
+        "patience",
+        "branch",
+        "average",
+        "minutes",
+    }
 
 
 def test_names_in_the_file_stay(tmp_path: Path) -> None:
     names = "problem with_ method set_ epochs batch_size optimizer learning_rate weight_decay seed strategy device "
-    names += "precision weigh_every workers clip_norm compile keep accumulate patience branch average"
+    names += "precision weigh_every workers clip_norm compile keep accumulate patience branch average minutes"
     assert set(ASKED.stored()) == set(names.split())
 
 
@@ -89,7 +94,7 @@ def test_a_file_without_later_options_is_read(tmp_path: Path) -> None:
     stored = {
         name: value
         for name, value in ASKED.stored().items()
-        if name not in ("accumulate", "patience", "branch", "average")
+        if name not in ("accumulate", "patience", "branch", "average", "minutes")
     }
     (tmp_path / OPTIONS).write_text(json.dumps(stored))
     assert RunOptions.load(tmp_path) == ASKED

@@ -13,7 +13,7 @@ from paretomtl.training.options import DEFAULTS, RULES, STORED, TrainingOptions
 from paretomtl.training.settings.option_checks import check_options
 from paretomtl.training.settings.settings import Settings, make_settings
 
-ONE_RUN = {"seed", "start", "executor", "out", "resume", "checkpoint_seconds"}
+ONE_RUN = {"seed", "minutes", "start", "executor", "out", "resume", "checkpoint_seconds"}
 """The options that several seeds at once do not have."""
 
 

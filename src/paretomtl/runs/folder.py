@@ -124,8 +124,8 @@ class RunFolder:
                 "another folder."
             )
         sweep(self.path)
-        path = self.path / CONFIG
-        if not exists(path):
+        stored = self.peek()
+        if stored is None:
             self._clear()
             self._identity = uuid.uuid4().hex
             return None
@@ -133,8 +133,6 @@ class RunFolder:
             raise ValueError(
                 f"'out' must be a new folder, or come with resume=True (--resume). '{self.path}' holds a run already."
             )
-        with pointing_to_doctor(self.path):
-            stored = read_record(path, [FORMAT])
         self._identity = identity_of(stored)
         try:
             read_manifest(self.path)
@@ -145,6 +143,14 @@ class RunFolder:
                 f"{error} The manifest is rewritten; each file is verified by its own checksum.", stacklevel=2
             )
         return stored
+
+    def peek(self) -> dict[str, Any] | None:
+        """Read the configuration of the run in the folder without a lock; None if there is none."""
+        path = self.path / CONFIG
+        if not exists(path):
+            return None
+        with pointing_to_doctor(self.path):
+            return read_record(path, [FORMAT])
 
     def close(self) -> None:
         """Release the lock, so that other processes can write."""

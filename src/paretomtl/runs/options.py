@@ -17,7 +17,12 @@ FORMAT = 1
 """The version of the file; None stands for files without a version."""
 
 _LENGTHS = ("epochs", "patience")
-_ADDED = ("patience", "branch", "average")  # left out where they are None, so that earlier versions can read the file
+_ADDED = (
+    "patience",
+    "branch",
+    "average",
+    "minutes",
+)  # left out where they are None, so that earlier versions can read the file
 _LARGEST = 2**63
 
 

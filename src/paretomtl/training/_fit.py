@@ -18,11 +18,15 @@ from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.problems import OptimizerFactory, Problem, SchedulerFactory
 from paretomtl.runs.folder import RunFolder
+from paretomtl.training.budget import plan_by_time
 from paretomtl.training.options import TrainingOptions
 from paretomtl.training.progress.callbacks import Callback, check_callbacks
-from paretomtl.training.progress.display import ProgressStyle, make_progress
+from paretomtl.training.progress.display import ProgressStyle, choose_style, make_progress, say
 from paretomtl.training.run.loop import train_fronts
+from paretomtl.training.settings.option_checks import check_problem
+from paretomtl.training.settings.preference_rows import leaves_count_open
 from paretomtl.training.settings.settings import make_settings
+from paretomtl.training.settings.time_budget import TimeBudget
 from paretomtl.training.shards.executor import Executor, SerialExecutor
 from paretomtl.training.shards.run import is_sharded_run, train_in_shards
 
@@ -33,6 +37,7 @@ def fit(
     preferences: int | str | Tensor | Sequence[Sequence[float]] | None = None,
     *,
     epochs: int | None = None,
+    minutes: float | None = None,
     batch_size: int | None = None,
     seed: int = 0,
     optimizer: OptimizerFactory | None = None,
@@ -78,6 +83,9 @@ def fit(
             directions models reach, and the rest asks for those; see :class:`~paretomtl.methods.Reachable`.
         epochs: how long to train. This, ``batch_size``, ``optimizer`` and ``scheduler`` come from the problem's recipe
             by default.
+        minutes: the time that this call may take. A trial measures the pace of the run. The number of models and of
+            epochs follow from it where they are not given, and are printed before the run begins. A run that is slower
+            than its trial ends when the time is over, with a front of its models so far. Not for shards.
         batch_size: for tensors and Datasets; a DataLoader has its own.
         seed: of the starts, the order of the data, and dropout.
         optimizer: makes an optimizer from named parameters, such as ``lambda p: torch.optim.SGD(p, lr=0.1)``; Adam with
@@ -159,8 +167,13 @@ def fit(
         tensor([True, True, True])
     """
     options = TrainingOptions.of(locals())
-    settings = make_settings(problem, options if executor is None else replace(options, device="cpu"))
+    check_problem(problem)
     check_flag("resume", resume)
+    folder, budget = _run_folder(options), None
+    if minutes is not None:
+        options, budget = _plan(problem, options, folder)
+    settings = make_settings(problem, options if executor is None else replace(options, device="cpu"))
+    settings = replace(settings, budget=budget)
     if resume and out is None:
         raise ValueError("'resume' must come with 'out', the folder of the run. Got None for 'out'.")
     if not is_number(checkpoint_seconds) or not checkpoint_seconds >= 0:
@@ -169,7 +182,6 @@ def fit(
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"'executor' must be one, such as RayExecutor(). Got {executor!r} instead.")
     listeners = [*make_progress(progress), *callbacks] if settings.shares.processes.is_main else []
-    folder = _run_folder(options)
     if executor is None and folder is not None and is_sharded_run(folder.path):
         executor = SerialExecutor()
     if executor is not None:
@@ -228,6 +240,25 @@ def fit_seeds(
     check_callbacks(callbacks)
     listeners = [*make_progress(progress), *callbacks] if settings.shares.processes.is_main else []
     return train_fronts(settings, None, False, 0.0, listeners)
+
+
+def _plan(problem: Problem, options: TrainingOptions, folder: RunFolder | None) -> tuple[TrainingOptions, TimeBudget]:
+    """Plan a run by its time, and say how."""
+    if options.executor is not None:
+        raise ValueError(
+            f"'minutes' must be None for a run in shards, whose workers differ. Got {options.minutes} instead: give "
+            "'epochs'."
+        )
+    if options.epochs is not None and not leaves_count_open(options.preferences):
+        raise ValueError(
+            "'minutes' must leave the number of models or of epochs open, which follow from the time. Got "
+            f"{options.minutes} together with 'preferences' and 'epochs': leave out one of the three."
+        )
+    stored = folder.peek() if folder is not None and options.resume else None
+    options, budget = plan_by_time(problem, options, stored)
+    if choose_style(options.progress) != "quiet":
+        say(budget.plan)
+    return options, budget
 
 
 def _run_folder(options: TrainingOptions) -> RunFolder | None:

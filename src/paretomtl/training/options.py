@@ -43,6 +43,7 @@ class TrainingOptions:
     method: str | Method = "auto"
     preferences: int | str | Tensor | Sequence[Sequence[float]] | None = None
     epochs: int | None = None
+    minutes: float | None = None
     batch_size: int | None = None
     seed: int = 0
     optimizer: OptimizerFactory | None = None
@@ -106,6 +107,11 @@ RULES: Mapping[str, Rule] = {
         "Number of models, their preference vectors, or reachable[:COUNT]; default: by the number of tasks."
     ),
     "epochs": Rule("Number of epochs; default: the problem's recipe.", number="count", stored=int | None),
+    "minutes": Rule(
+        "Time budget in minutes, from which the number of models and epochs follow unless given; default: none.",
+        number="positive",
+        stored=float | None,
+    ),
     "batch_size": Rule("Batch size; default: the problem's recipe.", number="count", stored=int | None),
     "seed": Rule("Random seed of initial weights, data order and dropout.", stored=int),
     "optimizer": Rule("Factory of optimizers; default: the problem's recipe."),

@@ -76,7 +76,8 @@ def refine(
     training = replace(
         options.training,
         preferences=rows,
-        epochs=options.training.epochs if epochs is None else epochs,
+        epochs=(options.training.epochs or _epochs_of(front)) if epochs is None else epochs,
+        minutes=None,
         seed=options.training.seed if seed is None else seed,
         resume=resume,
         progress=progress,  # type: ignore[arg-type]
@@ -85,6 +86,11 @@ def refine(
         replace(options, training=training), out=out or run.with_name(f"{run.name}-around-{around}")
     )
     print_result(refined, folder, as_json=as_json)
+
+
+def _epochs_of(front: Front) -> int | None:
+    """The epochs that a front was trained for; None if it does not say."""
+    return len(front.history["losses"]) or None if "losses" in front.history else None
 
 
 def _settled(options: RunOptions, front: Front, around: int) -> dict[str, Any]:

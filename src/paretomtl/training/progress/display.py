@@ -43,6 +43,12 @@ def make_progress(style: str) -> list[Callback]:
     return [RichProgress() if style == "rich" else PlainProgress()]
 
 
+def say(line: str) -> None:
+    """Print a line on standard error."""
+    sys.stderr.write(escaped(line) + "\n")
+    sys.stderr.flush()
+
+
 class PlainProgress:
     """A line at most every five seconds, on standard error."""
 
@@ -60,8 +66,7 @@ class PlainProgress:
 
     def _say(self, line: str) -> None:
         self._last = time.monotonic()
-        sys.stderr.write(escaped(line) + "\n")
-        sys.stderr.flush()
+        say(line)
 
 
 class RichProgress:

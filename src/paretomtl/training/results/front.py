@@ -64,7 +64,7 @@ def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Seque
             remarks=tuple(remarks) if snapshot is snapshots[-1] else (),
             ended=outcome.ended,
             decisions=(
-                *_options_in_words(outcome.shared, settings.average),
+                *_options_in_words(settings, outcome.shared),
                 *(snapshot.decisions[index] if snapshot.decisions else ()),
             ),
             **snapshot.part(part),
@@ -73,10 +73,12 @@ def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Seque
     return front
 
 
-def _options_in_words(shared: int | None, average: float | None) -> Iterator[str]:
+def _options_in_words(settings: Settings, shared: int | None) -> Iterator[str]:
     """What was done to all models, apart from the method."""
+    if settings.budget is not None:
+        yield settings.budget.plan
     if shared is not None:
         steps = "step was" if shared == 1 else f"{shared:,} steps were"
         yield f"the first {steps} shared: one model with equal weights"
-    if average is not None:
-        yield f"weights are means over recent steps (average={average:g})"
+    if settings.average is not None:
+        yield f"weights are means over recent steps (average={settings.average:g})"

@@ -46,7 +46,7 @@ def train_fronts(
             while run.ended is None and not run.stopping:
                 for batch in run.batches():
                     run.take_step(batch)
-                    if run.stopping:
+                    if run.stopping or run.ended is not None:
                         return run.fronts()
                 run.after_epoch()
             return run.fronts()

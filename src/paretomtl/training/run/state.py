@@ -50,7 +50,7 @@ class RunState:
         self.snapshots: list[Snapshot] = []
         self.best = self._begin_best()
         self._earlier_seconds = 0.0
-        self._began = time.monotonic()
+        self._began = time.monotonic() if settings.budget is None else settings.budget.began
 
     @property
     def groups(self) -> list[Group]:

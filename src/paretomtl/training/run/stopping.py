@@ -32,6 +32,12 @@ def planned_end(settings: Settings, epoch: int, improved: int) -> str | None:
     return None
 
 
+def out_of_time(settings: Settings, epoch: int) -> str:
+    """Why a run with a time budget ends before its last epoch, in words."""
+    assert settings.budget is not None
+    return f"time: {settings.budget.minutes} are over, after {epoch} of {_epochs(settings.epochs)}"
+
+
 def early_stop(why: str, settings: Settings, epoch: int) -> str:
     """Why a run stopped before its end, and when, in words."""
     return f"{why}, after {epoch} of {_epochs(settings.epochs)}"

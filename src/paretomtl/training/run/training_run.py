@@ -39,6 +39,7 @@ from paretomtl.training.run.stopping import (
     close_all,
     early_stop,
     note_run_kept,
+    out_of_time,
 )
 from paretomtl.training.settings.identity import RunIdentity
 from paretomtl.training.settings.settings import Settings
@@ -62,6 +63,8 @@ class TrainingRun:
 
     Attributes:
         total: how many steps are planned; 0 if unknown.
+        splits: the names of the splits.
+        steps: those of an epoch; None if unknown.
         identity: of the run, until training begins: it holds an untrained model.
         finished: as above.
         ended: why the run reached a planned end, in words; None while it goes on.
@@ -88,6 +91,7 @@ class TrainingRun:
         self._separate_graphs = separate_graphs
         self._processes, self._train = settings.shares.processes, splits["train"]
         self.total = self._train.count_steps(settings.epochs)
+        self.splits, self.steps = list(splits), self._train.steps
         self._milestones = milestones
         self._count = len(settings.seeds) * len(settings.subproblems)
         self._stop = Stopping()
@@ -144,10 +148,12 @@ class TrainingRun:
         state.number += 1
         self._whole = True
         due = self._folder is not None and self._checkpoints.due()
-        self.stopping, due = self._processes.any(self._stop.asked, due)
+        self.stopping, due, late = self._processes.any(self._stop.asked, due, self._is_late())
         if self._train.resumes_inside and due:
             self._checkpoints.save()
-        if self.total and self._reporting.listeners and self._reporting.tick_due():
+        if late:
+            self.ended = out_of_time(self._settings, state.epoch)
+        elif self.total and self._reporting.listeners and self._reporting.tick_due():
             with self._kept_where_a_listener_fails(in_all=False):
                 self._reporting.tick(state.number / self.total)
 
@@ -162,7 +168,7 @@ class TrainingRun:
             self._models.step_schedulers()
         scores = None
         if "val" in self._splits:
-            scores = self._evaluate("val")
+            scores = self.evaluate("val")
             state.history.add_validation(scores.losses)
             if state.best is not None and self._models.branched_at is not None:
                 state.best.consider(state.epoch, scores, state.groups, self._settings, state.history.validation())
@@ -257,7 +263,12 @@ class TrainingRun:
             state.best.forget()
         self._reporting.settled(decisions)
 
-    def _evaluate(self, split: str) -> Scores:
+    def _is_late(self) -> bool:
+        budget = self._settings.budget
+        return budget is not None and self._state.seconds >= budget.seconds
+
+    def evaluate(self, split: str) -> Scores:
+        """The scores of all models on a split."""
         scores, failed = self._models.evaluate(split, self._state.number)
         if failed:
             self._warn_of_fallback(failed)
@@ -289,7 +300,7 @@ class TrainingRun:
 
     def _snapshot(self, epochs: list[int]) -> Snapshot:
         """The models as they are now; one that is not finite on the training split goes back to its last step."""
-        scores = {split: self._evaluate(split) for split in self._splits}
+        scores = {split: self.evaluate(split) for split in self._splits}
         losses = scores["train"].losses
         unlabelled = ~self._state.history.labelled() & (self._settings.problem.train is not None)
         finite = (losses.isfinite() | unlabelled).all(-1).to(self._settings.device)
@@ -297,5 +308,5 @@ class TrainingRun:
         if not bool(finite.all()):
             for group, rows in zip(groups, split_by_group(finite, groups), strict=True):
                 group.freeze(rows, last_step=False)
-            scores = {split: self._evaluate(split) for split in self._splits}
+            scores = {split: self.evaluate(split) for split in self._splits}
         return Snapshot.of(self._settings.method, self._models.groups, scores, epochs)

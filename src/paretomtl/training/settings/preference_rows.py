@@ -18,6 +18,11 @@ REACHABLE = "reachable"
 """In place of preferences: directions that models reach, measured in the first part of the run."""
 
 
+def leaves_count_open(preferences: Any) -> bool:
+    """Whether preferences do not say how many models there are."""
+    return preferences is None or (isinstance(preferences, str) and preferences == REACHABLE)
+
+
 def with_reachable(method: Method, preferences: Any) -> tuple[Method, Any]:
     """A method, and the preferences of its first part: interior weights if they are to be those that models reach.
 

@@ -35,6 +35,7 @@ from paretomtl.training.settings.option_checks import (
     compiler_arguments,
 )
 from paretomtl.training.settings.preference_rows import chosen_subproblems, preference_rows, with_reachable
+from paretomtl.training.settings.time_budget import TimeBudget
 
 _PRECISIONS = {
     "float32": (torch.float32, None),
@@ -73,6 +74,7 @@ class Settings:
     start: Start | None = None
     branch: float | None = None
     average: float | None = None
+    budget: TimeBudget | None = None
     first_epochs: int | None = None  # of a stored run that is extended
 
     @property

@@ -22,16 +22,14 @@ import torch
 
 from paretomtl._support.files.atomic_files import whole_file
 from paretomtl._support.files.safe_open import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
-from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.device import find_device
 from paretomtl.problems import NamedProblem
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training.progress.callbacks import Report
 from paretomtl.training.run.loop import train_fronts
-from paretomtl.training.run.start import start_run
+from paretomtl.training.run.trial_run import trial_run
 from paretomtl.training.settings.settings import Settings
 from paretomtl.training.shards.executor import Channel
-from paretomtl.training.torch_modes import library_modes
 
 Files: TypeAlias = dict[str, bytes | None]
 """Files by their path in a folder; None for one that is gone."""
@@ -86,21 +84,16 @@ class ShardCost:
 def measure_shard(config: ShardConfig, subproblems: tuple[int, ...], channel: Channel) -> ShardCost:
     """Measure how a shard of these subproblems would train, by the engine's trials and a few steps."""
     settings = config.part(subproblems)
-    on_gpu = settings.device.type == "cuda"
-    here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
-    seed = settings.seeds[0]
-    with here, isolated_randomness(seed), library_modes(settings.precision), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the shards will say the same
-        with start_run(settings) as run:
-            times = []
-            for batch in itertools.islice(run.batches(), _TIMED + 1):
-                began = time.perf_counter()
-                run.take_step(batch)
-                if on_gpu:
-                    torch.cuda.synchronize()
-                times.append(time.perf_counter() - began)
-            choice = run.choice
-            return ShardCost(choice.strategy, choice.workers, choice.most, min(times) * run.total)
+    with trial_run(settings) as run:
+        times = []
+        for batch in itertools.islice(run.batches(), _TIMED + 1):
+            began = time.perf_counter()
+            run.take_step(batch)
+            if settings.device.type == "cuda":
+                torch.cuda.synchronize()
+            times.append(time.perf_counter() - began)
+        choice = run.choice
+        return ShardCost(choice.strategy, choice.workers, choice.most, min(times) * run.total)
 
 
 def train_shard(config: ShardConfig, job: ShardJob, channel: Channel) -> list[str]:

@@ -21,7 +21,7 @@ from paretomtl.core import in_region, nondominated
 from paretomtl.core import preferences as vectors
 from paretomtl.front import _facade as _upward
 from paretomtl.front import indicators
-from paretomtl.front._constructors import FrontConstructors
+from paretomtl.front._comparison_methods import FrontComparison
 from paretomtl.front._data import finite_losses, losses_on, scaled_losses
 from paretomtl.front.choosing import bounds as _bounds
 from paretomtl.front.choosing import selection
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Front(FrontConstructors):
+class Front(FrontComparison):
     """K solutions and how they came about.
 
     Attributes:
@@ -144,68 +144,6 @@ class Front(FrontConstructors):
             (3.25, 0.8125)
         """
         return indicators.front_box_share(self, reference, split)
-
-    def tight_reference(self, *others: Front, split: str | None = None) -> tuple[float, ...]:
-        """A reference point just beyond the solutions, for a :meth:`hypervolume` that tells fronts apart.
-
-        In each task it is w + max(abs(w), w - z) / 10, with the worst loss w and the best loss z of the non-dominated
-        solutions: 1.1 w if no loss is negative, and a change of units changes it alike. If w and z are zero, it is 0.1.
-        It is not beyond ``reference``, and solutions that are do not count, unless all are. A front that is far
-        behind may have no solution within it: :meth:`hypervolume` refuses that point then.
-
-        Args:
-            others: fronts to compare with. Their solutions count as if all fronts were one; separate networks, which
-                are not a front, do not.
-            split: the split to measure on; :attr:`ranking_split` by default.
-
-        Example:
-            >>> import paretomtl as pm
-            >>> one = pm.Front.from_losses([[0.2, 1.0], [1.0, 0.4]], tasks=["a", "b"])
-            >>> other = pm.Front.from_losses([[0.4, 0.6], [2.0, 0.2]], tasks=["a", "b"])
-            >>> point = one.tight_reference(other)
-            >>> [round(value, 3) for value in point]
-            [2.2, 1.1]
-            >>> round(one.hypervolume(point), 3), round(other.hypervolume(point), 3)
-            (0.92, 0.98)
-        """
-        return indicators.front_tight_reference(self, others, split)
-
-    def delta_m(
-        self,
-        baseline: Front | Sequence[float],
-        metric: str | Sequence[str] | None = None,
-        split: str | None = None,
-    ) -> Tensor:
-        """Δm (Maninis et al. 2019) of each solution: how much worse than separate networks, ``[K]``.
-
-        Δm = 100/m Σ_i s_i (M_i - B_i) / B_i in percent, with the value M_i of task i, that of its own network B_i, and
-        s_i = 1 if lower values are better, else -1. **Lower is better, and below zero is better than separate
-        networks on average**: this is the drop of performance, as CAGrad (Liu et al. 2021) and Nash-MTL (Navon et al.
-        2022) have it. Maninis et al. have the opposite sign. NaN where a value is not finite.
-
-        Args:
-            baseline: a front of "single-task", whose networks count in their own task alone; a front with one solution;
-                or one number per task. All must be positive.
-            metric: what is compared: losses by default; "accuracy" stands for the metric ``TASK accuracy`` of each
-                task; or one name for each task, of a metric or a task, which stands for its loss.
-            split: the split to measure on; :attr:`ranking_split` by default.
-
-        Example:
-            >>> import paretomtl as pm
-            >>> front = pm.Front.from_losses([[0.2, 1.0], [0.4, 0.5]], tasks=["a", "b"])
-            >>> [round(value, 3) for value in front.delta_m([0.25, 0.5]).tolist()]
-            [40.0, 30.0]
-        """
-        return indicators.front_delta_m(self, baseline, metric, split)
-
-    def igd_plus(self, points: Tensor, split: str | None = None) -> float:
-        """IGD+ (Ishibuchi et al. 2015): by how much the solutions fall short of points of a front, on average.
-
-        Args:
-            points: ``[n, m]``, of the true front (``problem.truth.front(1000)``) or of the best known one.
-            split: the split to measure on; :attr:`ranking_split` by default.
-        """
-        return indicators.front_igd_plus(self, points, split)
 
     def spread(self, split: str | None = None) -> float:
         """The diagonal of the smallest box around the non-dominated solutions (Zitzler 1999).

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -122,11 +123,7 @@ def front_box_share(front: FrontData, reference: Sequence[float] | None, split: 
 
 def front_tight_reference(front: FrontData, others: Sequence[FrontData], split: str | None) -> tuple[float, ...]:
     """The tight reference point of fronts, as :meth:`paretomtl.Front.tight_reference` describes it."""
-    for other in others:
-        if not isinstance(other, FrontData):
-            raise TypeError(f"'others' must be fronts. Got {type(other).__name__} instead.")
-        if other.tasks != front.tasks:
-            raise ValueError(f"'others' must have the tasks {list(front.tasks)}. Got {list(other.tasks)} instead.")
+    check_others(front, others)
     split = front.ranking_split if split is None else split
     fronts = [each for each in (front, *others) if not is_separate(each.method)] or [front, *others]
     losses = torch.cat([finite_losses(each, split) for each in fronts])
@@ -144,11 +141,11 @@ def front_delta_m(
 ) -> Tensor:
     """Δm of a front, as :meth:`paretomtl.Front.delta_m` describes it."""
     split = front.ranking_split if split is None else split
-    values, higher = _values(front, metric, split)
+    values, higher = task_values(front, metric, split)
     if isinstance(baseline, FrontData):
         if baseline.tasks != front.tasks:
             raise ValueError(f"'baseline' must have the tasks {list(front.tasks)}. Got {list(baseline.tasks)} instead.")
-        base = _separate_values(baseline, _values(baseline, metric, split)[0])
+        base = _separate_values(baseline, task_values(baseline, metric, split)[0])
     else:
         numbers = as_numbers(baseline)
         if numbers is None or len(numbers) != len(front.tasks):
@@ -194,15 +191,47 @@ def takes_long(losses: Tensor) -> bool:
     return math.log(max(1, int(nondominated(losses).sum()))) * (losses.shape[1] / 2 - 1) > _MOST_WORK
 
 
-def front_igd_plus(front: FrontData, points: Tensor, split: str | None) -> float:
-    """IGD+ of a front, as :meth:`paretomtl.Front.igd_plus` describes it."""
-    points = as_rows("points", points)
-    if points.ndim != 2 or points.shape[1] != len(front.tasks) or not len(points):
-        raise ValueError(f"'points' must have shape [n, {len(front.tasks)}]. Got {list(points.shape)} instead.")
-    if not bool(points.isfinite().all()):
-        row = int((~points.isfinite().all(-1)).nonzero()[0])
-        raise ValueError(f"'points' must be finite. Got {points[row].tolist()} in row {row} instead.")
-    return igd_plus(finite_losses(front, split), points)
+def check_others(front: FrontData, others: Sequence[FrontData]) -> None:
+    """Refuse what is no front, and fronts of other tasks."""
+    for other in others:
+        if not isinstance(other, FrontData):
+            raise TypeError(f"'others' must be fronts. Got {type(other).__name__} instead.")
+        if other.tasks != front.tasks:
+            raise ValueError(f"'others' must have the tasks {list(front.tasks)}. Got {list(other.tasks)} instead.")
+
+
+def check_points(front: FrontData, points: Any) -> Tensor:
+    """Convert points of the loss space to ``[n, m]`` in float64; refuse other shapes and infinite numbers."""
+    rows = as_rows("points", points)
+    if rows.ndim != 2 or rows.shape[1] != len(front.tasks) or not len(rows):
+        raise ValueError(f"'points' must have shape [n, {len(front.tasks)}]. Got {list(rows.shape)} instead.")
+    if not bool(rows.isfinite().all()):
+        first = int((~rows.isfinite().all(-1)).nonzero()[0])
+        raise ValueError(f"'points' must be finite. Got {rows[first].tolist()} in row {first} instead.")
+    return rows
+
+
+def task_values(front: FrontData, metric: str | Sequence[str] | None, split: str) -> tuple[Tensor, Tensor]:
+    """A column ``[K]`` for each task, ``[K, m]`` in float64, and whether higher values of it are better, ``[m]``."""
+    losses, tasks = losses_on(front, split).double(), front.tasks
+    if metric is None:
+        return losses, torch.zeros(len(tasks), dtype=torch.bool)
+    names = [f"{task} {metric}" for task in tasks] if isinstance(metric, str) else list(metric)
+    if len(names) != len(tasks):
+        raise ValueError(f"'metric' must be one name, or one for each task ({len(tasks)}). Got {metric!r} instead.")
+    known = front.metrics.get(split, {})
+    columns, higher = [], []
+    for name in names:
+        if name in tasks:  # a task stands for its loss, as in select
+            columns.append(losses[:, tasks.index(name)])
+        elif name in known:
+            columns.append(known[name].double())
+        else:
+            raise ValueError(f"'metric' must name metrics on {split!r}, {list(known)}. Got {name!r} instead.")
+        if name not in tasks and front.better.get(name) not in ("higher", "lower"):
+            raise ValueError(f"'metric' must have a direction in 'better'. Got {name!r}, which has none.")
+        higher.append(name not in tasks and front.better[name] == "higher")
+    return torch.stack(columns, -1), torch.tensor(higher)
 
 
 def _measured(front: FrontData, reference: Sequence[float] | None, split: str | None) -> tuple[Tensor, Sequence[float]]:
@@ -237,29 +266,6 @@ def _quick(
         return None if takes_long(finite_losses(front, split)) else measure(front, reference, split)
     except (ValueError, ModuleNotFoundError):
         return None
-
-
-def _values(front: FrontData, metric: str | Sequence[str] | None, split: str) -> tuple[Tensor, Tensor]:
-    """A column ``[K]`` for each task, ``[K, m]`` in float64, and whether higher values of it are better, ``[m]``."""
-    losses, tasks = losses_on(front, split).double(), front.tasks
-    if metric is None:
-        return losses, torch.zeros(len(tasks), dtype=torch.bool)
-    names = [f"{task} {metric}" for task in tasks] if isinstance(metric, str) else list(metric)
-    if len(names) != len(tasks):
-        raise ValueError(f"'metric' must be one name, or one for each task ({len(tasks)}). Got {metric!r} instead.")
-    known = front.metrics.get(split, {})
-    columns, higher = [], []
-    for name in names:
-        if name in tasks:  # a task stands for its loss, as in select
-            columns.append(losses[:, tasks.index(name)])
-        elif name in known:
-            columns.append(known[name].double())
-        else:
-            raise ValueError(f"'metric' must name metrics on {split!r}, {list(known)}. Got {name!r} instead.")
-        if name not in tasks and front.better.get(name) not in ("higher", "lower"):
-            raise ValueError(f"'metric' must have a direction in 'better'. Got {name!r}, which has none.")
-        higher.append(name not in tasks and front.better[name] == "higher")
-    return torch.stack(columns, -1), torch.tensor(higher)
 
 
 def _separate_values(baseline: FrontData, values: Tensor) -> Tensor:

@@ -52,6 +52,8 @@ def test_indicators_are_on_the_ranking_split(splits: Any) -> None:
     assert found.nondominated().tolist() == found.nondominated(ranking).tolist() != found.nondominated("test").tolist()
     points = torch.tensor([[0.0, 0.0]])
     assert found.igd_plus(points) == found.igd_plus(points, ranking) != found.igd_plus(points, "test")
+    assert found.r2() == found.r2(split=ranking) != found.r2(split="test")
+    assert found.regret() == found.regret(split="test") > found.regret(split=ranking) == 0.0
 
 
 def test_regions_are_those_of_training() -> None:

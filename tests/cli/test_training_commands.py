@@ -264,10 +264,13 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     assert "has the largest mean hypervolume on val" in text
     table = text[: text.index("Ranked by")]
     assert max(len(line.rstrip()) for line in table.splitlines()) <= 80
-    for words in ("tight", "% of", "Δm %", "region", "angle"):
+    for words in ("tight", "% of", "Δm %", "region", "angle", "regret", "R2", "IGD+"):
         assert words in table
     assert "Tight hypervolume: just beyond the best solutions of all methods, (" in text
     assert "below zero is better" in text
+    assert (
+        "Regret: what users with random utilities lose who choose from one run on val and are measured on test." in text
+    )
     rows = json.loads((here / "c" / "compare.json").read_text())["rows"]
     assert len(rows) == 6
     assert {row["preferences"] for row in rows if row["method"] == "single-task"} == {2}
@@ -283,6 +286,8 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
         for part in (each, each["test"]):
             assert part["tight_hypervolume"]["mean"] >= 0
             assert (part["box_share"] is None, part["delta_m"] is None) == (apart, apart)
+            assert all((part[name] is None) == apart for name in ("regret", "r2", "igd_plus"))
+            assert len(part["regrets"]) == len(part["r2_values"]) == len(part["igd_plus_values"]) == (0 if apart else 2)
         assert (each["in_region"] is None) == (each["median_angle"] is None) == (each["method"] != "pareto-mtl")
     assert "must hold results of the same problem" in call(*arguments, "--preferences", "4", "--out", "c", code=2)
 

@@ -16,6 +16,7 @@ from paretomtl.compare.row_indicators import (
     tight_point,
 )
 from paretomtl.compare.row_store import Row
+from paretomtl.compare.row_union import RowUnion
 from paretomtl.compare.rows import best_losses, finite_points, is_ideal, read_row, rows_split
 
 
@@ -46,6 +47,13 @@ class Summary:
         delta_m: Δm in percent of the best solution, mean over seeds, against the mean losses of separate networks:
             below zero is better than these. On test, of the solution that is best on the ranking split. None if no
             method has separate networks, and for these themselves.
+        regrets: one for each seed, over random utilities: chosen on the ranking split, measured on this one, and
+            compared with the best of all fronts; see :meth:`paretomtl.Front.regret`. Infinite for a front without
+            finite losses; empty for separate networks.
+        r2_values: R2 for each seed, in the scale of all fronts; see :meth:`paretomtl.Front.r2`. Infinite or empty as
+            regrets are.
+        igd_plus_values: IGD+ for each seed, to the best solutions of all fronts and in their scale. Infinite or empty
+            as regrets are.
     """
 
     method: str
@@ -64,6 +72,9 @@ class Summary:
     median_angle: float | None = None
     largest_angle: float | None = None
     delta_m: float | None = None
+    regrets: tuple[float, ...] = ()
+    r2_values: tuple[float, ...] = ()
+    igd_plus_values: tuple[float, ...] = ()
 
     @property
     def seeds(self) -> int:
@@ -78,8 +89,22 @@ class Summary:
     @property
     def tight_hypervolume(self) -> tuple[float, float] | None:
         """Mean and standard deviation at the tight reference; None if it is unknown."""
-        known = self.tight_hypervolumes
-        return (statistics.fmean(known), deviation(known)) if known else None
+        return _mean_and_deviation(self.tight_hypervolumes)
+
+    @property
+    def regret(self) -> tuple[float, float] | None:
+        """Mean and standard deviation of the regret; None if it is unknown."""
+        return _mean_and_deviation(self.regrets)
+
+    @property
+    def r2(self) -> tuple[float, float] | None:
+        """Mean and standard deviation of R2; None if it is unknown."""
+        return _mean_and_deviation(self.r2_values)
+
+    @property
+    def igd_plus(self) -> tuple[float, float] | None:
+        """Mean and standard deviation of IGD+; None if it is unknown."""
+        return _mean_and_deviation(self.igd_plus_values)
 
 
 def common_reference(rows: Sequence[Row]) -> list[float]:
@@ -112,10 +137,13 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
     rows = [read_row(row) for row in rows]
     (ranking, *others), reference, tight = _splits(rows), common_reference(rows), tight_references(rows)
     baselines = {split: separate_losses(rows, split) for split in (ranking, *others)}
+    unions = {split: RowUnion(rows, split) for split in (ranking, *others)}
     by_method = []
     for method in dict.fromkeys(row["method"] for row in rows):
         own = [row for row in rows if row["method"] == method]
-        found, *test = [_summary(own, split, reference, tight.get(split), baselines) for split in (ranking, *others)]
+        found, *test = [
+            _summary(own, split, reference, tight.get(split), baselines, unions[split]) for split in (ranking, *others)
+        ]
         by_method.append(replace(found, test=test[0] if test else None))
     return sorted(by_method, key=lambda summary: -summary.hypervolume[0])
 
@@ -131,6 +159,7 @@ def _summary(
     reference: Sequence[float],
     tight: Sequence[float] | None,
     baselines: Mapping[str, list[float] | None],
+    union: RowUnion,
 ) -> Summary:
     """Summarize one method on a split; the ranking split decides which solution is best."""
     ideal = is_ideal(rows[0])
@@ -159,6 +188,9 @@ def _summary(
         median_angle=_mean(statistics.median(each) for each in angles if each),
         largest_angle=max((max(each) for each in angles if each), default=None),
         delta_m=None if ideal else _mean(best_delta_m(row, split, baselines) for row in rows),
+        regrets=() if ideal else union.regrets(rows),
+        r2_values=() if ideal else union.r2_values(rows),
+        igd_plus_values=() if ideal else union.igd_plus_values(rows),
     )
 
 
@@ -168,13 +200,21 @@ def _mean(values: Iterable[float]) -> float | None:
     return statistics.fmean(known) if known else None
 
 
+def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float] | None:
+    """Mean and standard deviation over seeds, which is NaN for one seed and for infinite values; None without any."""
+    if not values:
+        return None
+    return statistics.fmean(values), deviation(values) if all(map(math.isfinite, values)) else math.nan
+
+
 def verdict(summaries: Sequence[Summary]) -> str:
     """Say in plain words which method is best here, and whether these seeds are enough to tell.
 
     Two methods differ if seeds alone would move their mean hypervolumes that far apart only once in twenty, by
     :func:`~paretomtl._support.significance.difference`, as in a diagnosis. Methods that cannot be told apart need not
     be equal: more seeds may separate them. Separate networks for each task are not a front, and are left out. The same
-    is then said of the hypervolume at the tight reference, and how the best models compare with separate networks.
+    is then said of the hypervolume at the tight reference, of regret, R2 and IGD+ on test if there is such a split, and
+    how the best models compare with separate networks.
     """
     fronts = [summary for summary in summaries if not summary.ideal]
     if len(fronts) < 2:
@@ -185,7 +225,8 @@ def verdict(summaries: Sequence[Summary]) -> str:
         gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
         return (
             f"{first.method} has the largest hypervolume on {first.split}{gap}. One seed cannot tell whether that is "
-            f"luck: compare with more of them.{_at_tight_reference(fronts)}{_against_separate(first)}"
+            f"luck: compare with more of them.{_at_tight_reference(fronts)}"
+            f"{_against_union(fronts)}{_against_separate(first)}"
         )
     signs = {other.method: difference(first.hypervolumes, other.hypervolumes).sign for other in others}
     alike = [method for method, sign in signs.items() if not sign]
@@ -196,7 +237,7 @@ def verdict(summaries: Sequence[Summary]) -> str:
     if worse:
         verb = "is" if len(worse) == 1 else "are"
         text += f" {_listed(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
-    return text + _at_tight_reference(fronts) + _against_separate(first)
+    return text + _at_tight_reference(fronts) + _against_union(fronts) + _against_separate(first)
 
 
 def _at_tight_reference(fronts: Sequence[Summary]) -> str:
@@ -208,10 +249,36 @@ def _at_tight_reference(fronts: Sequence[Summary]) -> str:
     first = fronts[0]
     if best is first:
         return f" {first.method} leads at the tight reference, too." if max(first.tight_hypervolumes) > 0 else ""
-    seeds = min(best.seeds, first.seeds)
-    told = seeds > 1 and difference(best.tight_hypervolumes, first.tight_hypervolumes).sign
+    told = _told_apart(best.tight_hypervolumes, first.tight_hypervolumes)
     end = "by more than seeds explain" if told else "but they cannot be told apart there"
     return f" At the tight reference, {best.method} is ahead of {first.method}, {end}."
+
+
+def _against_union(fronts: Sequence[Summary]) -> str:
+    """A sentence for each method that leads by regret, R2 or IGD+, on test if it is known; empty without these."""
+    parts = [each.test or each for each in fronts]
+    first, split = fronts[0].method, parts[0].split
+    led: dict[str, list[str]] = {}
+    for name, values in (
+        ("regret", [part.regrets for part in parts]),
+        ("R2", [part.r2_values for part in parts]),
+        ("IGD+", [part.igd_plus_values for part in parts]),
+    ):
+        if not all(values):
+            continue
+        leader = min(range(len(parts)), key=[statistics.fmean(each) for each in values].__getitem__)
+        told = _told_apart(values[leader], values[0])
+        end = "by more than seeds explain" if told else "but they cannot be told apart there"
+        ahead = f" By {{}} on {split}, {parts[leader].method} is ahead of {first}, {end}."
+        led.setdefault(ahead if leader else f" {first} leads by {{}} on {split}, too.", []).append(name)
+    return "".join(sentence.format(_listed(names)) for sentence, names in led.items())
+
+
+def _told_apart(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two sets of numbers, one for each seed, differ by more than seeds explain."""
+    if min(len(one), len(other)) < 2 or not all(map(math.isfinite, (*one, *other))):
+        return False
+    return difference(one, other).significant
 
 
 def _against_separate(first: Summary) -> str:

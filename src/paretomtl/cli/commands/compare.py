@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     from paretomtl.compare import FailedRun, Summary
 
 _UNRANKED = "No validation split; {} to rank by it."
+_UNITED: dict[str, Callable[[Summary], tuple[float, float] | None]] = {
+    "regret": lambda each: each.regret,
+    "R2": lambda each: each.r2,
+    "IGD+": lambda each: each.igd_plus,
+}
 
 
 @clean_errors
@@ -80,8 +85,9 @@ def compare(
 
     Methods are ranked by their hypervolume on validation (on training if there is no such split), all with the same
     reference point. Results on test are shown next to it, and further indicators: the hypervolume at a tight reference
-    point, the share of the box, regions and angles, and Δm against separate networks (method single-task). A run that
-    fails does not stop the others; the exit code is then 6.
+    point, the share of the box, regret over random utilities, R2 and IGD+ to the best of all runs, regions and angles,
+    and Δm against separate networks (method single-task). A run that fails does not stop the others; the exit code is
+    then 6.
     """
     from rich.text import Text
 
@@ -220,10 +226,16 @@ def _print_table(console: Console, summaries: list[Summary], tasks: list[str]) -
         for name, field, factor in (("in region %", "in_region", 100), ("median angle", "median_angle", 1))
         if any(getattr(each, field) is not None for each in summaries)
     ]
+    measured = [each.test or each for each in summaries]
+    united = [
+        [Column(name, [_volume(each, pair(each), 3) for each in measured], measured[0].split)]
+        for name, pair in _UNITED.items()
+        if any(pair(each) is not None for each in measured)
+    ]
     models = Column("K", [str(each.models) for each in summaries])
     time = Column("time", [f"{each.seconds:.1f} s" for each in summaries])
     key = Column("method", [each.method for each in summaries], text=True)
-    print_tables(console, key, [models, time], [volumes, [*placed, *losses]])
+    print_tables(console, key, [models, time], [volumes, united, [*placed, *losses]])
 
 
 def _indicators(summaries: list[Summary]) -> dict[str, Callable[[Summary], str]]:
@@ -255,6 +267,14 @@ def _explanations(summaries: list[Summary], tight: dict[str, list[float]]) -> li
     if tight:
         places = ", ".join(f"{point_text(point)} on {split}" for split, point in tight.items())
         lines.append(f"Tight hypervolume: just beyond the best solutions of all methods, {places}.")
+    if any((each.test or each).regret is not None for each in summaries):
+        first = summaries[0]
+        measured = "" if first.test is None else " and are measured on test"
+        lines += [
+            f"Regret: what users with random utilities lose who choose from one run on {first.split}{measured}.",
+            "R2, IGD+: distance to the ideal point, and to the best solutions, of all runs here.",
+            "These three are lower for better fronts, and in units of the losses' range over all runs here.",
+        ]
     if any(each.delta_m is not None for each in summaries):
         lines.append("Best Δm: of the best model against separate networks; below zero is better than these.")
     return lines
@@ -264,23 +284,29 @@ def _number(value: float | None, factor: float) -> str:
     return "-" if value is None else f"{factor * value:.1f}"
 
 
-def _volume(each: Summary, volume: tuple[float, float] | None) -> str:
+def _volume(each: Summary, volume: tuple[float, float] | None, digits: int = 4) -> str:
     if volume is None:
         return "-"
     mean, deviation = volume
-    text = f"{mean:.4g}" if math.isnan(deviation) else f"{mean:.4g} ± {deviation:.2g}"
+    text = f"{mean:.{digits}g}" + ("" if math.isnan(deviation) else f" ± {deviation:.2g}")
     return text + ("*" if each.ideal else "")
 
 
 def _facts(each: Summary) -> dict[str, Any]:
     """Return a summary for JSON: the split, the numbers on it, and those on test."""
     test = None if each.test is None else _facts(each.test)
-    volumes = {"hypervolume": _pair(each.hypervolume), "tight_hypervolume": _pair(each.tight_hypervolume)}
-    return {**vars(each), "seeds": each.seeds, **volumes, "test": test}
+    pairs = {
+        "hypervolume": _pair(each.hypervolume),
+        "tight_hypervolume": _pair(each.tight_hypervolume),
+        "regret": _pair(each.regret),
+        "r2": _pair(each.r2),
+        "igd_plus": _pair(each.igd_plus),
+    }
+    return {**vars(each), "seeds": each.seeds, **pairs, "test": test}
 
 
-def _pair(hypervolume: tuple[float, float] | None) -> dict[str, float | None] | None:
-    if hypervolume is None:
+def _pair(numbers: tuple[float, float] | None) -> dict[str, float | None] | None:
+    if numbers is None:
         return None
-    mean, deviation = hypervolume
+    mean, deviation = numbers
     return {"mean": mean, "std": None if math.isnan(deviation) else deviation}

@@ -275,6 +275,9 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     assert len(rows) == 6
     assert {row["preferences"] for row in rows if row["method"] == "single-task"} == {2}
     assert (here / "c" / "compare.png").stat().st_size > 5000
+    costs = json.loads((here / "c" / "compare-cost.json").read_text())
+    assert [len(curve["hypervolumes"]) for curve in costs["curves"]] == [2] * 4, "two epochs, two methods, two seeds"
+    assert "Hypervolume against cost: c/compare-cost.png" in text
     before = (here / "c" / "compare.json").read_text()
     again = json.loads(call(*arguments, "--preferences", "3", "--out", "c", "--json"))
     assert (here / "c" / "compare.json").read_text() == before, "what is there is not trained again"

@@ -15,6 +15,7 @@ from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.splits import ranking_split
 from paretomtl.compare._configuration import choose_methods, option_text, other_than_default
 from paretomtl.compare._runs import Runs
+from paretomtl.compare.cost import cost_fields
 from paretomtl.compare.failed_runs import FailedRun, noting_kept, warn_of_failure
 from paretomtl.compare.row_store import Row, load_rows, seconds_here, update_rows
 from paretomtl.compare.rows import check_ranked, read_row, row_of
@@ -155,7 +156,8 @@ def compare(
                 if folder is not None and keep_fronts:
                     front.save(folder / "fronts" / f"{file_name(method.replace(':', '-'))}-{seed}")
                 known_as = {"method": method, "method_in_words": descriptions[method]}
-                made = {**row_of(front), **known_as, **asked, **where, "identity": identity}
+                cost = cost_fields(front, chosen[method], options.get("weigh_every", 1))
+                made = {**row_of(front), **cost, **known_as, **asked, **where, "identity": identity}
                 rows = sorted([*rows, made], key=lambda row: _place(row, names))
                 if path is not None:
                     rows = update_rows(path, "compare", command, partial(_merged, own=rows))

@@ -96,7 +96,7 @@ def compare(
     from paretomtl.cli._tables import print_front
     from paretomtl.compare import RESULTS, common_reference, summaries, tight_references, verdict
     from paretomtl.compare import compare as compare_methods
-    from paretomtl.report import draw_comparison
+    from paretomtl.report import draw_comparison, draw_cost
 
     options: dict[str, Any] = {name: value for name, value in locals().items() if name in STORED}
     settings = with_ or []
@@ -140,8 +140,10 @@ def compare(
     )
     table = summaries(rows)
     reference, tight = common_reference(rows), tight_references(rows)
+    costs: list[Path] = []
     if out is not None:
         draw_comparison(rows, out)
+        costs = draw_cost(rows, out)
     ranking = table[0].split
     unranked = ranking == "train" and made.train is not None
     remedy = _UNRANKED.format(ranking_remedy(problem))
@@ -176,8 +178,11 @@ def compare(
         console.print(remedy, highlight=False, soft_wrap=True)
     console.print(verdict(table), highlight=False, soft_wrap=True)
     if out is not None:
+        drawn = f" Hypervolume against cost: {costs[0]}." if costs else ""
         console.print(
-            f"All points: {out / 'compare.json'}. Figure: {out / 'compare.png'}.", highlight=False, soft_wrap=True
+            f"All points: {out / 'compare.json'}. Figure: {out / 'compare.png'}.{drawn}",
+            highlight=False,
+            soft_wrap=True,
         )
     _leave_if(failed, out)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 import paretomtl as pm
 from _helpers.fronts import front_of
 from paretomtl._support.random_state import host_random_state
-from paretomtl.front.union_indicators import r2_weights
+from paretomtl.front.union_indicators import r2_weights, union_numbers
 from paretomtl.front.utilities import draw_utilities, scale_of
 
 DRAWS = 60  # utilities in tests that draw fronts
@@ -305,6 +307,39 @@ def test_igd_plus_to_fronts_is_that_to_their_best_points(union: Any) -> None:
     assert fronts[0].igd_plus(fronts[1:]) == pytest.approx(fronts[0].igd_plus(points), abs=1e-12)
     whole = alone(everyone.tolist())
     assert whole.igd_plus(tuple(fronts)) == 0.0
+
+
+# All fronts of a page at once.
+
+
+@given(unions(least=2), st.sampled_from([("val", "test"), ("val",)]))
+def test_the_numbers_of_a_page_are_those_of_its_fronts(union: Any, splits: Any) -> None:
+    fronts = [made(each, reference=(5.0,) * len(union[0][0][0])) for each in union]
+    fronts = [dataclasses.replace(each, losses={name: each.losses[name] for name in splits}) for each in fronts]
+    for place, found in enumerate(union_numbers(fronts)):
+        one, others = fronts[place], [*fronts[:place], *fronts[place + 1 :]]
+        assert found is not None
+        assert (found["split"], found["chosen_on"]) == (splits[-1], "val")
+        assert found["regret"] == pytest.approx(one.regret(*others), abs=1e-9)
+        assert found["r2"] == pytest.approx(one.r2(*others, split=splits[-1]), abs=1e-9)
+        assert found["igd_plus"] == pytest.approx(one.igd_plus(others, splits[-1], scaled=True), abs=1e-9)
+
+
+def test_what_has_no_number_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    front, other = front_of([[0.2, 0.4], [0.4, 0.2]]), front_of([[0.3, 0.3]])
+    separate = front_of([[0.1, 7.0], [7.0, 0.1]], method="single-task", reading="importance")
+    lost = front_of([[math.nan, 1.0]])
+    assert union_numbers([front]) == [None]
+    assert union_numbers([front, separate]) == [None, None], "one front is no union"
+    assert union_numbers([lost, lost]) == [None, None]
+    assert union_numbers([front, made([([1.0, 1.0], [1.0, 1.0])])]) == [None, None], "ranked on different splits"
+    first, none, second, third = union_numbers([front, separate, lost, other])
+    assert (none, second) == (None, None)
+    assert first is not None
+    assert third is not None
+    assert (first["regret"], third["regret"]) == (front.regret(other), other.regret(front))
+    monkeypatch.setitem(sys.modules, "moocore", None)
+    assert [each["igd_plus"] for each in union_numbers([front, other]) if each] == [None, None]
 
 
 # What says nothing is refused.

@@ -92,7 +92,7 @@ class FrontComparison(FrontConstructors):
 
         The losses l are scaled: in each task 0 is the best loss of all fronts on the ranking split, and 1 the worst one
         of their non-dominated solutions there. So units do not matter, and a regret of 0.05 is as if every loss were
-        worse by a twentieth of that range. Solutions beyond ``reference`` have no part in the range, unless all are. A
+        worse by a twentieth of that range. Solutions beyond ``reference`` have no part in the worst, unless all are. A
         task whose losses are all the same does not count. Nor do solutions with a loss that is not finite.
 
         Args:

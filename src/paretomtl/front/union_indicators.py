@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ from paretomtl.core import nondominated
 from paretomtl.core.preferences import lattice
 from paretomtl.front._data import FrontData, finite_losses
 from paretomtl.front.indicators import check_others, check_points, igd_plus, task_values
-from paretomtl.front.utilities import Kind, Utilities, draw_utilities, scale_of
+from paretomtl.front.utilities import UTILITIES, Kind, Utilities, draw_utilities, scale_of
 from paretomtl.methods.registry import is_separate
 
 R2_WEIGHTS = 100
@@ -144,6 +145,45 @@ def front_igd_plus(
     own = _some(front, split)
     union = torch.cat([finite_losses(each, split) for each in _union(front, others, split)])
     return igd_plus(own, distinct_nondominated(union))
+
+
+def union_numbers(fronts: Sequence[FrontData]) -> list[dict[str, Any] | None]:
+    """Regret, R2 and IGD+ of each of several fronts of the same tasks against all of them, for a table or a page.
+
+    They are on test if all fronts have it, else on the split that ranks, if it is the same for all. The choice of
+    regret is made on the latter. IGD+ is in the scale of the fronts, and unknown without moocore.
+
+    Returns:
+        For each front "split", "chosen_on", "regret", "r2" and "igd_plus"; None for separate networks, for a front
+        without finite losses, and for all of them if there is nothing to compare.
+    """
+    union = [front for front in fronts if not is_separate(front.method)]
+    rankings = {front.ranking_split for front in union}
+    if len(union) < 2 or len(rankings) > 1:
+        return [None] * len(fronts)
+    (ranking,) = rankings
+    split = "test" if all("test" in front.losses for front in union) else ranking
+    within = _within(union)
+    pairs = [_known_pair(front, ranking, split, None) for front in union]
+    tables = [finite_losses(front, split) for front in union]
+    if not any(len(measured) for _, measured in pairs):
+        return [None] * len(fronts)
+    tasks = len(union[0].tasks)
+    regret = UnionRegret(pairs, draw_utilities(UTILITIES, tasks), within)
+    distance, weights = UnionDistance(tables, within), r2_weights(R2_WEIGHTS, tasks)
+    found: list[dict[str, Any] | None] = []
+    for pair, losses in zip(pairs, tables, strict=True):
+        if not len(pair[0]):
+            found.append(None)
+            continue
+        try:
+            missed: float | None = distance.igd_plus(losses)
+        except ModuleNotFoundError:
+            missed = None
+        numbers = {"regret": regret.of(*pair), "r2": distance.r2(losses, weights), "igd_plus": missed}
+        found.append({"split": split, "chosen_on": ranking, **numbers})
+    known = iter(found)
+    return [None if is_separate(front.method) else next(known) for front in fronts]
 
 
 def _distance(front: FrontData, others: Sequence[FrontData], split: str | None) -> tuple[UnionDistance, Tensor]:

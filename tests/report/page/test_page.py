@@ -21,7 +21,7 @@ from _helpers.fronts import front_of
 from _helpers.pages import page_front
 from paretomtl.cli._app import app
 from paretomtl.report import write_page
-from paretomtl.report.page import page_text, payload_of, view_of
+from paretomtl.report.page import page_text, payload_of, read_views, view_of
 from paretomtl.report.page._page import json_in_html, names_of
 from paretomtl.report.page.view import history_of, rounded, thinned
 
@@ -180,6 +180,23 @@ def test_hypervolumes_of_one_page_compare(tmp_path: Path) -> None:
     runs = json.loads(Page(path.read_text(encoding="utf-8")).payload)["runs"]
     assert [run["reference"] for run in runs] == [[4, 3]] * 2
     assert runs[0]["hypervolume"] == runs[1]["hypervolume"]
+
+
+def test_runs_of_one_problem_are_measured_against_each_other(tmp_path: Path) -> None:
+    one, other = page_front(5, 2), page_front(4, 2)
+    other = dataclasses.replace(other, losses={split: losses * 1.1 for split, losses in other.losses.items()})
+    strange = dataclasses.replace(page_front(3, 2), problem="another")
+    for name, front in (("one", one), ("other", other), ("strange", strange)):
+        front.save(tmp_path / name)
+    views = read_views([tmp_path / name for name in ("one", "other", "strange")])
+    assert views[2]["union"] is None
+    for view, front, rival in ((views[0], one, other), (views[1], other, one)):
+        split = view["union"]["split"]
+        assert (split, view["union"]["chosen_on"]) == (front.shown_splits[-1], front.ranking_split)
+        assert view["union"]["regret"] == pytest.approx(front.regret(rival), rel=1e-5)
+        assert view["union"]["r2"] == pytest.approx(front.r2(rival, split=split), rel=1e-5)
+        assert view["union"]["igd_plus"] == pytest.approx(front.igd_plus(rival, split, scaled=True), rel=1e-5)
+    assert [view["union"] for view in read_views([tmp_path / "one", tmp_path / "strange"])] == [None, None]
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import torch
 from _helpers.fronts import front_of
 from _helpers.pages import page_front
 from _helpers.screen import Opened, marked, settled, sides, text, two
-from paretomtl.report.page import page_text, payload_of, view_of
+from paretomtl.report.page import page_text, payload_of, read_views, view_of
 
 pytestmark = pytest.mark.system
 HOSTILE = (
@@ -197,6 +197,29 @@ def test_narrow_screens(show: Opened, tasks: int) -> None:
     assert sides(page) == [360, 360]
     page.locator("#plane").scroll_into_view_if_needed()
     page.wait_for_function("() => document.querySelector('#plane .main-svg').getBoundingClientRect().right <= 360")
+
+
+def test_runs_are_measured_against_each_other(show: Opened, tmp_path: Path) -> None:
+    """Three more columns if runs share a problem, and a sentence that says what they mean; none on other pages."""
+    assert "regret" not in text(show(*two()), "#runs")
+    for number, method in enumerate(("linear", "mgda", "single-task")):
+        front = page_front(5, 2)
+        worse = {split: losses * (1 + 0.1 * number) for split, losses in front.losses.items()}
+        replace(front, losses=worse, method=method).save(tmp_path / method)
+    views = read_views([tmp_path / name for name in ("linear", "mgda", "single-task")])
+    page = show(*views)
+    heads = page.locator("#runs th").all_inner_texts()
+    place = next(i for i, head in enumerate(heads) if head.startswith("regret"))
+    split = {"test": "test", "val": "validation", "train": "training"}[views[0]["union"]["split"]]
+    assert heads[place : place + 3] == [f"{name} on {split}" for name in ("regret", "R2", "IGD+")]
+    rows = [row.locator("td").all_inner_texts()[place : place + 3] for row in page.locator("#runs tbody tr").all()]
+    for cells, view in zip(rows[:2], views, strict=False):
+        values = [view["union"][name] for name in ("regret", "r2", "igd_plus")]
+        assert [float(cell) for cell in cells] == pytest.approx(values, abs=5e-5)
+    assert rows[2] == ["–"] * 3, "separate networks are not a front"
+    assert "Regret: what users with random utilities lose who choose from one run" in text(page, "#runs-hint")
+    page.locator("#runs th button[data-key=runs-regret]").click()
+    assert page.locator("#runs tbody tr").first.inner_text().startswith("linear")
 
 
 def test_nothing_there_yet_and_then_something(show: Opened) -> None:

@@ -36,7 +36,7 @@ def draw_cost(runs: Sequence[Front | dict[str, Any]], folder: Path) -> list[Path
     training losses over each epoch if no run has any.
 
     Args:
-        runs: fronts with their history, or rows of :func:`paretomtl.compare.compare`.
+        runs: fronts with their history, or rows of ``paretomtl.compare.compare``.
         folder: where ``compare-cost.png``, ``.svg`` and ``.json``, the numbers, are written.
 
     Returns:

@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 from paretomtl._support.files.atomic_files import check_file, write_text
 from paretomtl._support.imports.optional_packages import require, version_of
 from paretomtl.front import Front
+from paretomtl.front.union_indicators import union_numbers
 from paretomtl.report.page.run_styles import run_styles
-from paretomtl.report.page.view import View, view_of
+from paretomtl.report.page.view import View, rounded, view_of
 from paretomtl.runs.curves import POINTS
 
 Payload: TypeAlias = dict[str, Any]
@@ -72,9 +73,20 @@ def read_views(runs: Sequence[str | Path]) -> list[View]:
     check_tasks(names, [front.tasks for front in fronts])
     reference, points = common_reference(fronts), room_for(fronts)
     return [
-        view_of(front, name, str(folder), reference=reference, points=points)
-        for front, name, folder in zip(fronts, names, folders, strict=True)
+        {**view_of(front, name, str(folder), reference=reference, points=points), "union": union}
+        for front, name, folder, union in zip(fronts, names, folders, unions_of(fronts), strict=True)
     ]
+
+
+def unions_of(fronts: Sequence[Front]) -> list[dict[str, Any] | None]:
+    """What each front is worth against all fronts of its problem on the page; None where there is no other."""
+    found: list[dict[str, Any] | None] = [None] * len(fronts)
+    for problem in dict.fromkeys(front.problem for front in fronts):
+        places = [place for place, front in enumerate(fronts) if front.problem == problem]
+        for place, numbers in zip(places, union_numbers([fronts[place] for place in places]), strict=True):
+            if numbers is not None:
+                found[place] = {**numbers, **{name: rounded(numbers[name]) for name in ("regret", "r2", "igd_plus")}}
+    return found
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:

@@ -101,6 +101,25 @@ function drawSolutions() {
   if (!together) table("solutions-test", [...leadColumns(({ view, i }) => String(view.subproblems[i])), ...beside], rows, wire);
 }
 
+// What a run is worth against all runs of its problem on the page.
+function unionColumns() {
+  const known = payload.runs.find((view) => view.union);
+  if (!known) return [];
+  const { split } = known.union;
+  const at = (name) => ({ view }) => (view.union && view.union.split === split ? view.union[name] : null);
+  const text = (value) => (isNumber(value) ? String(+value.toFixed(4)) : "–"); // shares of a range: 0.0001 is nothing
+  const column = (name, label) => number(name, label, split, at(name), (one) => text(at(name)(one)));
+  return [column("regret", "regret"), column("r2", "R2"), column("igd_plus", "IGD+")];
+}
+
+function unionHint() {
+  const known = payload.runs.find((view) => view.union);
+  if (!known) return "";
+  const { split, chosen_on: chosen } = known.union;
+  const where = chosen === split ? "" : ` on ${splitName(chosen)}, measured on ${splitName(split)}`;
+  return ` Regret: what users with random utilities lose who choose from one run${where}. R2 and IGD+: distance to the best losses, and to the best solutions, of all runs of the problem. Less is better for these three.`;
+}
+
 function drawRuns() {
   const splits = tableSplits();
   const count = (list) => list.filter(Boolean).length;
@@ -112,6 +131,7 @@ function drawRuns() {
     { key: "method", label: "method", value: ({ r }) => payload.styles[r].label, cell: ({ r }) => named(payload.styles[r].label, 28) },
     ...(trained ? [number("seed", "seed", null, ({ view }) => view.seed)] : []),
     ...splits.map((split) => number(`hypervolume-${split}`, "hypervolume", split, ({ view }) => view.hypervolume[split] ?? null)),
+    ...unionColumns(),
     ...splits.map((split) => number(`best-${split}`, "not dominated", split, ({ view }) => count(view.nondominated[split] || []), ({ view }) => many(view, view.nondominated[split]))),
     ...(!trained ? [] : [
       number("region", "in region", "train", ({ view }) => (view.in_region ? count(view.in_region.train || []) : null), ({ view }) => many(view, view.in_region && view.in_region.train)),
@@ -126,5 +146,5 @@ function drawRuns() {
   let hint = "";
   if (references.length === 1) hint = `Hypervolumes are at ${references[0]}; more is better. Compare runs on ${splitName(splits[0])}${splits.length > 1 ? "; test is shown next to it" : ""}.`;
   if (references.length > 1) hint = "Hypervolumes are at different reference points, and are not comparable.";
-  fill("runs-hint", hint);
+  fill("runs-hint", hint + unionHint());
 }

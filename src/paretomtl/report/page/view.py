@@ -31,6 +31,8 @@ A view, with K solutions and m tasks; None stands for unknown values and for num
     scale        [K][m], factors of the losses before regions were decided, or None
     ideal        [m], the point subtracted from the losses before that, or None
     reference    [m], and hypervolume by split, at it
+    union        regret, r2 and igd_plus on split, against all runs of the problem; regret is chosen_on another split;
+                 None, or left out, if unknown
     history      epochs [T], losses, weights [T][K][m], val the same or None
 
 A view may have no values yet (``values`` is empty): the page then says that nothing is there yet.

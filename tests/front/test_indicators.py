@@ -260,8 +260,10 @@ def test_trained_separate_networks_are_a_baseline() -> None:
     assert bool((found > 0).all())
 
 
-def test_the_example_of_the_page_prints_what_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_page_print_what_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     page = (DOCS / "indicators.md").read_text(encoding="utf-8")
-    code, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL).groups()  # type: ignore[union-attr]
-    exec(compile(code, "indicators.md", "exec"), {})
-    assert capsys.readouterr().out == printed
+    examples = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert len(examples) == 2
+    for code, printed in examples:
+        exec(compile(code, "indicators.md", "exec"), {})
+        assert capsys.readouterr().out == printed

@@ -79,6 +79,10 @@ REGISTRY = {
         "real_data.three_digits",
         "Three digits on a canvas: 5 to 50 preference vectors, and weights.",
     ),
+    "beyond": Entry(
+        "beyond.study",
+        "Not in the paper: which set of models is best for its cost, fifteen ways with one recipe.",
+    ),
 }
 """Each study by name. Lists and ``paretomtl reproduce all`` follow this order."""
 

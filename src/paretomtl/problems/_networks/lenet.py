@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from paretomtl._support.argument_checks import check_count
+from paretomtl._support.argument_checks import check_count, check_positive
 
 
 class LeNet(nn.Module):
@@ -14,6 +14,7 @@ class LeNet(nn.Module):
         tasks: the number of heads.
         scale: multiplies the images. It is 1 in the paper, which trains on raw bytes, 0 to 255. Images are cast to the
             precision of the network first, so that a data set may stay in bytes.
+        width: the factor of the number of channels and units of the trunk; 1 in the paper.
 
     Example:
         >>> import torch
@@ -23,22 +24,24 @@ class LeNet(nn.Module):
         31910
     """
 
-    def __init__(self, tasks: int = 2, scale: float = 1.0) -> None:
+    def __init__(self, tasks: int = 2, scale: float = 1.0, width: float = 1.0) -> None:
         super().__init__()
         check_count("tasks", tasks)
+        check_positive("width", width)
         self.scale = scale
+        first, second, hidden = (max(1, round(width * size)) for size in (10, 20, 50))
         self.trunk = nn.Sequential(
-            nn.Conv2d(1, 10, 9),
+            nn.Conv2d(1, first, 9),
             nn.MaxPool2d(2),
             nn.ReLU(),
-            nn.Conv2d(10, 20, 5),
+            nn.Conv2d(first, second, 5),
             nn.MaxPool2d(2),
             nn.ReLU(),
             nn.Flatten(),
-            nn.Linear(500, 50),
+            nn.Linear(25 * second, hidden),
             nn.ReLU(),
         )
-        self.heads = nn.ModuleList([nn.Linear(50, 10) for _ in range(tasks)])
+        self.heads = nn.ModuleList([nn.Linear(hidden, 10) for _ in range(tasks)])
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
         dtype: Any = self.trunk[0].weight.dtype

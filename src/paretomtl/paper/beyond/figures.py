@@ -1,0 +1,88 @@
+"""The figures of the study, drawn only from its stored rows."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from paretomtl.compare import Row, Summary, summaries
+from paretomtl.methods.registry import colour_of
+from paretomtl.paper.beyond.verdicts import by_setting, measured_on
+from paretomtl.paper.panels import caption, draw_strip, grid, name_lines
+from paretomtl.paper.study import Draw
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLUMNS = 3
+
+
+def draw_hypervolumes(rows: Sequence[Row]) -> Figure | None:
+    """The hypervolume of every arm and seed, a panel for each problem, the best arm on top."""
+    return _draw(rows, "hypervolume", lambda summary: measured_on(summary).hypervolumes)
+
+
+def draw_regrets(rows: Sequence[Row]) -> Figure | None:
+    """The regret over random utilities of every arm and seed: what somebody who chooses a model loses."""
+    return _draw(rows, "regret (less is better)", lambda summary: measured_on(summary).regrets)
+
+
+def draw_costs(rows: Sequence[Row]) -> Figure | None:
+    """The mean hypervolume of every arm against the network passes that a model of it takes, step by step."""
+    settings = _fronts(rows)
+    if not settings:
+        return None
+    figure, axes = _grid(len(settings), height=3.2)
+    for number, (axis, (title, own)) in enumerate(zip(axes, settings.items(), strict=True)):
+        for summary in summaries(own):
+            there = [row for row in own if row["method"] == summary.method]
+            if summary.ideal:
+                continue
+            cost = statistics.fmean(row["passes"] * row["preferences"] * row["epochs"] for row in there)
+            values = measured_on(summary).hypervolumes
+            axis.plot(cost, statistics.fmean(values), "o", color=colour_of(there[0]["trained_by"]), markersize=4)
+            axis.annotate(
+                summary.method, (cost, statistics.fmean(values)), (3, 2), fontsize=6, textcoords="offset points"
+            )
+        axis.set_xlabel("network passes over the data")
+        axis.set_ylabel("hypervolume")
+        caption(axis, number, title)
+    return figure
+
+
+def _draw(rows: Sequence[Row], label: str, values_of: Callable[[Summary], Sequence[float]]) -> Figure | None:
+    settings = _fronts(rows)
+    if not settings:
+        return None
+    most = max(len({row["method"] for row in own}) for own in settings.values())
+    figure, axes = _grid(len(settings), height=0.24 * most + 1.0)
+    for number, (axis, (title, own)) in enumerate(zip(axes, settings.items(), strict=True)):
+        found = [each for each in summaries(own) if not each.ideal][::-1]
+        name_lines(axis, [each.method for each in found])
+        for height, summary in enumerate(found):
+            trained_by = next(row["trained_by"] for row in own if row["method"] == summary.method)
+            known = [value for value in values_of(summary) if math.isfinite(value)]
+            draw_strip(axis, height, trained_by, known)
+        axis.set_xlabel(f"{label} on {measured_on(found[0]).split}")
+        caption(axis, number, title)
+    return figure
+
+
+def _fronts(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The settings with at least two arms."""
+    return {title: own for title, own in by_setting(rows).items() if len({row["method"] for row in own}) > 1}
+
+
+def _grid(count: int, *, height: float) -> tuple[Figure, list[Axes]]:
+    return grid(-(-count // _COLUMNS), min(count, _COLUMNS), count, width=4.2, height=height, below=0.1)
+
+
+FIGURES: dict[str, Draw] = {
+    "beyond-hypervolume": draw_hypervolumes,
+    "beyond-regret": draw_regrets,
+    "beyond-cost": draw_costs,
+}
+"""The figures by the name of their files."""

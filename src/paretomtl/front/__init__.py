@@ -2,6 +2,7 @@
 
 from paretomtl.front._front import Front
 from paretomtl.front.choosing.candidates import Choice
+from paretomtl.front.gaps import Gaps
 from paretomtl.front.models import ModelStore
 
-__all__ = ["Choice", "Front", "ModelStore"]
+__all__ = ["Choice", "Front", "Gaps", "ModelStore"]

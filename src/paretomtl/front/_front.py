@@ -23,6 +23,7 @@ from paretomtl.front import _facade as _upward
 from paretomtl.front import indicators
 from paretomtl.front._comparison_methods import FrontComparison
 from paretomtl.front._data import finite_losses, losses_on, scaled_losses
+from paretomtl.front._extensions import FrontExtensions
 from paretomtl.front.choosing import bounds as _bounds
 from paretomtl.front.choosing import selection
 from paretomtl.front.choosing.candidates import Choice, build_table
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Front(FrontComparison):
+class Front(FrontComparison, FrontExtensions):
     """K solutions and how they came about.
 
     Attributes:

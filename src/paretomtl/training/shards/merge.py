@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from paretomtl.front import Front
 from paretomtl.front.indicators import hypervolume_or_none
+from paretomtl.front.joining import joined_versions, row_fields
 from paretomtl.front.models import StackedModels
 from paretomtl.training.progress.callbacks import Report
 from paretomtl.training.settings.settings import Settings
@@ -35,16 +35,6 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
     subproblems = [k for part in parts for k in part.subproblems]
     places = {k: i for i, k in enumerate(settings.subproblems)}
     order = sorted(range(len(subproblems)), key=lambda i: places[subproblems[i]])
-
-    def rows(tables: Sequence[Tensor]) -> Tensor:
-        return torch.cat(list(tables))[order]
-
-    def values(lists: Sequence[Sequence[Any]]) -> list[Any]:
-        flat = [value for values in lists for value in values]
-        return [flat[i] for i in order]
-
-    scales = [part.scale for part in parts if part.scale is not None]
-    since = [part.since for part in parts if part.since is not None]
     weights = [part.models.stacked() for part in parts]
     snapshots = [part.snapshot for part in parts if part.snapshot is not None]
     snapshot = None
@@ -52,41 +42,17 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
         snapshot = _merge_snapshot(snapshots, settings, complete, seconds, ended)
     return replace(
         first,
-        subproblems=tuple(subproblems[i] for i in order),
-        losses={split: rows([part.losses[split] for part in parts]) for split in first.losses},
-        metrics={
-            split: {name: rows([part.metrics[split][name] for part in parts]) for name in metrics}
-            for split, metrics in first.metrics.items()
-        },
-        scale=rows(scales) if len(scales) == len(parts) else None,
-        status=values([part.status for part in parts]),
-        since=values(since) if len(since) == len(parts) else None,
-        epochs=values([part.epochs for part in parts]),
-        models=StackedModels({name: rows([part[name] for part in weights]) for name in weights[0]}),
-        measured={name: rows([part.measured[name] for part in parts]) for name in first.measured},
-        history={name: _aligned([part.history[name] for part in parts])[:, order] for name in first.history},
+        **row_fields(parts, order),
+        models=StackedModels({name: torch.cat([part[name] for part in weights])[order] for name in weights[0]}),
         reference=_reference(settings, [part.reference for part in parts]),
         seconds=seconds,
         model_factory=settings.problem.model,
         snapshot=snapshot,
         complete=complete,
         ended=ended,
-        made_by=_made_by(parts),
+        made_by=joined_versions(parts),
         remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),
     )
-
-
-def _made_by(parts: Sequence[Front]) -> dict[str, str]:
-    """The versions that made the shards; all of them if they differ."""
-    names = dict.fromkeys(name for part in parts for name in part.made_by)
-    return {name: " and ".join(dict.fromkeys(part.made_by.get(name, "unknown") for part in parts)) for name in names}
-
-
-def _aligned(tables: Sequence[Tensor]) -> Tensor:
-    """Epochs ``[T, K, m]`` side by side; NaN for epochs that a shard did not reach."""
-    longest = max(len(table) for table in tables)
-    missing = [table.new_full((longest - len(table), *table.shape[1:]), torch.nan) for table in tables]
-    return torch.cat([torch.cat(pair) for pair in zip(tables, missing, strict=True)], dim=1)
 
 
 def _reference(settings: Settings, references: Sequence[Sequence[float] | None]) -> tuple[float, ...] | None:

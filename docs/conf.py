@@ -33,7 +33,7 @@ nitpick_ignore_regex = [
         r"(torch\.|numpy\.|typing\.|collections\.|pathlib\.|Path$|Tensor|nn\.|optional|GradientEdge|IntEnum|ABC|Protocol).*",
     ),
     (r"py:.*", r".*(Reading|State|Factory|TaskGradients|Kind|Row|Data|Strategy|ProgressStyle|Callback|JobFunction)$"),
-    (r"py:.*", r".*(Distributed|ProcessGroup|Scale|Layout|Strictness)$"),
+    (r"py:.*", r".*(Distributed|ProcessGroup|Scale|Layout|Strictness|FrontT)$"),
 ]
 
 (HERE / "_generated").mkdir(exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,6 +58,54 @@ def region_lines(facts: dict[str, Any]) -> list[str]:
 def point_text(point: Sequence[float]) -> tuple[float, ...]:
     """A reference point as text has it."""
     return tuple(round(value, 3) if abs(value) >= 1 else float(f"{value:.3g}") for value in point)
+
+
+def joined_facts(old: Front, new: Front, joined: Front, folder: Path) -> dict[str, Any]:
+    """Return what new solutions add to a front: hypervolumes of old, new and all, at common reference points."""
+    reference = None if joined.reference is None else list(joined.reference)
+    ranking, *others = joined.shown_splits
+
+    def numbers(split: str) -> dict[str, Any]:
+        tight = quick_tight_hypervolume(joined, split)[0]
+        known = {"hypervolume": reference, "tight_hypervolume": tight}
+        parts = {"before": old, "new": new, "joined": joined}
+        return {
+            "split": split,
+            "tight_reference": tight,
+            **{
+                name: {word: point and quick_hypervolume(part, point, split) for word, part in parts.items()}
+                for name, point in known.items()
+            },
+        }
+
+    return {
+        "folder": str(folder),
+        "solutions": len(joined),
+        "reference": reference,
+        **numbers(ranking),
+        "test": numbers("test") if others else None,
+    }
+
+
+def joined_lines(facts: dict[str, Any]) -> list[str]:
+    """Describe what new solutions add to a front."""
+    folder = facts["folder"]
+    where = f"in {folder}; see them with: paretomtl show {shlex.quote(folder)}"
+    lines = [f"Joined with the run: {facts['solutions']} solutions {where}"]
+    for part in [facts] if facts["test"] is None else [facts, facts["test"]]:
+        words = []
+        points = {"hypervolume": facts["reference"], "tight_hypervolume": part["tight_reference"]}
+        for name, point in points.items():
+            values = part[name]
+            if values["before"] is None or values["joined"] is None:
+                continue
+            alone = "" if values["new"] is None else f", new alone {values['new']:.4g}"
+            words.append(
+                f"hypervolume {values['before']:.4g} before, {values['joined']:.4g} joined{alone}, at "
+                f"{point_text(point)}"
+            )
+        lines += [f"on {part['split']}: {'; '.join(words)}"] if words else []
+    return lines
 
 
 def summary(front: Front, folder: Path, split: str | None = None) -> dict[str, Any]:

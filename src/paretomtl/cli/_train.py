@@ -18,7 +18,7 @@ from paretomtl.cli._lookup import find_method, find_optimizer, find_problem
 from paretomtl.cli._printing import print_json
 from paretomtl.cli._resume_command import resume_command
 from paretomtl.cli._run_options import RunOptions
-from paretomtl.cli._summary import quality_lines, ranked_words, summary
+from paretomtl.cli._summary import joined_lines, quality_lines, ranked_words, summary
 from paretomtl.cli._tables import print_front
 from paretomtl.engine.processes import is_main_process
 from paretomtl.front import Front
@@ -54,14 +54,23 @@ def _folder_name(options: RunOptions, problem: Problem, method: Method) -> str:
     return f"{name}-{file_name(name_in_tables(options.method, method).replace(':', '-'))}-{options.training.seed}"
 
 
-def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
-    """Print the result; exit with a special code if training was stopped or the front could not be stored."""
+def print_result(front: Front, folder: Path, *, as_json: bool, joined: dict[str, Any] | None = None) -> None:
+    """Print the result; exit with a special code if training was stopped or the front could not be stored.
+
+    Args:
+        front: what was trained.
+        folder: that of the run.
+        as_json: print JSON in place of text.
+        joined: the facts of a front that these solutions joined; None for none.
+    """
     if not is_main_process():  # the main process prints, and knows whether the front was stored
         return
     stored = is_stored(front, folder / "front")
     facts = {**summary(front, folder), "stored": stored}
     if not front.complete:
         facts["resume"] = resume_command()
+    if joined is not None:
+        facts["joined"] = joined
     if as_json:
         print_json(facts)
     else:
@@ -72,6 +81,8 @@ def print_result(front: Front, folder: Path, *, as_json: bool) -> None:
             console.print(line, highlight=False, soft_wrap=True)
         for decision in front.decisions:
             console.print(f"choice: {decision}", highlight=False, markup=False)
+        for line in [] if joined is None else joined_lines(joined):
+            console.print(line, highlight=False, soft_wrap=True)
     if not front.complete:
         raise typer.Exit(stop_exit_code())
     if not stored:

@@ -61,12 +61,12 @@ class Gaps(Generic[FrontT]):
 
     @property
     def scale(self) -> Tensor | None:
-        """The factors ``[m]`` of the losses for the new models, the mean over the front; None for none."""
+        """The factors ``[m]`` of the losses for the new models, the mean over the front; None without scaling."""
         return None if self.front.scale is None else _mean_scale(self.front)
 
     @property
     def start(self) -> FrontT:
-        """The solutions that the new models begin with, as a front with their numbers: the ``start`` of a run."""
+        """The ``start`` of a run, a front that has the weights to begin with under the new numbers."""
         front = self.front
         if not front.models.kind or not front.models:
             raise ValueError(

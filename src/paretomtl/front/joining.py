@@ -155,8 +155,10 @@ def _numbered(known: Tensor, taken: Sequence[int], other: FrontData) -> tuple[Te
     A front that was trained against the rows of the first keeps its numbers. The rows of any other follow them.
     """
     shared = min(len(known), len(other.preferences))
-    if torch.equal(known[:shared], other.preferences[:shared]) and not set(taken) & set(other.subproblems):
-        return (known if len(known) > shared else other.preferences), tuple(other.subproblems)
+    # Directions are scaled to unit length whenever a run takes them, which moves their last digits.
+    same = torch.allclose(known[:shared], other.preferences[:shared], rtol=0.0, atol=1e-9)
+    if same and not set(taken) & set(other.subproblems):
+        return torch.cat([known, other.preferences[shared:]]), tuple(other.subproblems)
     return torch.cat([known, other.preferences]), tuple(len(known) + k for k in other.subproblems)
 
 

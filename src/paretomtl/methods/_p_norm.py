@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
@@ -15,7 +15,7 @@ from paretomtl.core import FEASIBLE_TOLERANCE, constraint_values, region_rows
 from paretomtl.core import preferences as vectors
 from paretomtl.core.reachable import LEAST_ENTRY, lift_zeros
 from paretomtl.methods._scaled_method import ScaledMethod
-from paretomtl.methods.base import Reading
+from paretomtl.methods.base import Method, Reading
 from paretomtl.methods.fixed_weights import importances
 from paretomtl.methods.inputs import SafeStep, State
 from paretomtl.methods.loss_scaling import Scale
@@ -92,6 +92,20 @@ class PNorm(ScaledMethod):
     @property
     def needs_reachable(self) -> bool:
         return True
+
+    def for_refining(
+        self,
+        reading: str,
+        measured: Mapping[str, Tensor],
+        scale: Tensor | None,
+        row: int,
+        importances: Tensor | None = None,
+    ) -> Method:
+        method = super().for_refining(reading, measured, scale, row, importances)
+        by_row = self.importances is not None and isinstance(self.importances[0], tuple)
+        if not by_row or importances is None:
+            return method
+        return replace(method, importances=importances.tolist())  # type: ignore[type-var]
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return lift_zeros(vectors.even(count, tasks))

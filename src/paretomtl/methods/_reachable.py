@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -99,15 +99,24 @@ class Reachable(ScaledMethod):
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
         return vectors.interior(count, tasks, least=self.least)
 
-    def for_refining(self, reading: str, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
+    def for_refining(
+        self,
+        reading: str,
+        measured: Mapping[str, Tensor],
+        scale: Tensor | None,
+        row: int,
+        importances: Tensor | None = None,
+    ) -> Method:
         if reading != "direction":
             return self._linear()
-        known = {} if scale is None else {"scale": tuple(scale[row].tolist())}
-        weights = measured["importances"][row]
-        convex = float(measured["crowding"][row]) >= CLUMPED and bool((weights > 0).all())
+        known: dict[str, Any] = {} if scale is None else {"scale": tuple(scale[row].tolist())}
+        weights = measured["importances"][row] if importances is None else importances
+        crowding = float(measured["crowding"].nan_to_num(nan=_UNKNOWN).max())  # one for all models of the probe
+        convex = crowding >= CLUMPED and bool((weights > 0).all())
         if isinstance(self.method, PNorm) and convex:
-            known["importances"] = tuple(weights.tolist())  # on a convex front, those of the point
-        return replace(self.method, **known)  # type: ignore[type-var]
+            known["importances"] = weights.tolist()  # on a convex front, those of the point
+        method = self.method.for_refining(reading, measured, None, row, importances)
+        return replace(method, **known)  # type: ignore[type-var]
 
     def _linear(self) -> Method:
         """The method of the probe."""

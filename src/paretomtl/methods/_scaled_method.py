@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 import torch
@@ -50,6 +50,19 @@ class TakesScale(Method):
         if self.scale != "auto":
             return self
         return dataclasses.replace(self, scale=auto_factors(rows))  # type: ignore[type-var]
+
+    def for_refining(
+        self,
+        reading: str,
+        measured: Mapping[str, Tensor],
+        scale: Tensor | None,
+        row: int,
+        importances: Tensor | None = None,
+    ) -> Method:
+        if not isinstance(self.scale, str) or scale is None:
+            return self
+        # Measured again, the factors would be those of models that are trained already.
+        return dataclasses.replace(self, scale=tuple(scale[row].tolist()))  # type: ignore[type-var]
 
     def _check_scale(self) -> None:
         """Normalise the option; raise an error if it is invalid."""

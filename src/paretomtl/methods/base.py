@@ -214,7 +214,14 @@ class Method(ABC):
         """The choices that this method made during the run for the rows of one front, in words."""
         return ()
 
-    def for_refining(self, reading: str, measured: Mapping[str, Tensor], scale: Tensor | None, row: int) -> Method:
+    def for_refining(
+        self,
+        reading: str,
+        measured: Mapping[str, Tensor],
+        scale: Tensor | None,
+        row: int,
+        importances: Tensor | None = None,
+    ) -> Method:
         """The method that trains further preferences around a solution, by the rows that the front has in the end.
 
         Args:
@@ -222,6 +229,7 @@ class Method(ABC):
             measured: of the front, by name, ``[K, ...]``.
             scale: the factors of the front's losses, ``[K, m]``; None for none.
             row: the solution.
+            importances: those of all rows of the new run, ``[n, m]``, if they are known; else those of the solution.
         """
         return self
 

@@ -84,6 +84,7 @@ bench: $(READY)  ## benchmarks that fit a CPU, an hour and a half on two cores, 
 	$(BIN)/python benchmarks/page.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/layouts.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/interior.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/gaps.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/ray_workers.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/min_norm.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/weigh_every.py --out $(BENCH_OUT)

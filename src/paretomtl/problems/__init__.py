@@ -6,6 +6,7 @@ from paretomtl._support.imports.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from paretomtl.problems._census.files import Census, load_census, prepare_census
+    from paretomtl.problems._census.parity import census_parity
     from paretomtl.problems._census.problem import census
     from paretomtl.problems._localization.files import load_localization, prepare_localization
     from paretomtl.problems._localization.frames import Frames
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
         binary_cross_entropies,
         cross_entropies,
         face_losses,
+        parity_gap,
+        parity_losses,
         pose_losses,
     )
     from paretomtl.problems._multi_digits import multi_digits
@@ -55,6 +58,7 @@ else:
         __name__,
         {
             "paretomtl.problems._census.files": ("Census", "load_census", "prepare_census"),
+            "paretomtl.problems._census.parity": ("census_parity",),
             "paretomtl.problems._census.problem": ("census",),
             "paretomtl.problems._localization.files": ("load_localization", "prepare_localization"),
             "paretomtl.problems._localization.frames": ("Frames",),
@@ -66,6 +70,8 @@ else:
                 "binary_cross_entropies",
                 "cross_entropies",
                 "face_losses",
+                "parity_gap",
+                "parity_losses",
                 "pose_losses",
             ),
             "paretomtl.problems._multi_digits": ("multi_digits",),
@@ -128,6 +134,7 @@ __all__ = [
     "binary_accuracy",
     "binary_cross_entropies",
     "census",
+    "census_parity",
     "cross_entropies",
     "face_losses",
     "load_census",
@@ -140,6 +147,8 @@ __all__ = [
     "multi_fashion_mnist",
     "multi_mnist",
     "multi_mnist_3",
+    "parity_gap",
+    "parity_losses",
     "pose_losses",
     "prepare_canvases",
     "prepare_census",

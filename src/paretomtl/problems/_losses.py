@@ -1,4 +1,4 @@
-"""Losses and metrics of the built-in problems: multi-class, binary, faces, poses."""
+"""Losses and metrics of the built-in problems: multi-class, binary, parity, faces, poses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretomtl.problems._problem import Metric
+
+PARITY_FLOOR = 0.01
+"""The parity loss of equal predictions; below a gap of this size the loss is a parabola, above it the gap."""
 
 
 def cross_entropies(outputs: tuple[Tensor, ...], targets: Tensor) -> Tensor:
@@ -80,6 +83,97 @@ def _area(logits: Tensor, yes: Tensor) -> Tensor:
     pairs = positive * (~yes).sum()
     right = twice_rank[yes].sum() - positive * (positive + 1)
     return torch.where(logits.isnan().any(), torch.nan, right.double() / (2 * pairs))
+
+
+def parity_losses(outputs: Tensor | Sequence[Tensor], targets: Tensor) -> Tensor:
+    r"""Binary cross-entropy and demographic parity (Calders and Verwer 2010; Dwork et al. 2012) of one head, ``[2]``.
+
+    Demographic parity asks for equal rates of positive predictions in two groups. The rates are those of soft
+    predictions here, so that the loss has a gradient. With the probabilities :math:`p_i = \sigma(y_i)`, and :math:`G_0`
+    and :math:`G_1` the samples of the two groups in the batch,
+
+    .. math:: L_\text{parity} = \sqrt{\Delta^2 + 0.01^2}, \qquad
+              \Delta = \frac{1}{|G_0|} \sum_{i \in G_0} p_i - \frac{1}{|G_1|} \sum_{i \in G_1} p_i.
+
+    It is smooth and positive: 0.01 for equal rates, and nearly :math:`|\Delta|` for gaps well above that. It is a
+    function of the whole batch and not a mean over samples: the gap of a small batch is noisy, so that its expectation
+    lies above the gap of the population. A batch without one of the groups has no parity loss: it is NaN there, with a
+    gradient of zero.
+
+    Args:
+        outputs: logits ``[n]``, or a tuple with that tensor alone, as :class:`MLP` with one head returns it.
+        targets: ``[n, 2]``: the label, 0 or 1, and the group, 0 or 1. A sample whose group is another number, or NaN,
+            counts for the first loss alone.
+
+    Example:
+        >>> targets = torch.tensor([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+        >>> parity_losses(torch.zeros(4), targets)
+        tensor([0.6931, 0.0100])
+        >>> parity_losses(torch.tensor([-9.0, -9.0, 9.0, 9.0]), targets)
+        tensor([4.5001, 0.9998])
+        >>> parity_losses(torch.zeros(2), targets[:2])
+        tensor([0.6931,    nan])
+    """
+    logits = only_head(outputs, targets)
+    income = functional.binary_cross_entropy_with_logits(logits, targets[:, 0].to(logits.dtype))
+    gap, defined = _rate_gap(logits.sigmoid(), targets[:, 1])
+    parity = torch.where(defined, torch.sqrt(gap.square() + PARITY_FLOOR**2), torch.nan)
+    return torch.stack([income, parity])
+
+
+def parity_gap(soft: bool = False) -> Metric:
+    r"""The gap of demographic parity of one head, on a whole split: lower is better, and 0 is parity.
+
+    .. math:: |P(\hat y = 1 \mid G_0) - P(\hat y = 1 \mid G_1)|
+
+    Outputs and targets are those of :func:`parity_losses`. Unlike that loss, it does not depend on how a split is cut
+    into batches. It is NaN if one of the groups is missing, or if a logit is NaN.
+
+    Args:
+        soft: take the means of the predicted probabilities. False takes the rates of logits above 0.
+
+    Example:
+        >>> logits, targets = torch.tensor([-1.0, 2.0, 3.0]), torch.tensor([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> parity_gap().function(logits, targets)
+        tensor(0.5000, dtype=torch.float64)
+        >>> parity_gap(soft=True).function(logits, targets)
+        tensor(0.3777, dtype=torch.float64)
+    """
+
+    def measure(outputs: Tensor | Sequence[Tensor], targets: Tensor) -> Tensor:
+        logits = only_head(outputs, targets).double()
+        gap, defined = _rate_gap(logits.sigmoid() if soft else (logits > 0).double(), targets[:, 1])
+        return torch.where(defined & ~logits.isnan().any(), gap.abs(), torch.nan)
+
+    return Metric(measure, better="lower")
+
+
+def has_both_groups(groups: Tensor) -> Tensor:
+    """Whether some samples are of group 0 and some of group 1, from groups ``[n]``."""
+    return (groups == 0).any() & (groups == 1).any()
+
+
+def _rate_gap(predictions: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
+    """The difference of the mean predictions of groups 0 and 1, and whether both have samples.
+
+    Without samples of a group the difference is finite, so that its gradient is, too.
+    """
+    masks = [(groups == group).to(predictions.dtype) for group in (0, 1)]
+    first, second = ((predictions * mask).sum() / mask.sum().clamp_min(1.0) for mask in masks)
+    return first - second, has_both_groups(groups)
+
+
+def only_head(outputs: Tensor | Sequence[Tensor], targets: Tensor) -> Tensor:
+    """The logits ``[n]`` of a model with one head."""
+    if targets.ndim != 2 or targets.shape[1] != 2:
+        raise ValueError(
+            f"'targets' must have shape [n, 2], the label and the group. Got {list(targets.shape)} instead."
+        )
+    heads = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    if len(heads) != 1 or heads[0].shape != targets.shape[:1]:
+        found = ", ".join(str(list(head.shape)) for head in heads)
+        raise ValueError(f"'outputs' must be one tensor of logits of shape [{len(targets)}]. Got {found} instead.")
+    return heads[0]
 
 
 def face_losses(outputs: tuple[Tensor, Tensor, Tensor], targets: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """The built-in problems and data sets by name, with the title of each and the place where it is defined.
 
 Names and titles are plain text here. The module of a problem, and torch with it, is imported lazily. To add a problem,
-add an entry; a problem with its own data set also has a ``data_set.py``.
+add an entry; a problem with its own data set also has a ``data_set.py``. Problems may share prepared files.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ class Entry:
         data_set: its :class:`~paretomtl.problems.data_set.DataSet`, in the same form; None for a problem that needs no
             prepared data.
         download: whether the data set can be downloaded.
+        prepared_as: the problem whose prepared files it uses; None if they are its own.
     """
 
     title: str
     make: str
     data_set: str | None = None
     download: bool = False
+    prepared_as: str | None = None
 
 
 ENTRIES = {
@@ -88,6 +90,13 @@ ENTRIES = {
         "_census.data_set:CENSUS_INCOME",
         download=True,
     ),
+    "census-parity": Entry(
+        "Census-Income (KDD), not in the paper: predict income, and predict it alike for women and men.",
+        "_census.parity:census_parity",
+        "_census.data_set:CENSUS_PARITY",
+        download=True,
+        prepared_as="census",
+    ),
     "utkface": Entry(
         "Faces of UTKFace (paper, supplement, section 2): predict gender, race and age from one picture.",
         "_utkface.problem:utkface",
@@ -102,7 +111,7 @@ ENTRIES = {
 }
 """The built-in problems, in the order in which they are listed."""
 
-DATA_SETS = tuple(name for name, entry in ENTRIES.items() if entry.data_set is not None)
+DATA_SETS = tuple(name for name, entry in ENTRIES.items() if entry.data_set and not entry.prepared_as)
 """The names that ``paretomtl data prepare`` takes."""
 
 
@@ -113,7 +122,7 @@ PROBLEMS: Mapping[str, Callable[..., Problem]] = LazyTable(
 
 
 def find_data_set(name: str) -> DataSet:
-    """The data set of this name, one of :data:`DATA_SETS`."""
+    """The data set of a problem that has one, its own or that of another problem."""
     location = ENTRIES[name].data_set
     if location is None:
         raise KeyError(name)
@@ -122,14 +131,17 @@ def find_data_set(name: str) -> DataSet:
 
 
 def prepare_command(name: str, cache: str | Path | None = None, **options: object) -> str:
-    """The command that prepares a data set; options with the value None are left out.
+    """The command that prepares the data set of a problem; options with the value None are left out.
 
     Example:
         >>> prepare_command("census", "my data")
         "paretomtl data prepare census --cache 'my data'"
+        >>> prepare_command("census-parity")
+        'paretomtl data prepare census'
         >>> prepare_command("utkface", side=64)
         'paretomtl data prepare utkface --from FOLDER --side 64'
     """
+    name = ENTRIES[name].prepared_as or name
     words = ["paretomtl", "data", "prepare", name]
     words += [] if ENTRIES[name].download else ["--from", "FOLDER"]
     for option, value in {"cache": cache, **options}.items():

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from paretomtl.problems._census import files
+from dataclasses import replace
+
+from paretomtl.problems._census import files, parity
 from paretomtl.problems._census.problem import from_splits
 from paretomtl.problems.data_set import DataSet, Prepared, PrepareOptions
 
@@ -20,3 +22,4 @@ def _prepare(options: PrepareOptions) -> Prepared:
 CENSUS_INCOME = DataSet(
     lambda options: files.census_file(options.cache, True), _prepare, from_splits, files.PUBLISHED_CENSUS
 )
+CENSUS_PARITY = replace(CENSUS_INCOME, from_splits=parity.from_splits)

@@ -56,6 +56,11 @@ def census(
         FileNotFoundError: 'new/census.npz' does not exist yet. Make it with: paretomtl data prepare census --cache new
     """
     data = load_census(folder, verify=verify)
+    return from_splits(make_splits(data, validation), model or (lambda: MLP(len(data.feature_names), len(TASKS))))
+
+
+def make_splits(data: Census, validation: bool) -> dict[str, tuple[Tensor, Tensor]]:
+    """Features ``[n, d]`` and labels ``[n, 3]`` by split; with ``validation``, some training records are held out."""
     trained, held_out = _parts(len(data.train_labels), validation)
     splits = {
         "train": _tensors(data, "train", trained, trained),
@@ -63,7 +68,7 @@ def census(
     }
     if validation:
         splits["val"] = _tensors(data, "train", held_out, trained)
-    return from_splits(splits, model or (lambda: MLP(len(data.feature_names), len(TASKS))))
+    return splits
 
 
 def from_splits(splits: Mapping[str, tuple[Tensor, Tensor]], model: Callable[[], nn.Module]) -> Problem:

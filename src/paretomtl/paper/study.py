@@ -71,6 +71,7 @@ class Study:
         claims: the paper's claims, judged by the rows.
         facts: other measurements, as pairs of a description and its numbers.
         shares: other studies that have some of the same cells; their stored rows are reused.
+        asks: the title of its claims.
     """
 
     cells: Callable[[Size], Sequence[Any]]
@@ -78,6 +79,7 @@ class Study:
     claims: Callable[[Sequence[Row]], list[Claim]] = no_claims
     facts: Callable[[Sequence[Row]], list[tuple[str, str]]] = no_facts
     shares: tuple[str, ...] = ()
+    asks: str = "What the paper claims, and what was measured"
 
 
 def check_figures(name: str, study: Study) -> None:

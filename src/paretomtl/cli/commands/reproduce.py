@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from paretomtl.paper.runner import Progress
     from paretomtl.paper.study import Size, Study
 
-VERDICT_STYLE = {"reproduced": "green", "partly": "yellow", "not measured": "dim"}
+VERDICT_STYLE = {
+    "reproduced": "green",
+    "holds": "green",
+    "partly": "yellow",
+    "not told apart": "yellow",
+    "not measured": "dim",
+}
 EVERYTHING = "all"
 
 
@@ -153,7 +159,7 @@ def _print_results(
             raise
         remarks.append(f"Not judged yet: {error}")
     if claims:
-        console.print(_claims_table(claims))
+        console.print(_claims_table(claims, study.asks))
     if facts:
         console.print(_facts_table(facts))
     if (divergence := describe_divergence(progress.rows)) is not None:
@@ -181,11 +187,11 @@ def _print_results(
     }
 
 
-def _claims_table(claims: list[Claim]) -> Table:
+def _claims_table(claims: list[Claim], title: str) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="What the paper claims, and what was measured", title_justify="left", show_lines=True)
+    table = Table(title=title, title_justify="left", show_lines=True)
     table.add_column("claim", ratio=4)
     table.add_column("measured", ratio=5)
     table.add_column("verdict", width=12)

@@ -70,7 +70,7 @@ ARMS: Mapping[str, Arm] = {
     "pareto-mtl, reachable": Arm(ParetoMTL(return_share=None), "the same along vectors that models reach", _reachable),
     "linear, corners": Arm(Linear(layout="corners"), "the paper's grid search: corners never train a task"),
     "linear, interior": Arm(Linear(), "the same weights, each task at least a few percent"),
-    # "linear, gaps": Arm(Linear(), "two models of these placed in the largest gaps, warm from a neighbour", gaps=2),
+    "linear, gaps": Arm(Linear(), "two models of these placed in the largest gaps, warm from a neighbour", gaps=2),
     "linear, branch": Arm(Linear(), "the first quarter shared by all models", options={"branch": 0.25}),
     "linear, average": Arm(Linear(), "averages of the weights over recent steps", options={"average": 0.05}),
     "p-norm": Arm(PNorm(), "one backward pass along the rays that models reach", _reachable),

@@ -13,4 +13,4 @@ from paretomtl.paper.beyond.figures import FIGURES
 from paretomtl.paper.beyond.verdicts import claims, facts
 from paretomtl.paper.study import Study
 
-STUDY = Study(cells, FIGURES, claims, facts)
+STUDY = Study(cells, FIGURES, claims, facts, asks="What was asked, and what was measured")

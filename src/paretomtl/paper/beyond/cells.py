@@ -76,10 +76,10 @@ class Setting:
         """
         if self.optimizer is None:
             return {"epochs": self.epochs}
-        factor = tasks if isinstance(method, ParetoMTL | MGDA) else 1
+        make, factor = OPTIMIZERS[self.optimizer], tasks if isinstance(method, ParetoMTL | MGDA) else 1
         return {
             "epochs": self.epochs,
-            "optimizer": functools.partial(OPTIMIZERS[self.optimizer], factor=factor),
+            "optimizer": lambda parameters: make(parameters, factor),
             "scheduler": CosineAnnealingLR,
             "schedule": "step",
         }

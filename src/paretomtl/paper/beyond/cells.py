@@ -215,7 +215,12 @@ def _with_gaps_filled(
 
 def cells(size: Size = "full") -> list[BeyondCell]:
     """The whole study; without data sets; or seconds of it."""
-    made = [BeyondCell(setting, arm, setting.seeds) for setting in WHOLE for arm in ARMS]
+    made = [
+        BeyondCell(setting, arm, setting.seeds)
+        for setting in WHOLE
+        for arm, each in ARMS.items()
+        if not each.gaps or setting.problem != "synthetic"  # weights cannot fill gaps of a concave front
+    ]
     made += [BeyondCell(setting, arm, setting.seeds) for setting in PART for arm in (*LEADING, "single-task")]
     made += [BeyondCell(s, arm, s.seeds) for s in WIDTHS for arm in ("linear, interior", "pareto-mtl")]
     if size == "full":

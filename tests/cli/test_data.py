@@ -126,6 +126,7 @@ def test_the_problems_are_listed() -> None:
         assert "regenerated: classify both." in problems[name]
     for name in ("multi-mnist-3", "multi-fashion-3"):
         assert "not in the paper: classify all three." in problems[name]
+    assert "predict it alike for women and men." in problems["census-parity"]
 
 
 def test_what_is_not_prepared_says_how_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +140,7 @@ def test_what_is_not_prepared_says_how_to(tmp_path: Path, monkeypatch: pytest.Mo
     ("arguments", "message"),
     [
         (["multi-faces"], "multi-fashion-3, census, utkface, localization. Got 'multi-faces' instead"),
+        (["census-parity"], "Got 'census-parity' instead. Did you mean 'census'?"),
         (["multi-mnist", "--from", "nowhere"], "'source' (--from) must be a folder with the files of MNIST"),
         (["multi-mnist", "--seed", "-1"], "'seed' must be a whole number that is not negative. Got -1"),
         (["multi-mnist", "--cache", "/proc/nowhere"], "'cache' must be a folder that can be written"),

@@ -61,9 +61,10 @@ def census_parity(
 
     Beware of scales from first values (``scale="first"``, and ``scale="auto"``, which takes them if they differ by more
     than a factor of 10). A model that is not trained treats all alike: its parity loss is near its best value, 0.01,
-    while its income loss is ln 2 = 0.693. Divided by these values, parity weighs up to seventy times as much as income,
-    and most models predict nearly the same for everyone. Losses as they are (``scale=None``) are comparable: both range
-    over tenths.
+    while its income loss is near ln 2 = 0.693. Divided by these values, parity weighs up to seventy times as much as
+    income, and models of all weights end near parity. Losses as they are (``scale=None``) are comparable: in the
+    published records a constant prediction has at best the losses 0.23 and 0.01, and predictions that are right on
+    average for each sex have a parity loss of 0.077.
 
     Args:
         validation: train on nine tenths of the training records, and validate on the others, as in :func:`census`.

@@ -25,7 +25,8 @@ from paretomtl.methods.loss_scaling import Scale
 _INNER = "inner."
 _RECENT = 12.0  # emphasis of the running mean on recent steps: half of its weight is on the last twentieth
 _UNKNOWN = -1.0  # crowding that could not be measured
-_PROBING, _SPREAD, _CLUMPED, _SAME = range(4)  # codes of the state "found"
+_PROBING, _SPREAD, _CLUMPED, _SAME, _AT_BEST = range(5)  # codes of the state "found"
+_FELL = 0.95  # of its first value: a loss that is above in every model has not fallen
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,6 +162,9 @@ class Reachable(ScaledMethod):
     def settle(self, state: State, healthy: Tensor) -> State:
         device = healthy.device
         factors = state[FACTORS]
+        if isinstance(self.scale, str) and _begins_at_best(state["mean"], factors, healthy):
+            found = torch.full_like(state["found"], _AT_BEST)
+            return {**state, "found": found, FACTORS: torch.ones_like(factors)}
         reach = find_reachable(state["mean"], state["weights"], healthy)
         count = len(healthy)
         code = _SAME if reach.directions is None else _CLUMPED if reach.clumped else _SPREAD
@@ -192,7 +196,7 @@ class Reachable(ScaledMethod):
 
     def _has_fixed_weights(self, state: State) -> Tensor:
         """Whether each model is trained with its interior weights now, ``[K]`` bool."""
-        fixed = (state["found"] == _PROBING) | (state["found"] == _SAME)
+        fixed = (state["found"] == _PROBING) | (state["found"] == _SAME) | (state["found"] == _AT_BEST)
         return fixed | (state["found"] == _SPREAD) if self.stays_linear else fixed
 
     def measured(self, state: State) -> dict[str, Tensor]:
@@ -205,6 +209,12 @@ class Reachable(ScaledMethod):
         found, crowding = int(state["found"][0]), float(state["crowding"][0])
         if found == _PROBING:
             return ("The run ended in its probe, which trains with fixed interior weights.",)
+        if found == _AT_BEST:
+            return (
+                "A loss was divided by its small first value, and no model of the probe brought it below that: it "
+                "begins near its best, as fairness gaps and penalties do, and its first value is no unit. The interior "
+                "weights went on with the losses as they are.",
+            )
         if found == _SAME:
             return (
                 "The probe found no ratios of losses to tell apart, so the interior weights stayed: the tasks hardly "
@@ -230,7 +240,8 @@ class Auto(Reachable):
 
     The default of :func:`paretomtl.fit`. It follows measured facts (docs/choose-a-method.md). The first quarter of the
     run is linear scalarization with interior weights, on losses divided by their first values if these differ by more
-    than a factor of 10. If the models spread well by then, the front is convex as far as it can be seen, and they go on
+    than a factor of 10. A loss that begins at its best, such as a fairness gap, shows in the probe, and the factors are
+    dropped. If the models spread well by then, the front is convex as far as it can be seen, and they go on
     with their weights. If they clump at the ends of the front, the front is concave, and each goes on along a ray
     between the ends by :class:`~paretomtl.PNorm`. A step takes one backward pass. ``front.decisions`` says what
     was chosen and why.
@@ -264,6 +275,15 @@ class Auto(Reachable):
 def _where(fixed: Tensor, before: Tensor, after: Tensor) -> Tensor:
     """The state before a step for models with fixed weights, ``[K, 1]`` bool, and after it for others."""
     return torch.where(fixed.reshape(-1, *[1] * (after.ndim - 1)), before, after)
+
+
+def _begins_at_best(mean: Tensor, factors: Tensor, healthy: Tensor) -> bool:
+    """Whether the loss with the largest factor has not fallen in any model, in units of first values ``[K, m]``."""
+    rows = healthy & (mean > 0).all(-1)
+    if not bool(rows.any()) or bool((factors[rows] == 1.0).all()):
+        return False
+    smallest = factors[rows].mean(0).argmax()
+    return bool((mean[rows][:, smallest] > _FELL).all())
 
 
 def _has_ray(state: State) -> Tensor:

@@ -159,6 +159,35 @@ def test_keeping_the_best_epoch_forgets_those_of_the_probe() -> None:
     assert min(front.epochs) > 3
 
 
+class Point(nn.Module):
+    """One number, which begins near 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = nn.Parameter(torch.rand(1) * 1e-3)
+
+    def forward(self, _: Any = None) -> Tensor:
+        return self.x[0]
+
+
+def test_a_loss_that_begins_at_its_best_gives_no_unit() -> None:
+    """A penalty at 0, and a target that is far from there: divided by its first value, the penalty would win always."""
+
+    def losses(model: nn.Module, _: Any) -> Tensor:
+        x = model()
+        return torch.stack([(x - 1.0) ** 2 + 0.01, torch.sqrt(x**2 + 1e-4)])
+
+    problem = pm.Problem(Point, losses, ["target", "penalty"])
+    options: dict[str, Any] = {"epochs": 2000, "optimizer": lambda p: torch.optim.SGD(p, lr=0.05), **QUIET}
+    front = pm.fit(problem, preferences=5, **options)
+    assert front.reading == "importance"
+    assert "begins near its best" in front.decisions[0]
+    assert front.scale is not None
+    assert bool((front.scale == 1.0).all())
+    linear = pm.fit(problem, Linear(scale=(1.0, 1.0)), 5, **options)
+    torch.testing.assert_close(front.losses["train"], linear.losses["train"], rtol=0, atol=1e-3)
+
+
 def test_a_hundred_models_settle() -> None:
     """On the front, and in the order of their rays; regions under a degree wide would need a larger p."""
     front = concave(100, epochs=300, strategy="batched")

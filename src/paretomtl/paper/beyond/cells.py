@@ -185,7 +185,8 @@ class BeyondCell:
         shared = ARMS[self.arm].options.get("branch", 0.0)
         cost = cost_fields(front, method)
         distances = {}
-        if problem.truth is not None:
+        if problem.truth is not None:  # its history of a thousand steps would be most of the stored file
+            del cost["history"]
             away = problem.truth.distance(front.losses["train"].double())
             distances = {"distance": float(f"{float(away.max()):.3g}")}
         return {

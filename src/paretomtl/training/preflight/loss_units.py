@@ -27,6 +27,7 @@ FirstLosses: TypeAlias = list[list[list[float]]]
 UNITS_WARNING = "first losses differ by a factor of "
 """How the warning about units begins."""
 
+_UNLESS = "A loss that begins at its best, such as a fairness gap, is better left as it is."
 _MODELS = 3  # of each seed, trained or not: one start may be a chance, three hardly are
 _MORE_BATCHES = 10  # that are searched for tasks without labels in the first
 
@@ -99,8 +100,8 @@ def _remedy(method: Method) -> str:
     if hasattr(method, "scale"):
         name = type(method).__name__
         made = f'{name}("{method.source}", scale="auto")' if hasattr(method, "source") else f'{name}(scale="auto")'
-        return f"Divide each by its first value: {made}, or --set scale=auto."
-    return "Divide each by its first value in 'losses'."
+        return f"Divide each by its first value: {made}, or --set scale=auto. {_UNLESS}"
+    return f"Divide each by its first value in 'losses'. {_UNLESS}"
 
 
 def _model(settings: Settings, modules: Sequence[nn.Module], seed: int, k: int) -> nn.Module:

@@ -10,6 +10,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import auto_tables  # noqa: E402
+import cheaper_tables  # noqa: E402
 import cluster_tables  # noqa: E402
 import studies  # noqa: E402
 import tables  # noqa: E402
@@ -52,6 +53,8 @@ PAGES = {
     "auto-difficulty": auto_tables.difficulty_table,
     "auto-digits": auto_tables.digits_table,
     "auto-noise": auto_tables.noise_table,
+    "cheaper": cheaper_tables.cheaper_table,
+    "evidence": studies.evidence_tables,
     "step": tables.step_tables,
     "memory": tables.memory_table,
     "front-cuda": lambda: tables.front_tables("cuda"),

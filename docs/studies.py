@@ -13,6 +13,7 @@ from paretomtl.compare import common_reference, load_rows, summaries, tight_refe
 from paretomtl.compare.rows import read_row
 from paretomtl.methods.registry import paper_label_of
 from paretomtl.paper import STUDIES
+from paretomtl.paper.beyond.verdicts import COLUMNS, by_setting, table_lines
 from paretomtl.paper.images.cells import LONG, PAPER, SET_TITLES, STRONG
 from paretomtl.paper.images.tables import method_lines
 from paretomtl.paper.real_data import faces, localization, three_digits
@@ -46,7 +47,8 @@ def study_tables(name: str) -> str:
         return "\n".join(
             [f"*Not judged yet:* {error}", "", *_still_missing(found.missing), provenance(path, found.rows[0])]
         )
-    parts = [table(["the paper's claim", "where", "measured", "verdict"], claims), ""] if claims else []
+    asked = "question" if name == "beyond" else "the paper's claim"
+    parts = [table([asked, "where", "measured", "verdict"], claims), ""] if claims else []
     broken = describe_divergence(found.rows)
     parts += [f"**{broken}**", ""] if broken else []
     if name in _SCALED:
@@ -327,3 +329,12 @@ def _orders(rows: Sequence[dict[str, Any]], split: str) -> str:
 
 def _hits(rows: Sequence[dict[str, Any]]) -> str:
     return ", ".join(str(row["in_region"]) for row in rows if row["method"] == "pareto-mtl")
+
+
+def evidence_tables() -> str:
+    """The table of each problem of the study ``beyond``."""
+    rows = stored_study("beyond", STUDIES["beyond"], RESULTS).rows
+    parts = []
+    for title in by_setting(rows):
+        parts += [f"### {title}", "", table(list(COLUMNS), table_lines(rows, title)), ""]
+    return "\n".join(parts)

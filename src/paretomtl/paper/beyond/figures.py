@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from paretomtl.compare import Row, Summary, summaries
 from paretomtl.methods.registry import colour_of
 from paretomtl.paper.beyond.verdicts import by_setting, measured_on
-from paretomtl.paper.panels import caption, draw_strip, grid, name_lines
+from paretomtl.paper.panels import caption, grid, name_lines
 from paretomtl.paper.study import Draw
 
 if TYPE_CHECKING:
@@ -30,29 +30,6 @@ def draw_regrets(rows: Sequence[Row]) -> Figure | None:
     return _draw(rows, "regret (less is better)", lambda summary: measured_on(summary).regrets)
 
 
-def draw_costs(rows: Sequence[Row]) -> Figure | None:
-    """The mean hypervolume of every arm against the network passes that a model of it takes, step by step."""
-    settings = _fronts(rows)
-    if not settings:
-        return None
-    figure, axes = _grid(len(settings), height=3.2)
-    for number, (axis, (title, own)) in enumerate(zip(axes, settings.items(), strict=True)):
-        for summary in summaries(own):
-            there = [row for row in own if row["method"] == summary.method]
-            if summary.ideal:
-                continue
-            cost = statistics.fmean(row["passes"] * row["preferences"] * row["epochs"] for row in there)
-            values = measured_on(summary).hypervolumes
-            axis.plot(cost, statistics.fmean(values), "o", color=colour_of(there[0]["trained_by"]), markersize=4)
-            axis.annotate(
-                summary.method, (cost, statistics.fmean(values)), (3, 2), fontsize=6, textcoords="offset points"
-            )
-        axis.set_xlabel("network passes over the data")
-        axis.set_ylabel("hypervolume")
-        caption(axis, number, title)
-    return figure
-
-
 def _draw(rows: Sequence[Row], label: str, values_of: Callable[[Summary], Sequence[float]]) -> Figure | None:
     settings = _fronts(rows)
     if not settings:
@@ -65,10 +42,21 @@ def _draw(rows: Sequence[Row], label: str, values_of: Callable[[Summary], Sequen
         for height, summary in enumerate(found):
             trained_by = next(row["trained_by"] for row in own if row["method"] == summary.method)
             known = [value for value in values_of(summary) if math.isfinite(value)]
-            draw_strip(axis, height, trained_by, known)
+            _draw_strip(axis, height, trained_by, known)
         axis.set_xlabel(f"{label} on {measured_on(found[0]).split}")
         caption(axis, number, title)
     return figure
+
+
+def _draw_strip(axis: Axes, height: int, method: str, values: Sequence[float]) -> None:
+    """A point for each seed, and the mean as a bar, within one line."""
+    step = 0.6 / max(1, len(values) - 1)
+    heights = [height + step * (k - (len(values) - 1) / 2) for k in range(len(values))]
+    axis.scatter(values, heights, s=9, color=colour_of(method), edgecolor="none", alpha=0.7, zorder=3)
+    if values:
+        axis.plot(
+            [statistics.fmean(values)] * 2, [height - 0.36, height + 0.36], color="black", linewidth=1.3, zorder=4
+        )
 
 
 def _fronts(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -83,6 +71,5 @@ def _grid(count: int, *, height: float) -> tuple[Figure, list[Axes]]:
 FIGURES: dict[str, Draw] = {
     "beyond-hypervolume": draw_hypervolumes,
     "beyond-regret": draw_regrets,
-    "beyond-cost": draw_costs,
 }
 """The figures by the name of their files."""

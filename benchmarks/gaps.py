@@ -37,6 +37,29 @@ from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 SEEDS = range(10)
 EPOCHS, STEPS = 30, 1000
+PAIRS = {
+    "digits": [
+        ("gaps, warm", "interior, 5 models"),
+        ("gaps, warm", "interior, 3 models, 50 epochs"),
+        ("gaps, warm", "half way, warm"),
+        ("gaps, warm", "gaps, fresh"),
+        ("gaps, warm, half", "gaps, fresh"),
+        ("gaps, warm, half", "interior, 5 models"),
+        ("gaps, warm, quarter", "gaps, fresh"),
+        ("gaps, fresh", "interior, 5 models"),
+        ("gaps, fresh", "half way, fresh"),
+    ],
+    "synthetic": [
+        (f"{method}, {one}", f"{method}, {other}")
+        for method in ("auto", "pareto-mtl", "linear")
+        for one, other in (
+            ("gaps, warm", "8 models"),
+            ("gaps, warm", "5 models"),
+            ("gaps, warm", "gaps, fresh"),
+            ("gaps, warm, half", "gaps, fresh"),
+        )
+    ],
+}
 QUIET: dict[str, Any] = {"device": "cpu", "progress": "quiet", "strategy": "batched"}
 
 
@@ -48,11 +71,12 @@ def main() -> None:
     options = parser.parse_args()
     out = options.out / "gaps.json"
     torch.set_num_threads(1)
-    rows = load_rows(out) if out.exists() else []
+    rows = [row for row in load_rows(out) if "seed" in row] if out.exists() else []
     for part in options.only or parts:
         rows = [row for row in rows if row["part"] != part]
         rows += [{"part": part, **row, **environment()} for row in parts[part]()]
-        save_rows(out, "gaps", "python benchmarks/gaps.py", rows)
+        compared = [{"part": name, **row, **environment()} for name in parts for row in differences(rows, name)]
+        save_rows(out, "gaps", "python benchmarks/gaps.py", [*rows, *compared])
 
 
 def digits() -> list[Row]:
@@ -89,7 +113,7 @@ def digits() -> list[Row]:
             new = fit_to_end(problem, "linear", **plan, seed=front.seed, epochs=epochs, **QUIET)
             add(name, 3 * EPOCHS + len(new) * epochs, front.joined(new))
     report(rows)
-    return [*rows, *differences(rows, "interior, 5 models"), *differences(rows, "gaps, fresh")]
+    return rows
 
 
 def synthetic() -> list[Row]:
@@ -123,8 +147,7 @@ def synthetic() -> list[Row]:
                 cost = 5 * STEPS + len(new) * count
                 add(f"{method}, gaps, {'warm, half' if name == 'half' else name}", cost, front.joined(new))
     report(rows)
-    found = [differences(rows, f"{name}, 8 models", name) for name in ("auto", "pareto-mtl", "linear")]
-    return [*rows, *(row for part in found for row in part)]
+    return rows
 
 
 def decay(optimizer: torch.optim.Optimizer, total: int) -> torch.optim.lr_scheduler.LRScheduler:
@@ -141,20 +164,21 @@ def fit_to_end(problem: pm.Problem, method: str | Method, **options: Any) -> pm.
     return front
 
 
-def differences(rows: Sequence[Row], against: str, start: str = "") -> list[Row]:
-    """One row per other front whose name has this start, and split: paired by seed."""
+def differences(rows: Sequence[Row], part: str) -> list[Row]:
+    """One row per pair of fronts and split, paired by seed."""
     found = []
-    for name in dict.fromkeys(row["front"] for row in rows if row["front"].startswith(start)):
-        for column in ("hypervolume", "test") if name != against else ():
+    own = [row for row in rows if row["part"] == part]
+    for pair in PAIRS[part]:
+        for column in ("hypervolume", "test"):
             one, two = (
-                {row["seed"]: row[column] for row in rows if row["front"] == each and column in row}
-                for each in (name, against)
+                {row["seed"]: row[column] for row in own if row["front"] == each and column in row} for each in pair
             )
             gains = [one[seed] - two[seed] for seed in one]
             if not gains:
                 continue
-            row = {"front": name, "against": against, "split": "test" if column == "test" else "ranking"}
-            row |= {"seeds": len(gains), "difference": round(mean(gains), 5), "half_width": round(half_width(gains), 5)}
+            split = "test" if column == "test" else {"digits": "val", "synthetic": "train"}[part]
+            row = {"front": pair[0], "against": pair[1], "split": split, "seeds": len(gains)}
+            row |= {"difference": round(mean(gains), 5), "half_width": round(half_width(gains), 5)}
             print(row, flush=True)
             found.append(row)
     return found

@@ -5,8 +5,8 @@
     python benchmarks/budget.py --minutes 1 --device cuda
 
 The wall time of a whole call, with its trial, its set-up and its last evaluation, over the time that was asked for. The
-number of models and of epochs is left to the budget. Rows of the same problem, time and device are replaced. The machine
-should be idle: other work makes a run slower than its trial, and it then ends before its last epoch.
+number of models and of epochs is left to the budget. Rows of the same problem, time and device are replaced. The
+machine should be idle: other work makes a run slower than its trial, and it then ends before its last epoch.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from paretomtl.compare import common_reference, load_rows, summaries, tight_refe
 from paretomtl.compare.rows import read_row
 from paretomtl.methods.registry import paper_label_of
 from paretomtl.paper import STUDIES
-from paretomtl.paper.beyond.verdicts import COLUMNS, by_setting, table_lines
+from paretomtl.paper.evidence.verdicts import COLUMNS, by_setting, table_lines
 from paretomtl.paper.images.cells import LONG, PAPER, SET_TITLES, STRONG
 from paretomtl.paper.images.tables import method_lines
 from paretomtl.paper.real_data import faces, localization, three_digits

@@ -38,12 +38,15 @@ def test_every_study_looks_for_its_data_first(name: str, tmp_path: Path) -> None
     study = STUDIES[name]
     needed = list(dict.fromkeys(getattr(cell, "data_set", None) for cell in study.cells("full")))
     assert name not in NEEDS or needed == NEEDS[name]
-    if needed == [None]:
+    needed = [each for each in needed if each is not None]
+    if not needed:
         assert name in ("synthetic", "many-tasks")
         return
     data = tmp_path / "my data"
     for missing in needed:  # one after another is made
         path = find_data_set(missing).file(PrepareOptions(cache=data))
+        if path.exists():  # two problems may have the same file
+            continue
         with pytest.raises(FileNotFoundError, match="First run: ") as error:
             run_study(name, study, tmp_path, data=data)
         assert prepare_command(missing, data) in str(error.value)

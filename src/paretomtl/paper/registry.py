@@ -80,7 +80,7 @@ REGISTRY = {
         "Three digits on a canvas: 5 to 50 preference vectors, and weights.",
     ),
     "beyond": Entry(
-        "beyond.study",
+        "evidence.beyond",
         "Not in the paper: which set of models is best for its cost, fifteen ways with one recipe.",
     ),
 }

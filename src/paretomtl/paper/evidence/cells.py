@@ -16,7 +16,7 @@ from paretomtl.compare.row_store import Row
 from paretomtl.compare.rows import row_of
 from paretomtl.front import Front
 from paretomtl.methods import MGDA, Method, ParetoMTL, describe
-from paretomtl.paper.beyond.arms import ARMS, LEADING, Arm
+from paretomtl.paper.evidence.arms import ARMS, LEADING, Arm
 from paretomtl.paper.study import Size
 from paretomtl.problems import PROBLEMS, LeNet, Problem
 from paretomtl.problems.registry import ENTRIES

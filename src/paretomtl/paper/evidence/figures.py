@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from paretomtl.compare import Row, Summary, summaries
 from paretomtl.methods.registry import colour_of
-from paretomtl.paper.beyond.verdicts import by_setting, measured_on
+from paretomtl.paper.evidence.verdicts import by_setting, measured_on
 from paretomtl.paper.panels import caption, grid, name_lines
 from paretomtl.paper.study import Draw
 

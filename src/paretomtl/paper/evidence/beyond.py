@@ -8,9 +8,9 @@ for concave fronts by Lin et al. (2024).
 
 from __future__ import annotations
 
-from paretomtl.paper.beyond.cells import cells
-from paretomtl.paper.beyond.figures import FIGURES
-from paretomtl.paper.beyond.verdicts import claims, facts
+from paretomtl.paper.evidence.cells import cells
+from paretomtl.paper.evidence.figures import FIGURES
+from paretomtl.paper.evidence.verdicts import claims, facts
 from paretomtl.paper.study import Study
 
 STUDY = Study(cells, FIGURES, claims, facts, asks="What was asked, and what was measured")

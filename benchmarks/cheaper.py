@@ -48,6 +48,10 @@ VARIANTS: Sequence[dict[str, float | None]] = (
 )
 
 
+FEWER = [each for each in VARIANTS if each["branch"] != 0.5 and each["average"] in (None, 0.05)]
+"""The variants with a rate that decays."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
@@ -55,12 +59,14 @@ def main() -> None:
     torch.set_num_threads(1)
     rows = [row for row in load_rows(out) if "seed" in row] if out.exists() else []
     problem = pm.problems.multi_digits()
-    for rate in RATES:
-        for variant in VARIANTS:
+    gains: list[Row] = []
+    for rate, variants in {"constant": VARIANTS, "cosine": FEWER}.items():
+        for variant in variants:
             if not any({"rate": rate, **variant}.items() <= row.items() for row in rows):
                 rows += measure(problem, rate, variant)
                 save(out, rows)
-    save(out, [*rows, *(row for rate in RATES for variant in VARIANTS[1:] for row in differences(rows, rate, variant))])
+            gains += differences(rows, rate, variant) if variant is not PLAIN else []
+    save(out, [*rows, *gains])
 
 
 def save(path: Path, rows: list[Row]) -> None:

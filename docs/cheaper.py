@@ -38,7 +38,7 @@ def main() -> None:
         axis.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
         axis.set_yticks(range(len(names)), names[::-1])
         axis.set_xlabel("hypervolume on test, less that of a plain run (10 paired seeds, 95 %)")
-        axis.legend(loc="lower right", fontsize=8)
+        axis.legend(loc="upper right", fontsize=8)
         figure.savefig(HERE / "cheaper-fronts.png", dpi=150)
 
 

@@ -54,7 +54,6 @@ PAGES = {
     "auto-digits": auto_tables.digits_table,
     "auto-noise": auto_tables.noise_table,
     "cheaper": cheaper_tables.cheaper_table,
-    "evidence": studies.evidence_tables,
     "step": tables.step_tables,
     "memory": tables.memory_table,
     "front-cuda": lambda: tables.front_tables("cuda"),

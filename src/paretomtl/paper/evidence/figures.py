@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from paretomtl.compare import Row, Summary, summaries
+from paretomtl.compare import Row, Summary
 from paretomtl.methods.registry import colour_of
-from paretomtl.paper.evidence.verdicts import by_setting, measured_on
+from paretomtl.paper.evidence.verdicts import by_setting, measured_on, summaries_of
 from paretomtl.paper.panels import caption, grid, name_lines
 from paretomtl.paper.study import Draw
 
@@ -37,7 +37,7 @@ def _draw(rows: Sequence[Row], label: str, values_of: Callable[[Summary], Sequen
     most = max(len({row["method"] for row in own}) for own in settings.values())
     figure, axes = _grid(len(settings), height=0.24 * most + 1.0)
     for number, (axis, (title, own)) in enumerate(zip(axes, settings.items(), strict=True)):
-        found = [each for each in summaries(own) if not each.ideal][::-1]
+        found = [each for each in summaries_of(own) if not each.ideal][::-1]
         name_lines(axis, [each.method for each in found])
         for height, summary in enumerate(found):
             trained_by = next(row["trained_by"] for row in own if row["method"] == summary.method)

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_not
 
 import torch
 
@@ -58,6 +59,25 @@ def by_setting(rows: Sequence[Row]) -> dict[str, list[Row]]:
     }
 
 
+@dataclass
+class _Known:
+    """The summaries of the last rows of each setting, which take seconds for thousands of models."""
+
+    rows: Sequence[Row]
+    summaries: list[Summary]
+
+
+_KNOWN: dict[str, _Known] = {}
+
+
+def summaries_of(rows: Sequence[Row]) -> list[Summary]:
+    """:func:`~paretomtl.compare.summaries` of one setting, computed once for the same rows."""
+    known = _KNOWN.get(rows[0]["setting"])
+    if known is None or len(known.rows) != len(rows) or any(map(is_not, known.rows, rows)):
+        known = _KNOWN[rows[0]["setting"]] = _Known(list(rows), summaries(rows))
+    return known.summaries
+
+
 def measured_on(summary: Summary) -> Summary:
     """The summary on test if there is such a split, which no choice was made on."""
     return summary.test or summary
@@ -84,7 +104,7 @@ def answer(gains: Sequence[float]) -> str:
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """Each question, with its answer on every problem that has rows for it."""
-    parts = {title: (own, {each.method: each for each in summaries(own)}) for title, own in by_setting(rows).items()}
+    parts = {title: (own, {each.method: each for each in summaries_of(own)}) for title, own in by_setting(rows).items()}
     judged = []
     for question in QUESTIONS:
         texts, answers = [], []
@@ -135,7 +155,7 @@ def table_lines(rows: Sequence[Row], title: str) -> list[list[str]]:
     if not own:
         return []
     lines = []
-    for summary in summaries(own):
+    for summary in summaries_of(own):
         there = [row for row in own if row["method"] == summary.method]
         shown = measured_on(summary)
         shares = [share for row in there if (share := regions_hit(own, row)) is not None]
@@ -178,7 +198,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """For each setting the best arms, in words."""
     said = []
     for title, own in by_setting(rows).items():
-        fronts = [summary for summary in summaries(own) if not summary.ideal]
+        fronts = [summary for summary in summaries_of(own) if not summary.ideal]
         named = [f"{each.method} {_spread_text(measured_on(each).hypervolumes, 4)}" for each in fronts[:4]]
         split = measured_on(fronts[0]).split if fronts else ""
         said.append((f"{title}: hypervolume on {split}, best on validation first", ", ".join(named)))

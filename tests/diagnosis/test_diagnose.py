@@ -155,6 +155,7 @@ def few_labels(noise: float) -> pm.Problem:
     return pm.Problem(Narrow, losses, ["many", "few"], train=(x, y), val=labelled(256, 1))
 
 
+@pytest.mark.study
 def test_a_task_with_few_labels_is_helped() -> None:
     found = diagnose(few_labels(noise=0.0), epochs=100, batch_size=32, seeds=4)
     assert found.split == "val"

@@ -55,6 +55,7 @@ def test_the_true_front_meets_all_regions(problem: pm.Problem, count: int) -> No
         assert met(pm.preferences.even(count, 3), front) < count, "which those spread evenly are not"
 
 
+@pytest.mark.study
 def test_what_no_model_reaches_is_not_proposed() -> None:
     problem, front = raised(1.0)
     found = pm.diagnose(problem, epochs=300, **FAST)
@@ -70,6 +71,7 @@ def test_what_no_model_reaches_is_not_proposed() -> None:
         assert list(trained.status).count("infeasible") == outside
 
 
+@pytest.mark.study
 def test_directions_are_those_of_scaled_losses() -> None:
     """In other units the same preferences are proposed, with the factors that undo the units."""
     plain = pm.diagnose(raised(1.0)[0], epochs=300, **FAST).verdict

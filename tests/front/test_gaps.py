@@ -94,6 +94,7 @@ def test_a_direction_points_to_the_middle_of_its_gap() -> None:
     assert torch.equal(gaps.preferences[:3], front.preferences)
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("method", ["p-norm", "pareto-mtl"])
 def test_directions_fill_a_gap_of_a_concave_front(method: str) -> None:
     problem = pm.problems.synthetic()

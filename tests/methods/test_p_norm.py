@@ -104,6 +104,7 @@ def test_models_end_on_a_concave_front_in_their_regions(p: Any, optimizer: str) 
     assert float(front.angle().max()) < (9.0 if p == "medium" else 5.0)
 
 
+@pytest.mark.study
 def test_on_a_convex_front_it_holds_the_ratio_that_linear_scalarization_ignores() -> None:
     problem = pm.problems.quadratic()
     options: dict[str, Any] = {"epochs": 1500, "device": "cpu", "progress": "quiet"}

@@ -205,6 +205,7 @@ def share_in_region(fronts: list[pm.Front]) -> float:
     return float(torch.cat(inside).double().mean())
 
 
+@pytest.mark.study
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_with_momentum_and_adam_all_stay_in_their_regions(name: str) -> None:

@@ -24,6 +24,7 @@ def trained(method: pm.ParetoMTL, vectors: int, steps: int, seeds: int = 20) -> 
     return SyntheticCell("test", method, vectors, steps).run(None, range(seeds))
 
 
+@pytest.mark.study
 def test_twenty_seeds_cover_the_front() -> None:
     """300 steps with the initial phase until feasible: all ten solutions in their regions and on the front."""
     rows = trained(pm.ParetoMTL(initial_steps=200, return_share=None), 10, 300)

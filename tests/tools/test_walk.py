@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from _helpers.places import ROOT
 from walk import files_of, walks_of
 
 
+@pytest.mark.study
 def test_walks_pass_the_files_that_do_the_work() -> None:
     walks = walks_of(ROOT)
     files = {name: files_of(walk) for name, walk in walks.items()}

@@ -96,7 +96,9 @@ def test_more_time_never_means_fewer_models(
         assert usual * affordable / count >= 2.0 * recipe - 1e-6
 
 
-@pytest.mark.parametrize("train", [classes(), DataLoader(list(zip(*classes(), strict=True)), batch_size=16)])
+@pytest.mark.parametrize(
+    "train", [classes(), DataLoader(list(zip(*classes(), strict=True)), batch_size=16)], ids=["tensors", "loader"]
+)
 def test_the_pace_is_that_of_whole_epochs(train: Any) -> None:
     """Twice the steps in an epoch take longer; every part takes some time."""
     settings = make_settings(small(train=train, val=classes(40)), TrainingOptions(epochs=50, batch_size=16))
@@ -123,7 +125,7 @@ def test_a_run_ends_when_its_time_is_over(strategy: str, monkeypatch: pytest.Mon
     front = fit(pm.problems.quadratic(), "linear", 3, **options)
     assert front.complete
     assert front.ended is not None
-    assert front.ended.startswith("time: 0.01 minutes are over, after")
+    assert front.ended.startswith("time: 0.01 minutes used up, after")
     assert bool(front.losses["train"].isfinite().all())
     assert front.decisions[0].startswith("0.01 minutes: 3 models for")
     again = fit(pm.problems.quadratic(), "linear", 3, **options, resume=True)
@@ -162,7 +164,6 @@ def test_the_plan_is_printed_before_the_run(capsys: pytest.CaptureFixture[str]) 
         ({"minutes": 1, "epochs": 3}, "'minutes' must leave the number of models or of epochs open"),
         ({"minutes": 1, "epochs": None, "executor": SerialExecutor()}, "'minutes' must be None for a run in shards"),
     ],
-    ids=str,
 )
 def test_bad_budgets_are_refused(options: dict[str, Any], rule: str) -> None:
     with pytest.raises(ValueError, match=rule):

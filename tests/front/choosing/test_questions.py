@@ -70,6 +70,7 @@ def test_any_solution_can_be_chosen(rows: list[list[float]], data: st.DataObject
     assert asked(table, lambda row: -float(least[row]))[0] == wanted
 
 
+@pytest.mark.study
 @pytest.mark.parametrize(("tasks", "most", "hits"), [(3, 9, 40), (5, 12, 36)])
 def test_few_questions_about_many_solutions(tasks: int, most: int, hits: int) -> None:
     """25 solutions of a convex front of several tasks, and 40 users who weigh the losses."""

@@ -39,6 +39,7 @@ def test_residual_networks_of_any_heads_and_sizes() -> None:
     assert list(ResNet18(width=4).state_dict()) == list(ResNet18().state_dict())
 
 
+@pytest.mark.study
 def test_a_front_of_residual_networks_as_a_stack() -> None:
     g = torch.Generator().manual_seed(0)
     data = (torch.randint(256, (8, 1, 36, 36), generator=g, dtype=torch.uint8), torch.randint(10, (8, 2), generator=g))

@@ -87,6 +87,7 @@ def test_a_front_is_the_same_in_both_strategies(folder: Path, tmp_path: Path) ->
     torch.testing.assert_close(errors, fronts[0].losses["test"][:, 2].double(), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.study
 def test_the_real_faces(tmp_path: Path) -> None:
     made = prepare_utkface(converted("utkface"), tmp_path)
     assert made.images.shape == (9000, 3, 48, 48)

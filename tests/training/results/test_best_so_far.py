@@ -28,7 +28,8 @@ class Run:
         self.count, self.at = count, torch.zeros(count)
         models = SimpleNamespace(count=count, copy=self.tensors, tensors=self.tensors)
         state = method.init(DIRECTIONS[:count])
-        self.groups: Any = [SimpleNamespace(models=models, state=state, active=torch.ones(count, dtype=torch.bool))]
+        active = torch.ones(count, dtype=torch.bool)
+        self.groups: Any = [SimpleNamespace(models=models, solution=self.tensors, state=state, active=active)]
         self.settings: Any = SimpleNamespace(method=method, vectors=[DIRECTIONS], subproblems=list(range(count)))
         self.best = BestSoFar(self.groups)
 

@@ -178,14 +178,15 @@ def test_a_loss_that_begins_at_its_best_gives_no_unit() -> None:
         return torch.stack([(x - 1.0) ** 2 + 0.01, torch.sqrt(x**2 + 1e-4)])
 
     problem = pm.Problem(Point, losses, ["target", "penalty"])
-    options: dict[str, Any] = {"epochs": 2000, "optimizer": lambda p: torch.optim.SGD(p, lr=0.05), **QUIET}
+    options: dict[str, Any] = {"epochs": 400, "optimizer": lambda p: torch.optim.SGD(p, lr=0.01), **QUIET}
+    options |= {"strategy": "batched"}
     front = pm.fit(problem, preferences=5, **options)
     assert front.reading == "importance"
     assert "begins near its best" in front.decisions[0]
     assert front.scale is not None
     assert bool((front.scale == 1.0).all())
     linear = pm.fit(problem, Linear(scale=(1.0, 1.0)), 5, **options)
-    torch.testing.assert_close(front.losses["train"], linear.losses["train"], rtol=0, atol=1e-3)
+    torch.testing.assert_close(front.losses["train"], linear.losses["train"], rtol=0, atol=5e-3)
 
 
 def test_a_hundred_models_settle() -> None:

@@ -35,7 +35,7 @@ def planned_end(settings: Settings, epoch: int, improved: int) -> str | None:
 def out_of_time(settings: Settings, epoch: int) -> str:
     """Why a run with a time budget ends before its last epoch, in words."""
     assert settings.budget is not None
-    return f"time: {settings.budget.minutes} are over, after {epoch} of {_epochs(settings.epochs)}"
+    return f"time: {settings.budget.minutes} used up, after {epoch} of {_epochs(settings.epochs)}"
 
 
 def early_stop(why: str, settings: Settings, epoch: int) -> str:

@@ -130,6 +130,7 @@ def test_absent_tasks_take_no_part() -> None:
     assert core.direction(torch.ones(1, 3), gramian, rows, main).dual.status == core.Solve.ZERO
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("phase", list(Phase))
 def test_no_branch_depends_on_a_tensor(phase: Phase) -> None:
     vectors, losses, _, gramian = situation(3, 4, 0)

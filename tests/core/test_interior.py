@@ -91,6 +91,7 @@ def holes(rows: Tensor, points: Tensor) -> tuple[float, float]:
     return float(distance.max()), float(distance.mean())
 
 
+@pytest.mark.study
 @given(count=st.integers(2, 40), tasks=st.integers(3, 8))
 def test_no_hole_is_much_larger_than_that_of_farthest_point_insertion(count: int, tasks: int) -> None:
     """Whose largest hole is at most twice the least possible (Gonzalez 1985); here it knows the points themselves."""

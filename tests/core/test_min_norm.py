@@ -210,6 +210,7 @@ def test_bad_input_is_named() -> None:
         min_norm(torch.eye(2), allowed=torch.ones(3, dtype=torch.bool))
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("tasks", [2, 3])
 def test_no_branch_depends_on_a_tensor(tasks: int) -> None:
     gramian, rows, allowed = hulls("plain", "task", 6, tasks, 9, seed=0)

@@ -221,6 +221,7 @@ def test_a_transformer_can_be_stacked() -> None:
     assert front.losses["train"].isfinite().all()
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("strategy", ["sequential", "batched"])
 def test_compiled_models_train_alike(strategy: Any) -> None:
     torch.compiler.reset()

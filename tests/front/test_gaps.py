@@ -28,6 +28,7 @@ def fill(problem: pm.Problem, method: Any, front: pm.Front, count: int, **option
     return gaps, pm.fit(problem, method, **only, **{**EXACT, **options})
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("tasks", [2, 3, 5])
 def test_a_new_model_lands_between_its_neighbours_and_the_front_grows(tasks: int) -> None:
     """A convex front that is known: linear scalarization reaches it exactly."""

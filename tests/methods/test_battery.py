@@ -236,6 +236,7 @@ def test_an_absent_task_gets_no_weight(method: Method) -> None:
         assert all(tensor.isfinite().all() for tensor in state.values())
 
 
+@pytest.mark.study
 @every_batched_method
 def test_no_branch_depends_on_a_tensor(method: Method) -> None:
     torch.compiler.reset()

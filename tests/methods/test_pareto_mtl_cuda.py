@@ -116,6 +116,7 @@ def check(method: ParetoMTL, step: Step, state: State, *, unique: bool, launches
     return after
 
 
+@pytest.mark.study
 # Nearly parallel gradients are left out: a zero to one solver is rounding to the other.
 @settings(max_examples=120, deadline=None)
 @given(

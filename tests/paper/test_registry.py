@@ -65,6 +65,7 @@ print(*(name for name in STUDIES if STUDIES[name].figures))
     assert run_python(code).split() == list(STUDIES)
 
 
+@pytest.mark.study
 def test_fronts_and_pages_are_drawn_without_the_paper(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib.pyplot", reason="matplotlib is not installed: pip install 'paretomtl[figures]'")
     pytest.importorskip("plotly", reason="plotly is not installed: pip install 'paretomtl[report]'")

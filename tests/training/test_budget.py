@@ -132,6 +132,7 @@ def test_a_run_ends_when_its_time_is_over(strategy: str, monkeypatch: pytest.Mon
     assert torch.equal(again.losses["train"], front.losses["train"])
 
 
+@pytest.mark.study
 def test_a_resumed_run_keeps_its_plan(paced: list[int], tmp_path: Path) -> None:
     made = small(val=classes(40))
     options: dict[str, Any] = {"epochs": None, "out": tmp_path, "optimizer": None}

@@ -35,6 +35,7 @@ def test_side_by_side_with_heads_apart(scope: dict[str, Any]) -> None:
     assert same(one, two)
 
 
+@pytest.mark.study
 def test_a_network_with_threads_of_its_own_computes_as_with_its_share_of_them() -> None:
     with threads(4):
         side = fit(lenet_problem(), preferences=2, strategy="sequential", workers=2)

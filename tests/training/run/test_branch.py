@@ -126,8 +126,10 @@ def test_the_shared_part_costs_one_model() -> None:
     assert whole - branched == 4 * 10  # four models less, in 10 of 40 steps
 
 
-@pytest.mark.parametrize("strategy", ["sequential", "batched"])
-@pytest.mark.parametrize("method", ["linear", "auto", "pareto-mtl"])
+@pytest.mark.parametrize("strategy", ["sequential", pytest.param("batched", marks=pytest.mark.study)])
+@pytest.mark.parametrize(
+    "method", ["auto", *(pytest.param(m, marks=pytest.mark.study) for m in ("linear", "pareto-mtl"))]
+)
 @pytest.mark.parametrize("stop", [1, 2, 3, 5])
 def test_a_resumed_run_is_the_same_to_the_bit(stop: int, method: str, strategy: str, tmp_path: Path) -> None:
     """Stopped in the shared part, right before the branch (after epoch 2), after it, and after the probe of auto."""
@@ -247,6 +249,7 @@ class Stream(IterableDataset[Any]):
         return iter(zip(*classes(), strict=True))
 
 
+@pytest.mark.study
 def test_data_of_unknown_length_branch_after_whole_epochs(tmp_path: Path) -> None:
     made = problem(train=DataLoader(Stream(), batch_size=32))
     options: dict[str, Any] = {"branch": 0.5, "epochs": 4, "strategy": "sequential"}

@@ -45,6 +45,7 @@ def call(*arguments: str, code: int = 0) -> str:
     return found.output if code else found.stdout  # progress of slow machines is on standard error
 
 
+@pytest.mark.study
 @pytest.mark.parametrize(
     ("problem", "optimizer", "rate"), [("quadratic", "sgd", "0.05"), ("diagnosed:make", "adam", "0.02")]
 )
@@ -72,6 +73,7 @@ def test_diagnose_prints_a_command_that_works(here: Path, problem: str, optimize
     assert "infeasible" not in facts["status"]
 
 
+@pytest.mark.study
 def test_diagnose_prints_what_to_run_where_it_cannot_tell(here: Path) -> None:
     settings = ["--optimizer", "sgd", "--learning-rate", "0.05", "--device", "cpu"]
     text = call("diagnose", "quadratic", "--epochs", "300", "--seeds", "1", *settings)

@@ -226,6 +226,7 @@ def test_onnx_is_named_where_it_is_missing(here: Path, monkeypatch: pytest.Monke
     assert "'onnx' is needed for this and is not installed: pip install onnx onnxscript (or" in text
 
 
+@pytest.mark.study
 @pytest.mark.filterwarnings("ignore")
 def test_onnx_gives_the_same_outputs_for_any_number_of_samples(here: Path) -> None:
     pytest.importorskip("onnx")

@@ -36,6 +36,7 @@ def test_two_tasks_follow_the_papers_rule(count: int) -> None:
     torch.testing.assert_close(vectors, torch.stack([angle.cos(), angle.sin()], -1), rtol=0, atol=1e-15)
 
 
+@pytest.mark.study
 @given(count=st.integers(1, 40), tasks=st.integers(2, 8))
 def test_even_sets_of_any_size(count: int, tasks: int) -> None:
     vectors = preferences.even(count, tasks)

@@ -124,6 +124,7 @@ def test_ends_without_a_ratio_leave_the_number(monkeypatch: pytest.MonkeyPatch) 
     assert "begin with this one preference" in verdict.text
 
 
+@pytest.mark.study
 @given(st.data())
 def test_directions_lie_between_the_ends(data: st.DataObject) -> None:
     """They are valid preferences, as far apart as is said, and in the cone of the ends, which are among them."""

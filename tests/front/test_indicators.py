@@ -61,6 +61,7 @@ def test_units_and_origins_do_not_change_the_share(rows: Any, units: Any, shifts
     assert changed == pytest.approx(box_share(tensor(rows), reference.tolist()), rel=1e-6)
 
 
+@pytest.mark.study
 @given(tables, st.lists(st.integers(0, _SIDE - 1), min_size=4, max_size=4))
 def test_one_more_solution_never_lowers_the_hypervolume(rows: Any, more: Any) -> None:
     reference = [float(_SIDE)] * len(rows[0])

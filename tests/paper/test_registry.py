@@ -40,6 +40,7 @@ print(*sorted(name for name in sys.modules if name.split(".")[0] in {("paretomtl
     assert run_python(code).split() == ["paretomtl", "paretomtl.paper", "paretomtl.paper.registry"]
 
 
+@pytest.mark.study
 def test_a_study_loads_its_own_module_alone() -> None:
     code = """
 import sys

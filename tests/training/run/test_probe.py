@@ -117,6 +117,7 @@ def test_each_seed_has_its_own_probe() -> None:
         torch.testing.assert_close(one.preferences, other.preferences, rtol=0, atol=1e-5)
 
 
+@pytest.mark.study
 def test_pareto_mtl_with_reachable_preferences_is_in_its_regions() -> None:
     front = pm.fit(
         pm.problems.synthetic(),

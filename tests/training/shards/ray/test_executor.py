@@ -170,6 +170,7 @@ def test_ray_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         train(problem(), executor=pm.RayExecutor())
 
 
+@pytest.mark.study
 def test_addresses_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -140,7 +140,7 @@ def test_gaps_of_fronts_after_a_probe(here: Path, words: tuple[str, ...], method
 
 
 def test_factors_that_a_run_measured_are_kept(here: Path) -> None:
-    """Measured again on trained models, they would mean something else; also for a method of one's own."""
+    """Factors measured on trained models would differ from those of the run. This holds for custom methods, too."""
     front = run("--method", "gap_methods:Mine", "--set", "scale=first", "--preferences", "3")
     assert front.scale is not None
     refine("first", "--gaps", 2, "--trust")

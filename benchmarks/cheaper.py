@@ -27,7 +27,8 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import paretomtl as pm
-from paretomtl._support.significance import half_width, mean
+from paired import paired
+from paretomtl._support.significance import mean
 from paretomtl.compare import Row, environment, load_rows, save_rows
 from paretomtl.training.fit_to_end import fit_seeds_to_end
 
@@ -116,10 +117,7 @@ def differences(rows: Sequence[Row], rate: str, variant: dict[str, float | None]
             **variant,
             "against": "neither",
             "split": split,
-            "seeds": len(gains),
-            "difference": round(mean(gains), 5),
-            "half_width": round(half_width(gains), 5),
-            "larger": sum(gain > 0 for gain in gains),
+            **paired(gains),
         }
         print(row, flush=True)
         found.append({**row, **environment()})

@@ -153,7 +153,7 @@ def test_a_choice_that_does_not_generalise_costs() -> None:
     front = made(list(zip(val, test, strict=True)))
     assert front.regret() == pytest.approx(0.2)
     assert front.regret(split="val") == 0.0
-    assert made([(val[1], test[1])]).regret(front) == pytest.approx(0.0), "a front of the best model alone has no regret"
+    assert made([(val[1], test[1])]).regret(front) == pytest.approx(0.0), "the best model alone has no regret"
     assert made([(val[2], test[2])]).regret(front) == pytest.approx(0.6)
 
 

@@ -146,7 +146,6 @@ TRIGGERS: dict[str, Callable[[Path], Any]] = {
     # Choosing.
     "one of direction, importance, knee, max_regret, best must be given": lambda _: FRONT.select(),
     "bounds and 'best' must name one of": lambda _: FRONT.select(best="speed"),
-    "'best' must name the task or metric to choose by within the bounds.": lambda _: GIVEN.select(at_most={"a": 1.0}),
     "'k' must be one of the subproblems trained": lambda _: FRONT.model(7),
     "'k' must be of a front that has weights.": lambda _: GIVEN.model(0),
     "'reference' must be given: this front has no default.": lambda _: GIVEN.hypervolume(),

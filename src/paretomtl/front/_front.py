@@ -26,7 +26,7 @@ from paretomtl.front._data import finite_losses, losses_on, scaled_losses
 from paretomtl.front._extensions import FrontExtensions
 from paretomtl.front.choosing import bounds as _bounds
 from paretomtl.front.choosing import selection
-from paretomtl.front.choosing.candidates import Choice, build_table
+from paretomtl.front.choosing.candidates import CandidateTable, Choice, build_table
 from paretomtl.front.choosing.selection import ByTask
 from paretomtl.front.models import NoModels
 from paretomtl.front.storage.csv_table import is_table
@@ -166,9 +166,10 @@ class Front(FrontComparison, FrontExtensions):
         best: str | None = None,
         split: str | None = None,
     ) -> Choice:
-        """Choose a solution and give the reason: by one of the first four rules, or by ``best``, optionally in bounds.
+        """Choose a solution and give the reason: by one of the first four rules or by ``best``, optionally in bounds.
 
-        The first four rules choose only among non-dominated solutions.
+        The first four rules choose only among non-dominated solutions. Within bounds, a solution counts as dominated
+        only by others within them.
 
         Args:
             direction: the solution whose loss vector is nearest to this direction, by angle; a list, or a dictionary by
@@ -187,8 +188,8 @@ class Front(FrontComparison, FrontExtensions):
             at_least: by name, the minimum of a loss or metric, whichever direction is better.
             at_most: by name, the maximum.
             best: the task or metric to choose by, among all solutions or those within the bounds. If no solution
-                satisfies the bounds, the answer names the nearest one. Its largest miss is smallest, where each miss is
-                divided by the range of its name over the front.
+                satisfies the bounds, the answer of every rule names the nearest one. Its largest miss is smallest,
+                where each miss is divided by the range of its name over the front.
             split: the split to choose on; :attr:`ranking_split` by default.
 
         Example:
@@ -209,12 +210,17 @@ class Front(FrontComparison, FrontExtensions):
         }
         given = {**rules, "bounds": bounded or None, "best": best}
         chosen = [name for name, value in given.items() if value is not None]
-        if len(chosen) != 1 and chosen != ["bounds", "best"]:
-            rule = f"one of {', '.join(rules)}, best must be given, and bounds only with best"
+        if len([name for name in chosen if name != "bounds"]) != 1:
+            rule = f"one of {', '.join(rules)}, best must be given, with bounds or without"
             raise ValueError(f"{rule}. Got {chosen or 'none'} instead: write select(knee=True) (--knee), for example.")
         table = build_table(self, split)
-        if bounded or best is not None:
-            return _bounds.within_bounds(table, _bounds.bounds_of(table, bounds, at_least, at_most), best)
+        limits = _bounds.bounds_of(table, bounds, at_least, at_most)
+        if best is not None:
+            return _bounds.within_bounds(table, limits, best)
+        kept = _bounds.bounded_table(table, limits)
+        if not isinstance(kept, CandidateTable):
+            return kept
+        table = kept
         if direction is not None:
             return selection.by_direction(table, scaled_losses(self, table.split), direction)
         if importance is not None:

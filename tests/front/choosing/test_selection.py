@@ -85,7 +85,7 @@ def test_within_bounds() -> None:
         ValueError, match=r"bounds and 'best' must name one of \['a', 'b', 'race', 'age'\].* Got 'height'"
     ):
         found.select(bounds={"height": 1.0}, best="age")
-    with pytest.raises(ValueError, match="'best' must name the task or metric"):
+    with pytest.raises(ValueError, match="with bounds or without"):
         found.select(bounds={"race": 0.5})
 
 
@@ -101,9 +101,11 @@ def test_validation_decides_where_there_is_one() -> None:
     [
         (
             {},
-            "one of direction, importance, knee, max_regret, best must be given, and bounds only with best. Got none",
+            "one of direction, importance, knee, max_regret, best must be given, with bounds or without. Got none",
         ),
-        ({"knee": True, "direction": [1, 1]}, r"only with best. Got \['direction', 'knee'\]"),
+        ({"knee": True, "direction": [1, 1]}, r"with bounds or without. Got \['direction', 'knee'\]"),
+        ({"at_most": {"a": 1.0}}, r"with bounds or without. Got \['bounds'\]"),
+        ({"knee": True, "best": "a", "at_most": {"a": 1.0}}, r"Got \['knee', 'bounds', 'best'\]"),
         ({"direction": [1.0]}, r"'direction' must be 2 numbers, not negative and not all zero. Got \[1.0\]"),
         ({"importance": [0, 0]}, "'importance' must be 2 numbers"),
         ({"direction": [1, -1]}, "'direction' must be 2 numbers"),
@@ -269,8 +271,38 @@ def test_bounds_from_both_sides_and_of_all_kinds() -> None:
         found.select(at_least={"a": 2.0}, at_most={"loss:a": 1.0}, best="a")
     with pytest.raises(ValueError, match=r"'at_most' must be finite numbers. Got nan for 'a'"):
         found.select(at_most={"a": float("nan")}, best="a")
-    with pytest.raises(ValueError, match=r"only with best. Got \['knee', 'bounds'\]"):
-        found.select(knee=True, at_most={"a": 1.0})
+
+
+RULES: list[dict[str, Any]] = [
+    {"max_regret": True},
+    {"knee": True},
+    {"direction": [1.0, 2.0]},
+    {"importance": [2.0, 1.0]},
+    {"best": "b"},
+]
+
+
+@given(REASONABLE, st.floats(0.01, 2.0), st.sampled_from(RULES))
+def test_a_rule_within_bounds_is_that_rule_on_what_is_left(rows: list[Any], limit: float, rule: dict[str, Any]) -> None:
+    """Also where all that is left is dominated by what is not."""
+    left = [k for k, row in enumerate(rows) if float(f"{row[0]:.6g}") >= limit]
+    choice = front_of(rows).select(at_least={"a": limit}, **rule)
+    if not left:
+        assert choice.k is None
+        assert choice.nearest == max(range(len(rows)), key=lambda k: (float(f"{rows[k][0]:.6g}"), -k))
+        return
+    alone = front_of([rows[k] for k in left]).select(**rule)
+    assert choice.k == (None if alone.k is None else left[alone.k])
+    if choice.k is not None:
+        assert f"{len(left)} solution" in choice.reason
+
+
+def test_a_bound_counts_to_the_digits_that_are_shown() -> None:
+    """0.7 in float32 is below 0.7 by 1e-8."""
+    accuracy = torch.tensor([0.7, 0.69999], dtype=torch.float32)
+    found = front_of([[0.5, 1.0], [1.0, 0.5]], metrics={"train": {"a accuracy": accuracy}})
+    assert found.select(at_least={"a accuracy": 0.7}, best="b").k == 0
+    assert found.select(at_least={"a accuracy": 0.699995}, best="b").k == 0
 
 
 def test_the_nearest_to_bounds_misses_least_of_the_range() -> None:

@@ -52,14 +52,19 @@ class CandidateTable:
     reference: Sequence[float] | None = None
     names: Sequence[str] = ()
     noun: str = "subproblem"
+    within: Tensor | None = None
+    """Whether each row satisfies the bounds, ``[K]`` bool; None without bounds."""
+    note: str = ""
+    """A sentence on the bounds, at the end of every reason."""
 
     def label(self, row: int) -> str:
         """The label of a row in a sentence: its number, and its name if it has one."""
         return label(self.noun, self.subproblems[row], self.names, row)
 
     def candidates(self) -> list[int]:
-        """The rows with finite losses that no other row dominates."""
-        return [row for row, wanted in enumerate(finite_nondominated(self.losses).tolist()) if wanted]
+        """The rows within the bounds that have finite losses, and that no other such row dominates."""
+        losses = self.losses if self.within is None else torch.where(self.within[:, None], self.losses, torch.nan)
+        return [row for row, wanted in enumerate(finite_nondominated(losses).tolist()) if wanted]
 
     def beyond(self) -> Tensor:
         """Whether each row has a loss above the reference point, ``[K]`` bool.
@@ -96,7 +101,7 @@ class CandidateTable:
         """Choose a row."""
         return Choice(
             self.subproblems[row],
-            f"{capitalized(self.label(row))}: {reason}",
+            f"{capitalized(self.label(row))}: {reason}{self.note}",
             dict(zip(self.tasks, self.losses[row].tolist(), strict=True)),
             {name: float(values[row]) for name, values in self.metrics.items()},
             split=self.split,

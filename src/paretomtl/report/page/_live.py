@@ -38,12 +38,14 @@ class News:
         process: "running", "gone" or "unknown".
         time: of the last line of the log, in seconds since 1970; None before the first one.
         text: what is wrong with the run; empty if nothing is.
+        left: the seconds that the run needs from ``time`` on, by the pace of its epochs so far; None if unknown.
     """
 
     state: str
     process: str
     time: float | None
     text: str = ""
+    left: float | None = None
 
 
 class LiveRun:
@@ -101,7 +103,7 @@ class LiveRun:
             "state": "training" if self.news.state == "waiting" else self.news.state,
             "epoch": events[-1]["epoch"] if events else 0,
             "epochs": self._epochs(),
-            "history": self._history(points),
+            "history": self._history(points, reference),
         }
 
     # Reading the files.
@@ -113,6 +115,7 @@ class LiveRun:
         self._curves = Curves()
         self._event = ""
         self._time: float | None = None
+        self._paced: list[tuple[int, float]] = []
         self._front: Front | None = None
         self._front_seen: tuple[int, ...] | None = None
         self._front_trouble = ""
@@ -139,9 +142,11 @@ class LiveRun:
             if type(event.get("epoch")) is not int or not all(fits(event.get(n), shape) for n in ("losses", "weights")):
                 return False
             self._curves.add(event)
+            self._paced = [*self._paced[:1], (event["epoch"], event["time"])]
         elif kind in ("start", "resume"):
             self._legend |= event
             self._curves.go_back(event["epoch"] if type(event.get("epoch")) is int else 0)
+            self._paced = []
         elif kind == "settled":
             self._legend |= {name: event[name] for name in ("reading", "directions") if name in event}
         self._event, self._time = str(kind), event["time"]
@@ -181,7 +186,17 @@ class LiveRun:
             state = "finished" if self._event == "end" else "stopped"
             return News(state, "gone", self._time, trouble or "its front was not stored; this is what its log says")
         process = {True: "running", False: "gone", None: "unknown"}[running]
-        return News("broken" if running is False else "training", process, self._time, trouble)
+        if running is False:
+            return News("broken", process, self._time, trouble)
+        return News("training", process, self._time, trouble, self._left())
+
+    def _left(self) -> float | None:
+        """Return the seconds left after the last epoch; the first epoch after a start is slower, and does not count."""
+        epochs = self._epochs()
+        if epochs is None or len(self._paced) < 2:
+            return None
+        (first, began), (last, ended) = self._paced
+        return round(max(0, epochs - last) * (ended - began) / (last - first), 1) if last > first else None
 
     def _of_log(self) -> Front | None:
         if not self._config:
@@ -194,7 +209,7 @@ class LiveRun:
         planned = self._legend.get("epochs", self._config.get("epochs"))  # the log knows of a longer run
         return planned if type(planned) is int else None
 
-    def _history(self, points: int) -> View:
+    def _history(self, points: int, reference: Sequence[float] | None) -> View:
         """Return the curves so far; the numbers of an event become tensors once."""
         shape, events = (len(self._config["subproblems"]), len(self._config["tasks"])), self._curves.events()
         for event in events:
@@ -202,7 +217,7 @@ class LiveRun:
                 event[_TABLES] = {n: from_numbers(event[k]) for n, k in _CURVES.items() if fits(event.get(k), shape)}
         whole = [name for name in _CURVES if events and all(name in event[_TABLES] for event in events)]
         tables = {name: torch.stack([event[_TABLES][name] for event in events]) for name in whole}
-        return history_of(tables, points, [event["epoch"] for event in events])
+        return history_of(tables, points, [event["epoch"] for event in events], reference)
 
 
 def check_folder(folder: Path) -> None:

@@ -20,6 +20,7 @@ from paretomtl._support.imports.optional_packages import require, version_of
 from paretomtl.front import Front
 from paretomtl.front.union_indicators import union_numbers
 from paretomtl.report.page.run_styles import run_styles
+from paretomtl.report.page.verdict import verdict_of
 from paretomtl.report.page.view import View, rounded, view_of
 from paretomtl.runs.curves import POINTS
 
@@ -34,11 +35,14 @@ _SCRIPTS = (
     "selection_rules",
     "style",
     "lazy_charts",
+    "legend",
     "scatter2d",
     "scatter3d",
     "parallel",
     "curves",
     "tables",
+    "answer",
+    "limits",
     "selection_panel",
     "page",
 )
@@ -57,14 +61,15 @@ def write_page(runs: Sequence[str | Path], path: str | Path, *, title: str | Non
     if path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"'out' must end in .html. Got '{path}' instead.")
     check_file(path)
-    text = page_text(payload_of(read_views(runs), title))
+    views, verdict = read_views(runs)
+    text = page_text(payload_of(views, title, verdict=verdict))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
     return path
 
 
-def read_views(runs: Sequence[str | Path]) -> list[View]:
-    """Read the views of stored fronts, with hypervolumes at one reference point, and curves that fit on a page."""
+def read_views(runs: Sequence[str | Path]) -> tuple[list[View], str]:
+    """Read the views of stored fronts, with hypervolumes at one reference point, and the verdict on them."""
     folders = [Path(run) for run in runs]
     if not folders:
         raise ValueError("'runs' must name at least one folder. Got none.")
@@ -72,10 +77,11 @@ def read_views(runs: Sequence[str | Path]) -> list[View]:
     fronts = [Front.load(folder) for folder in folders]
     check_tasks(names, [front.tasks for front in fronts])
     reference, points = common_reference(fronts), room_for(fronts)
-    return [
+    views = [
         {**view_of(front, name, str(folder), reference=reference, points=points), "union": union}
         for front, name, folder, union in zip(fronts, names, folders, unions_of(fronts), strict=True)
     ]
+    return views, verdict_of(fronts, names, [view["hypervolume"] for view in views])
 
 
 def unions_of(fronts: Sequence[Front]) -> list[dict[str, Any] | None]:
@@ -118,15 +124,18 @@ def check_tasks(names: Sequence[str], tasks: Sequence[Sequence[str]]) -> None:
             )
 
 
-def payload_of(views: Sequence[View], title: str | None = None, *, live: dict[str, Any] | None = None) -> Payload:
-    """The content of a page: views, and its title and origin."""
+def payload_of(
+    views: Sequence[View], title: str | None = None, *, verdict: str = "", live: dict[str, Any] | None = None
+) -> Payload:
+    """The content of a page: views, the verdict on them, its title and origin."""
     problems = list(dict.fromkeys(view["problem"] for view in views))
     return {
         "title": title or ", ".join(problems) or "paretomtl",
         "made": datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z").strip(),
         "version": version_of("paretomtl"),
         "live": live,
-        "styles": run_styles([view["method"] for view in views]),
+        "verdict": verdict,
+        "styles": run_styles([(view["method"], view["seed"]) for view in views]),
         "runs": list(views),
     }
 
@@ -185,7 +194,7 @@ def json_in_html(content: Any) -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def room_for(fronts: Sequence[Front]) -> int:

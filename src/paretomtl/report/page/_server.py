@@ -22,6 +22,7 @@ from typing import Any
 
 from paretomtl.report.page._live import LiveRun, check_folder
 from paretomtl.report.page._page import Payload, common_reference, names_of, page_text, payload_of, room_for
+from paretomtl.report.page.verdict import verdict_of
 
 LOOPBACK = "127.0.0.1"
 """Where the server listens, and nowhere else."""
@@ -91,7 +92,9 @@ def live_payload(runs: Sequence[LiveRun]) -> Payload:
         elif run.front is not None:
             entry["text"] = f"left out here: its tasks are {', '.join(run.front.tasks)}"
         news.append(entry)
-    return payload_of(views, live={"every": EVERY, "news": news})
+    same_names = [run.name for run in runs if run.front is not None and run.front.tasks == tasks]
+    verdict = verdict_of(same, same_names, [view["hypervolume"] for view in views])
+    return payload_of(views, verdict=verdict, live={"every": EVERY, "news": news})
 
 
 def live_page(payload: Payload) -> str:

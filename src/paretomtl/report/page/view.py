@@ -4,8 +4,9 @@ A page shows a *payload*::
 
     title, made (a date), version
     live        None for a static page, or {"every": milliseconds, "news": one for each run}
+    verdict     which run is better, and whether seeds can tell; empty if there is nothing to compare
     runs        views, one for each run
-    styles      of each run: label of its method, colour {"light", "dark"} and symbol, as in figures
+    styles      of each run: label and colour {"light", "dark"} of its method, and the symbol of its seed
 
 A view, with K solutions and m tasks; None stands for unknown values and for numbers that are not finite::
 
@@ -13,6 +14,7 @@ A view, with K solutions and m tasks; None stands for unknown values and for num
     seed         None for models that were trained elsewhere
     seconds      of training, or None
     tasks        [m]
+    separate     whether the models are separate networks for each task, which are not a front
     reading      what preferences mean: "direction", "importance" or "start"; "none" without any
     state        "finished", "stopped", "training" or "broken"
     note         a sentence about the run to be shown; may be left out
@@ -21,19 +23,19 @@ A view, with K solutions and m tasks; None stands for unknown values and for num
     names        [K], what the user calls the solutions, or None
     exports      whether there are weights, which a command can export
     preferences  [K][m], [K][0] without any     others  [...][m], the rows that were not trained
+    favours      [K], the places of the tasks that a preference favours, none if all alike; None without preferences
     values       by split and name, [K]; "loss:TASK" is a loss, any other name a metric
     better       by name, "lower" or "higher", also for losses
     nondominated by split, [K]: finite, and no other solution dominates it
-    within       by split, [K]: non-dominated, and not beyond the run's own reference point
     in_region    by split, [K]; None without regions
     angles       by split, [K], degrees from the preference; None without directions
     status       [K]
     scale        [K][m], factors of the losses before regions were decided, or None
     ideal        [m], the point subtracted from the losses before that, or None
-    reference    [m], and hypervolume by split, at it
+    reference    [m], and hypervolume by split, at it; own_reference is that of the run itself
     union        regret, r2 and igd_plus on split, against all runs of the problem; regret is chosen_on another split;
                  None, or left out, if unknown
-    history      epochs [T], losses, weights [T][K][m], val the same or None
+    history      epochs [T], losses, weights [T][K][m], val the same or None, hypervolume [T] or None
 
 A view may have no values yet (``values`` is empty): the page then says that nothing is there yet.
 """
@@ -47,8 +49,10 @@ from torch import Tensor
 
 from paretomtl._support.tensor_json import to_significant
 from paretomtl.front import Front
-from paretomtl.front.choosing.candidates import build_table
 from paretomtl.front.indicators import finite_nondominated, quick_hypervolume
+from paretomtl.methods.registry import is_separate
+from paretomtl.report.page.favours import favours
+from paretomtl.report.page.hypervolume_curve import hypervolume_curve
 from paretomtl.runs.curves import POINTS
 
 View: TypeAlias = dict[str, Any]
@@ -91,6 +95,7 @@ def view_of(
         "strategy": front.strategy,
         "seconds": None if front.seed is None else rounded(front.seconds),
         "tasks": list(front.tasks),
+        "separate": is_separate(front.method),
         "reading": front.reading,
         "state": "finished" if front.complete else "stopped",
         "epoch": done,
@@ -101,28 +106,35 @@ def view_of(
         "exports": front.seed is not None or bool(front.models),
         "preferences": rounded(front.preferences[rows]),
         "others": rounded(front.preferences[[k for k in range(len(front.preferences)) if k not in trained]]),
+        "favours": favours(front.preferences[rows], front.reading),
         "values": {split: _values(front, split) for split in front.losses},
         "better": {**dict.fromkeys(losses, "lower"), **{name: _better(front, name) for name in _metric_names(front)}},
         "nondominated": {split: finite_nondominated(table).tolist() for split, table in front.losses.items()},
-        "within": {split: _within(front, split) for split in front.losses},
         "in_region": {split: front.in_region(split).tolist() for split in front.losses} if directions else None,
         "angles": {split: rounded(front.angle(split)) for split in front.losses} if directions else None,
         "status": list(front.status),
         "scale": None if front.scale is None else rounded(front.scale),
         "ideal": None if front.ideal is None else rounded(front.ideal),
         "reference": None if reference is None else rounded(reference),
+        "own_reference": None if front.reference is None else rounded(front.reference),
         "hypervolume": {split: rounded(quick_hypervolume(front, reference, split)) for split in front.losses},
-        "history": history_of(front.history, points),
+        "history": history_of(front.history, points, reference=reference),
     }
 
 
-def history_of(history: Mapping[str, Tensor], points: int = POINTS, epochs: Sequence[int] | None = None) -> View:
+def history_of(
+    history: Mapping[str, Tensor],
+    points: int = POINTS,
+    epochs: Sequence[int] | None = None,
+    reference: Sequence[float] | None = None,
+) -> View:
     """Return curves of at most ``points`` points, first and last included, with the numbers of their epochs.
 
     Args:
         history: "losses" and "weights", and "val" if there is such a split, ``[T, K, m]``.
         points: the maximum number to keep.
         epochs: the numbers of the T epochs; 1 to T by default.
+        reference: of the hypervolume, on validation if it is known; without one there is no such curve.
     """
     total = len(history["losses"]) if "losses" in history else 0
     kept = thinned(total, points)
@@ -132,6 +144,8 @@ def history_of(history: Mapping[str, Tensor], points: int = POINTS, epochs: Sequ
         curves[name] = rounded(history[name][kept], DIGITS - 2) if total else []
     has_val = "val" in history and len(history["val"]) == total > 0
     curves["val"] = rounded(history["val"][kept], DIGITS - 2) if has_val else None
+    measured = history["val" if has_val else "losses"][kept] if total else None
+    curves["hypervolume"] = None if measured is None else rounded(hypervolume_curve(measured, reference), DIGITS - 2)
     return curves
 
 
@@ -169,9 +183,3 @@ def _metric(front: Front, name: str) -> str:
 
 def _better(front: Front, name: str) -> str:
     return front.better.get(name, front.better.get(name.removesuffix(" (metric)"), "higher"))
-
-
-def _within(front: Front, split: str) -> list[bool]:
-    """Return which solutions the balanced one is chosen from."""
-    rows = set(build_table(front, split).within_reference())
-    return [row in rows for row in range(len(front))]

@@ -1,4 +1,4 @@
-// Losses and weights by epoch: the marked solution, and thin lines for the others of its run.
+// Curves by epoch: the hypervolume of each run, losses and weights of the marked model, thin lines for the others.
 
 // Colours of tasks, from a palette that is safe for colour blindness; those of runs are in the payload.
 const TASK_COLOURS = {
@@ -6,7 +6,7 @@ const TASK_COLOURS = {
   dark: ["#5fb0e6", "#f0803c", "#35c79d", "#e39cc5", "#f0b93a", "#a3d8f7", "#cf7ba6", "#c4c4c4"],
 };
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
-const THIN = 60; // the most other solutions that are drawn; more would be a blot
+const THIN = 60; // the most other models that are drawn; more would be a blot
 
 function curve(history, name, i, t) {
   return (history[name] || []).map((rows) => rows[i][t]);
@@ -54,13 +54,29 @@ function curveLayout(title, log) {
 
 function chartCurves() {
   const { view, i } = marked();
-  const some = view !== null && i !== null && view.history.epochs.length > 0;
-  byId("curves-section").hidden = !some;
-  if (!some) return;
+  const own = view !== null && i !== null && view.history.epochs.length > 0;
+  const volumes = payload.runs.some(({ history }) => (history.hypervolume || []).filter(isNumber).length > 1);
+  byId("curves-section").hidden = !own && !volumes;
+  byId("hypervolumes").hidden = !volumes;
+  byId("losses").hidden = !own;
+  byId("weights").hidden = !own;
+  rebuild("curve-controls", JSON.stringify([own, isLogarithmic()]), () => [own ? box("log", "Logarithmic losses", isLogarithmic(), (value) => change({ log: value })) : null]);
+  if (volumes) chart("hypervolumes", drawHypervolumes);
+  if (!own) return;
   const onVal = view.history.val ? "; lines with dots are on validation" : "";
-  fill("curves-hint", capital(solutionWords(view, i)), " of ", named(view.name), `, means over the training batches of each epoch${onVal}; thin lines are the other solutions of the run${keptWords(view, i)}.`);
+  fill("curves-hint", capital(modelWords(view, i)), " of ", named(view.name), `, means over the training batches of each epoch${onVal}; thin lines are the other models of the run${keptWords(view, i)}.`);
   chart("losses", () => drawCurves("losses", "loss", isLogarithmic()));
   chart("weights", () => drawCurves("weights", "weight", false));
+}
+
+function drawHypervolumes() {
+  const runs = visibleRuns().filter(({ view }) => (view.history.hypervolume || []).length > 1);
+  const traces = runs.map(({ view, r }) => ({
+    x: view.history.epochs, y: view.history.hypervolume, mode: "lines", name: plain(view.name, 30), line: { color: colourOf(r), width: marked().view === view ? 2.4 : 1.2 },
+    hovertext: view.history.epochs.map((epoch, at) => `${plain(view.name)}, epoch ${epoch}: ${shown(view.history.hypervolume[at])}`), hoverinfo: "text",
+  }));
+  const on = payload.runs.some(({ history }) => history.val) ? "validation" : "training";
+  draw("hypervolumes", traces, { ...curveLayout(`hypervolume on ${on}`, false), showlegend: runs.length > 1 && runs.length < 7 }, { ...CONFIG, displayModeBar: false });
 }
 
 function drawCurves(name, title, log) {
@@ -80,5 +96,5 @@ function drawCurves(name, title, log) {
 
 function keptWords(view, i) {
   const last = view.history.epochs[view.history.epochs.length - 1];
-  return view.kept && view.kept[i] !== last ? `. The solution is that of epoch ${view.kept[i]}` : "";
+  return view.kept && view.kept[i] !== last ? `. The model is that of epoch ${view.kept[i]}` : "";
 }

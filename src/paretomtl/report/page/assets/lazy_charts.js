@@ -12,12 +12,12 @@ function chart(id, make) {
 function distance(id) {
   const box = byId(id).getBoundingClientRect();
   if (!box.width) return Infinity;
-  return window.matchMedia("print").matches ? 0 : Math.max(0, box.top - window.innerHeight, -box.bottom);
+  return printing || window.matchMedia("print").matches ? 0 : Math.max(0, box.top - window.innerHeight, -box.bottom);
 }
 
 // Only the first drawing of the 3D view: without a GPU it takes longer than all other charts.
 function isSlow(id) {
-  return id === "space" && !byId(id)._fullLayout && !window.matchMedia("print").matches;
+  return id === "space" && !byId(id)._fullLayout && !printing;
 }
 
 // Text and tables are drawn before plotly has loaded, which takes longest.
@@ -63,5 +63,4 @@ function drawWaiting() {
 function wireLazyCharts() {
   const watcher = new IntersectionObserver(drawNear, { rootMargin: "100%" });
   for (const place of document.querySelectorAll(".plot")) watcher.observe(place);
-  window.addEventListener("beforeprint", drawWaiting);
 }

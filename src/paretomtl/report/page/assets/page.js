@@ -1,16 +1,26 @@
-// The page as a whole: what the user chose, and render(payload), which may be called again and keeps those choices.
+// The page as a whole: what the reader chose, and render(payload), which may be called again and keeps those choices.
 
 const SPLITS = ["val", "train", "test"]; // the first one available ranks; test never does
 const choices = {
-  split: null, x: null, y: null, run: null, pick: { how: "balanced" }, rays: true, log: null, beyond: false, theme: null,
-  hidden: new Set(), brushes: {}, parallel: "losses", sort: {},
+  split: null, kind: null, x: null, y: null, run: null, pick: { how: "balanced" }, limits: {}, targets: false, outliers: false, log: null, theme: null,
+  hidden: new Set(), order: [], colour: "", tab: "pairs", sort: {},
 };
 let payload = null;
 let mark = { view: null, r: null, i: null };
 let queued = null;
+let printing = false;
 
 function visibleRuns() {
   return payload.runs.map((view, r) => ({ view, r })).filter(({ view }) => !choices.hidden.has(view.name) && view.values[choices.split]);
+}
+
+// The runs to choose from: the one that was picked, or all that are shown. Separate networks are not a front.
+function choosableRuns(split) {
+  const able = payload.runs.filter((view) => view.values[split]);
+  const picked = able.filter(({ name }) => name === choices.run);
+  if (picked.length) return picked;
+  const seen = able.filter(({ name, separate }) => !choices.hidden.has(name) && !separate);
+  return seen.length ? seen : able;
 }
 
 // The split to choose by: the one that is shown, but never test. The rule is that of Front.ranking_split.
@@ -23,42 +33,38 @@ function tableSplits() {
   return availableSplits().filter((split) => split === choosingSplit() || split === "test");
 }
 
-// The run to choose from, and the place in it of the marked solution.
+// The run to choose from, and the place in it of the marked model; null if no model is left.
 function marked() {
   return mark;
 }
 
 function findMark() {
   const split = choosingSplit();
-  const able = payload.runs.filter((view) => candidates(view, split).length);
-  const usual = able.find(({ reading }) => reading === "direction") || able[0] || payload.runs[0] || null;
-  const view = payload.runs.find(({ name }) => name === choices.run) || usual;
-  if (view === null) return { view, r: null, i: null };
-  const { how, direction, k } = choices.pick;
-  let i = null;
-  if (how === "solution") i = view.subproblems.indexOf(k);
-  if (how === "direction") i = nearest(view, split, direction);
-  if (i === null || i < 0 || !view.values[split]) i = balanced(view, split);
-  return { view, r: payload.runs.indexOf(view), i };
+  const at = (view, i) => ({ view, r: payload.runs.indexOf(view), i });
+  const { how, name, run, k } = choices.pick;
+  const own = how === "model" ? payload.runs.find((view) => view.name === run && view.values[split]) : null;
+  if (own && own.subproblems.includes(k)) return at(own, own.subproblems.indexOf(k));
+  const runs = choosableRuns(split);
+  if (how === "best") {
+    const found = runs.map((view) => at(view, bestBy(view, split, name))).filter(({ i }) => i !== null);
+    if (found.length) return found.reduce((a, b) => (isBetter(name, valueAt(b.view, split, name, b.i), valueAt(a.view, split, name, a.i)) ? b : a));
+  }
+  const found = runs.map((view) => at(view, balanced(view, split))).filter(({ i }) => i !== null);
+  const volume = ({ view }) => (isNumber(view.hypervolume[split]) ? view.hypervolume[split] : -Infinity);
+  if (found.length) return found.reduce((a, b) => (volume(b) > volume(a) ? b : a));
+  return runs.length ? at(runs[0], null) : { view: payload.runs[0] || null, r: null, i: null };
 }
 
-// The requested direction of scaled losses, or else that of the marked solution.
-function currentDirection() {
-  if (choices.pick.how === "direction") return choices.pick.direction;
-  if (mark.i === null) return null;
-  const scaled = scaledAt(mark.view, choosingSplit(), mark.i);
-  return isFinitePoint(scaled) && length(scaled) > 0 ? unit(scaled) : null;
+function isBetter(name, one, other) {
+  return payload.runs.some((view) => view.better[name] === "lower") ? one < other : one > other;
 }
 
-function pickSolution(r, i) {
+function pickModel(r, i) {
   const view = payload.runs[r];
-  change({ run: view.name, pick: { how: "solution", k: view.subproblems[i] } });
+  change({ pick: { how: "model", run: view.name, k: view.subproblems[i] } });
 }
 
-function pickDirection(direction) {
-  change({ pick: { how: "direction", direction } });
-}
-
+// Changes are drawn once per frame.
 function change(some) {
   Object.assign(choices, some);
   const all = Object.keys(some).some((name) => name !== "pick") || !("pick" in some);
@@ -76,10 +82,20 @@ function change(some) {
 
 function render(next) {
   payload = { ...next, tasks: next.runs.length ? next.runs[0].tasks : [] };
+  payload.shares = sharesOf(payload.runs);
   refresh();
 }
 
-// If the ray moves without reaching another solution, only the ray is redrawn.
+// Metrics where higher is better and all values lie between 0 and 1.
+function sharesOf(runs) {
+  const names = new Set(runs.flatMap((view) => Object.keys(view.better).filter((name) => view.better[name] === "higher")));
+  return new Set([...names].filter((name) => {
+    const values = runs.flatMap((view) => Object.values(view.values).flatMap((table) => table[name] || [])).filter(isNumber);
+    return values.length > 0 && values.every((value) => value >= 0 && value <= 1);
+  }));
+}
+
+// If only the mark moves within its run, text and mark come first, and charts after.
 function refresh(all = true) {
   settle();
   const before = mark;
@@ -89,28 +105,45 @@ function refresh(all = true) {
   drawHeader();
   if (!some) {
     waiting.clear();
+    byId("bar").hidden = true;
     return;
   }
-  if (!all && before.view === mark.view && before.i === mark.i) {
-    drawSliders();
-    chartPlane();
-    drawVisible();
+  const moved = !all && before.view === mark.view && mark.i !== null && before.i !== null;
+  if (moved && before.i === mark.i) {
+    drawAnswer();
+    drawLimits();
     return;
   }
-  waiting.clear();
   keepFocus(() => {
-    drawControls();
-    drawLegend();
+    drawAnswer();
+    drawBar();
     drawSliders();
+    drawLimits();
+    drawMove();
     drawChosen();
-    drawParallel();
-    chartSpace();
-    chartPlane();
-    chartCurves();
-    drawSolutions();
-    drawRuns();
+    if (moved) {
+      markLine();
+      markRows();
+    }
   });
-  drawVisible();
+  if (!moved) {
+    waiting.clear();
+    keepFocus(drawRest);
+  }
+  chartPlane();
+  chartSpace();
+  chartCurves();
+  if (moved) drawNear();
+  else drawVisible();
+}
+
+function drawRest() {
+  drawControls();
+  drawLegend();
+  drawTabs();
+  drawParallel();
+  drawModels();
+  drawRuns();
 }
 
 function chartPlane() {
@@ -122,17 +155,38 @@ function settle() {
   document.documentElement.dataset.theme = theme();
   const splits = availableSplits();
   if (!splits.includes(choices.split)) choices.split = splits[0] || null;
-  const names = availableNames();
-  if (!names.includes(choices.x)) choices.x = names[0];
-  if (!names.includes(choices.y)) choices.y = names[1] || names[0];
+  const names = availableNames(choices.split);
+  if (choices.kind === null || !names.some((name) => !isLoss(name))) choices.kind = names.some((name) => !isLoss(name)) ? "metrics" : "losses";
+  const [x, y] = axisNames(choices.split);
+  if (!names.includes(choices.x)) choices.x = x || names[0];
+  if (!names.includes(choices.y)) choices.y = y || x || names[0];
 }
 
 function availableSplits() {
   return SPLITS.filter((split) => payload.runs.some((view) => view.values[split]));
 }
 
-function availableNames() {
-  return [...new Set(payload.runs.flatMap((view) => Object.keys(view.values[choices.split] || {})))];
+function availableNames(split) {
+  return [...new Set(payload.runs.flatMap((view) => Object.keys(view.values[split] || {})))];
+}
+
+// One name per task, as the reader measures it: its metric if there is one, else its loss. Metrics that are not named
+// after tasks are taken in order if there are enough of them.
+function taskNames(split) {
+  const metrics = availableNames(split).filter((name) => !isLoss(name));
+  const own = payload.tasks.map((task) => metrics.find((name) => name.startsWith(`${task} `)) || null);
+  if (own.every((name) => name === null) && metrics.length >= payload.tasks.length) return metrics.slice(0, payload.tasks.length);
+  return own.map((name, t) => name || `loss:${payload.tasks[t]}`);
+}
+
+function axisNames(split) {
+  return choices.kind === "losses" ? payload.tasks.map((task) => `loss:${task}`) : taskNames(split);
+}
+
+// What models are compared by: all metrics, and the losses of tasks that have none.
+function readerNames(split) {
+  const metrics = availableNames(split).filter((name) => !isLoss(name));
+  return [...new Set([...metrics, ...taskNames(split)])];
 }
 
 function rebuild(id, key, make) {
@@ -169,47 +223,39 @@ function box(id, label, value, changed) {
   return el("label", { class: "check" }, el("input", { type: "checkbox", id, "data-key": id, checked: value, onchange: (event) => changed(event.target.checked) }), label);
 }
 
-function drawControls() {
-  const splits = availableSplits();
-  const pairs = payload.tasks.length === 2 || payload.tasks.length === 3;
-  const rays = pairs && payload.runs.some((view) => view.reading === "direction");
-  const reference = commonReference();
-  const far = Boolean(reference) && visibleRuns().some(({ view }) => view.subproblems.some((_, i) => isBeyond(view, choices.split, i)));
-  const curves = payload.runs.some((view) => view.history.epochs.length);
-  rebuild("controls", JSON.stringify([splits, choices.split, rays, choices.rays, far, choices.beyond, curves, isLogarithmic()]), () => [
-    segmented("splits", "Values on", splits.map((split) => [split, splitName(split)]), choices.split, (split) => change({ split, brushes: {} })),
-    rays ? box("rays", "Preferences and regions", choices.rays, (value) => change({ rays: value })) : null,
-    far ? box("beyond", `Losses beyond ${row(reference, 2)}`, choices.beyond, (value) => change({ beyond: value })) : null,
-    !curves ? null : box("log", "Logarithmic training losses", isLogarithmic(), (value) => change({ log: value })),
-  ]);
-  const names = availableNames();
-  rebuild("axes", JSON.stringify([names, choices.x, choices.y]), () => ["y", "x"].map((side) => el("label", { class: "field" }, side === "x" ? "Across " : "Up ",
-    el("select", { id: `axis-${side}`, "data-key": `axis-${side}`, onchange: (event) => change({ [side]: event.target.value }) },
-      names.map((name) => el("option", { value: name, selected: name === choices[side] }, short(labelOf(name))))))));
-  fill("plane-title", payload.tasks.length === 2 ? "The front" : "Any two");
-  const { view } = mark;
-  const drawn = view !== null && choices.rays && hasRays(view, choices.x, choices.y);
-  const grey = drawn && view.reading === "direction" && view.preferences.length <= CROWD ? "Dashed rays are preferences, every other region is grey. " : "";
-  const left = far && !showsBeyond(choices.split);
-  fill("space-hint", `${left ? `Solutions beyond the reference point ${row(reference, 2)} are left out of the 3D view. ` : ""}Drag to turn, or use the arrow keys. Click a solution to mark it.`);
-  const out = far && !choices.beyond && isLossPlane({ tasks: payload.tasks }, choices.x, choices.y);
-  fill("plane-hint", `${out ? `Solutions beyond the reference point ${row(reference, 2)} lie outside this view. ` : ""}${grey}${drawn ? "Drag the round end of the ray, or click a solution." : "Click a solution to mark it."} Hollow ones are dominated on ${splitName(choices.split)}.`);
+// Metrics or losses on the axes; nothing if there are no metrics.
+function kindControl() {
+  if (!availableNames(choices.split).some((name) => !isLoss(name))) return null;
+  const kinds = [["metrics", "metrics"], ["losses", "losses"], ...(payload.tasks.length > 3 ? [["both", "both"]] : [])];
+  return segmented("kind", "Show", kinds, choices.kind, (kind) => change({ kind, x: null, y: null }));
 }
 
-function drawLegend() {
-  const key = JSON.stringify([payload.runs.map((view) => [view.name, view.state, view.epoch]), [...choices.hidden], theme()]);
-  rebuild("legend", key, () => payload.runs.map((view, r) => {
-    const toggle = (event) => {
-      const hidden = new Set(choices.hidden);
-      if (event.target.checked) hidden.delete(view.name);
-      else hidden.add(view.name);
-      change({ hidden });
-    };
-    const state = view.state === "finished" ? "" : `, ${view.state}${isNumber(view.epoch) ? `, epoch ${view.epoch}` : ""}${isNumber(view.epochs) ? ` of ${view.epochs}` : ""}`;
-    return el("label", { class: "entry" },
-      el("input", { type: "checkbox", checked: !choices.hidden.has(view.name), "data-key": `run-${view.name}`, onchange: toggle }),
-      swatch(r), el("span", {}, named(view.name, 40), el("span", { class: "hint" }, state)));
-  }));
+function drawControls() {
+  const splits = availableSplits();
+  const names = availableNames(choices.split);
+  const targets = payload.runs.some((view) => view.reading === "direction") && (choices.kind === "losses" || isLossPlane({ tasks: payload.tasks }, choices.x, choices.y));
+  const far = hasOutliers(choices.split);
+  rebuild("controls", JSON.stringify([splits, choices.split, choices.kind, names, targets, choices.targets, far, choices.outliers]), () => [
+    kindControl(),
+    splits.length > 1 ? segmented("splits", "on", splits.map((split) => [split, splitName(split)]), choices.split, (split) => change({ split })) : null,
+    targets ? box("show-targets", payload.tasks.length === 2 ? "Targets and regions" : "Targets", choices.targets, (value) => change({ targets: value })) : null,
+    far ? box("outliers", "Show outliers", choices.outliers, (value) => change({ outliers: value })) : null,
+  ]);
+  rebuild("axes", JSON.stringify([names, choices.x, choices.y]), () => ["y", "x"].map((side) => el("label", { class: "field" }, side.toUpperCase(), " ",
+    el("select", { id: `axis-${side}`, "data-key": `axis-${side}`, onchange: (event) => change({ [side]: event.target.value }) },
+      names.map((name) => el("option", { value: name, selected: name === choices[side] }, short(labelOf(name))))))));
+  byId("plane-title").hidden = payload.tasks.length < 4;
+  fill("plane-hint", planeHint(far));
+}
+
+function planeHint(far) {
+  const words = [];
+  if (far && !showsOutliers(choices.split)) words.push("Outliers are left out.");
+  const hollow = visibleRuns().some(({ view }) => view.subproblems.some((_, i) => isFinitePoint(lossesAt(view, choices.split, i)) && !view.nondominated[choices.split][i]));
+  if (hollow) words.push("Hollow models are dominated: another one of their run is better in every task.");
+  if (choices.targets) words.push(payload.tasks.length === 2 ? "Dashed rays are targets, every other region is grey; thin lines join each model to its target." : "Thin lines join each model to its target.");
+  if (payload.live === null) words.push("Click a model to mark it.");
+  return words.join(" ");
 }
 
 function drawHeader() {
@@ -218,42 +264,43 @@ function drawHeader() {
   fill("theme", theme() === "dark" ? "Light" : "Dark");
   byId("theme").setAttribute("aria-label", theme() === "dark" ? "Use light colours" : "Use dark colours");
   fill("lede", ledeOf());
-  fill("notices", noticesOf().map((notice) => el("p", { class: "notice" }, notice)));
-  fill("footer",
-    el("details", {}, el("summary", {}, "How to read this page"), [eachSolution(), ...READING].map((text) => el("p", {}, text))),
-    el("p", {}, `Made ${payload.made} by paretomtl ${payload.version}.`));
-}
-
-function eachSolution() {
-  const wished = payload.runs.some((view) => view.reading !== "none");
-  return `Each solution is a trained model${wished ? ", one for each preference" : ""}. No solution is better than another in every task, except where one is called dominated.`;
+  drawNotices();
+  rebuild("footer", JSON.stringify([payload.made, payload.version]), () => [
+    el("details", {}, el("summary", {}, "How to read this page"), READING.map((text) => el("p", {}, text))),
+    el("p", {}, `Made ${payload.made} by paretomtl ${payload.version}.`)]);
 }
 
 const READING = [
-  "A direction is where the vector of losses should point: a large part allows a large loss, so (0, 1) favours the first task. An importance is the opposite: a large part asks for a small loss. The region of a preference holds the loss vectors that are nearer to it than to any other preference.",
-  "Solutions are chosen on validation, or on training if there is no such split, and never on test: a solution that was chosen on test would look better there than it is. Test is shown next to it.",
-  "The balanced solution is the one whose largest regret is smallest. The regret in a task is how far a loss lies between the best and the worst of the front, from 0 to 1. Solutions with a loss above the run's reference point, such as diverged ones, do not count.",
-  "Accuracies and other shares are compared in percentage points, everything else in its own unit and in per cent of the other solution.",
+  "Each model is a different trade-off between the tasks. No model is better than another one of its run in every task, except where one is called dominated.",
+  "The recommended model gives up least: its largest regret is the smallest. The regret in a task is how far its loss lies between the best and the worst of the run, from 0 to 1. Outliers, with a loss above the run's reference point, do not count.",
+  "Models are chosen on validation, or on training if there is no validation, and never on test: a model that was chosen on test looks better there than it is. Limits are on the same split.",
+  "Accuracies and other shares are compared in percentage points, everything else in its own unit and in per cent of the other model.",
+  "A colour is a method. If runs have different seeds, a symbol is a seed; else it is the method's own.",
 ];
 
 function ledeOf() {
   if (!payload.runs.length) return ["There is nothing to show yet."];
   const total = payload.runs.reduce((sum, view) => sum + view.subproblems.length, 0);
-  const problems = [...new Set(payload.runs.map((view) => view.problem))];
-  const tasks = payload.tasks.map((task, t) => [t === 0 ? "" : t === payload.tasks.length - 1 ? " and " : ", ", named(task, 30)]).flat();
-  const [first, ...others] = payload.runs;
-  const runs = others.length ? [" of ", counted(payload.runs.length, "run")] : first.seed === null ? [" (", named(payload.styles[0].label), ")"] : [" of one run of ", named(payload.styles[0].label)];
-  const start = [counted(total, "solution"), ...runs, " on ", named(problems.join(", "), 60), total === 1 ? ", a trade-off between " : ", each a different trade-off between ", ...tasks];
-  if (mark.i === null) return [...start, "; none is marked yet."];
-  const { how, direction } = choices.pick;
-  let why = "the balanced one";
-  if (how === "direction") why = `nearest to the direction ${row(unit(direction), 2)} of the losses`;
-  if (how === "solution" && mark.view.subproblems[mark.i] === choices.pick.k) why = "which you picked";
-  return [...start, "; marked is ", el("strong", {}, solutionWords(mark.view, mark.i)), " of ", named(mark.view.name), `, ${why} on ${splitName(choosingSplit())}.`];
+  const tasks = joined(payload.tasks.map((task) => [named(task, 30)]));
+  const runs = payload.runs.length > 1 ? ` of ${payload.runs.length} runs` : "";
+  return [`${counted(total, "model")}${runs}, ${total === 1 ? "a trade-off" : "trade-offs"} between `, ...tasks, `. Chosen on ${splitName(choosingSplit())}.`];
 }
 
-function noticesOf() {
-  return payload.runs.flatMap((view) => [...stateNotices(view), ...frontNotices(view)]);
+const NOTICES = 3; // more of them are folded
+
+function drawNotices() {
+  const all = [...payload.runs.flatMap((view) => [...stateNotices(view), ...frontNotices(view)]), ...beatenNotice()].map((notice) => el("p", { class: "notice" }, notice));
+  const [first, rest] = [all.slice(0, NOTICES), all.slice(NOTICES)];
+  fill("notices", first, rest.length ? el("details", {}, el("summary", {}, `${counted(rest.length, "more notice")}`), rest) : null);
+}
+
+// Runs whose every model is dominated by one of another run of the same problem.
+function beatenNotice() {
+  const split = choosingSplit();
+  const beaten = payload.runs.filter((view) => view.values[split] && payload.runs.some((other) => other !== view && other.problem === view.problem && other.values[split] && isBeaten(view, other, split)));
+  if (!beaten.length) return [];
+  const names = joined(beaten.slice(0, 5).map((view) => [named(view.name, 40)]));
+  return [["Every model of ", ...names, beaten.length > 5 ? ` and ${beaten.length - 5} more runs` : "", ` is dominated by one of another run on ${splitName(split)}.`]];
 }
 
 function stateNotices(view) {
@@ -269,27 +316,26 @@ function stateNotices(view) {
 function frontNotices(view) {
   const split = choosingSplit();
   if (!Object.keys(view.values).length) return [];
-  if (!view.values[split]) return [[named(view.name), ` has no values on ${splitName(split)}.`]];
+  if (!view.values[split]) return [[named(view.name), ` has no values on ${splitName(split)}, and is left out of the choice.`]];
   const count = view.subproblems.length;
   const lost = view.subproblems.filter((_, i) => !isFinitePoint(lossesAt(view, split, i))).length;
-  if (lost === count) return [["No solution of ", named(view.name), ` has finite losses on ${splitName(split)}: there is nothing to draw or to choose.`]];
-  const notes = lost ? [[`${counted(lost, "solution")} of `, named(view.name), ` ${lost === 1 ? "has" : "have"} losses on ${splitName(split)} that are not finite, and ${lost === 1 ? "is" : "are"} left out.`]] : [];
-  const best = candidates(view, split);
-  if (best.length === 1 && count - lost > 1) notes.push([`${capital(solutionWords(view, best[0]))} dominates all other solutions of `, named(view.name), ` on ${splitName(split)}: there is no trade-off to choose.`]);
-  const better = payload.runs.find((other) => other !== view && other.values[split] && isBeaten(view, other, split));
-  if (better) notes.push(["Every solution of ", named(view.name), " is dominated by one of ", named(better.name), ` on ${splitName(split)}.`]);
+  if (lost === count) return [["No model of ", named(view.name), ` has finite losses on ${splitName(split)}: there is nothing to draw or to choose.`]];
+  const notes = lost ? [[`${counted(lost, "model")} of `, named(view.name), ` ${lost === 1 ? "has" : "have"} losses on ${splitName(split)} that are not finite, and ${lost === 1 ? "is" : "are"} left out.`]] : [];
+  const best = candidates(view, split, {});
+  if (best.length === 1 && count - lost > 1) notes.push([`${capital(modelWords(view, best[0]))} dominates all other models of `, named(view.name), ` on ${splitName(split)}: there is no trade-off to choose.`]);
   return notes;
 }
 
 function wire() {
   byId("theme").addEventListener("click", () => change({ theme: theme() === "dark" ? "light" : "dark" }));
   byId("plane").addEventListener("keydown", stepByKey);
-  wireHandle();
   wireSpace();
   wireLazyCharts();
   wireCopy();
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => change({}));
-  window.matchMedia("print").addEventListener("change", fitPaper);
+  window.matchMedia("print").addEventListener("change", () => refresh());
+  window.addEventListener("beforeprint", () => toPaper(true));
+  window.addEventListener("afterprint", () => toPaper(false));
   let width = window.innerWidth;
   window.addEventListener("resize", () => {
     if (window.innerWidth !== width) change({});
@@ -297,10 +343,11 @@ function wire() {
   });
 }
 
-// Charts are drawn for the width of the screen; paper has another width.
-function fitPaper() {
+// Paper is light, and has every chart: also in a PDF that a program makes.
+function toPaper(on) {
+  printing = on;
   refresh();
-  for (const place of document.querySelectorAll(".js-plotly-plot")) if (place.offsetParent) Plotly.Plots.resize(place);
+  if (on) drawWaiting();
 }
 
 wire();

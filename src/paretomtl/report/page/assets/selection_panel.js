@@ -1,137 +1,80 @@
-// The selection panel: sliders that pick a trade-off, and sentences on the solution that they mark.
-
-const STEPS = 1000;
-
-function degreesAt(view, split, i) {
-  const [first, second] = scaledAt(view, split, i);
-  return (180 / Math.PI) * Math.atan2(second, first);
-}
-
-// The angles that candidates span: beyond them nothing changes, so the slider ends there.
-function span(view, split) {
-  const angles = candidates(view, split).map((i) => degreesAt(view, split, i));
-  return [Math.min(...angles), Math.max(...angles)];
-}
-
-// Left is where the first task has the smaller loss.
-function placeOfAngle(view, split, angle) {
-  const [low, high] = span(view, split);
-  return high > low ? (STEPS * (high - Math.min(high, Math.max(low, angle)))) / (high - low) : STEPS / 2;
-}
-
-function angleOfPlace(view, split, place) {
-  const [low, high] = span(view, split);
-  return high - (place / STEPS) * (high - low);
-}
-
-// More than two tasks: importances are powers of two relative to the direction of the balanced solution, so that the
-// middle is the balanced one, and the units of losses do not matter.
-function logs(view, split, i) {
-  const scaled = scaledAt(view, split, i);
-  const floor = 1e-6 * Math.max(...scaled, 1e-300);
-  const exponents = scaled.map((value) => Math.log2(Math.max(value, floor)));
-  const mean = exponents.reduce((sum, value) => sum + value, 0) / exponents.length;
-  return exponents.map((value) => value - mean);
-}
-
-function reach(view, split) {
-  const middle = logs(view, split, balanced(view, split));
-  const all = candidates(view, split).flatMap((i) => logs(view, split, i).map((value, t) => Math.abs(value - middle[t])));
-  return Math.max(1, ...all);
-}
-
-function importancesOf(view, split, direction) {
-  const middle = logs(view, split, balanced(view, split));
-  const floor = 1e-6 * Math.max(...direction);
-  const exponents = direction.map((value) => Math.log2(Math.max(value, floor)));
-  const mean = exponents.reduce((sum, value) => sum + value, 0) / exponents.length;
-  return exponents.map((value, t) => middle[t] - (value - mean));
-}
-
-function directionOfImportances(view, split, importances) {
-  const middle = logs(view, split, balanced(view, split));
-  return unit(middle.map((value, t) => 2 ** (value - importances[t])));
-}
+// The selection panel: sliders that stop at models, a comparison in words, a way to move on, and details in a fold.
 
 function drawSliders() {
   const split = choosingSplit();
   const { view } = marked();
   if (view === null || !candidates(view, split).length) {
-    rebuild("sliders", "none", () => [el("p", { class: "hint" }, "There is nothing to choose from yet.")]);
+    rebuild("sliders", JSON.stringify(["none", payload.runs.map(({ name }) => name)]), () => [runPicker(), el("p", { class: "hint" }, "No model is left to choose from.")]);
     return;
   }
+  const names = taskNames(split);
   const runs = payload.runs.map(({ name }) => name);
-  rebuild("sliders", JSON.stringify([view.name, view.tasks, split, runs]), () => [
-    runPicker(view),
-    view.tasks.length === 2 ? pairSlider(view) : importanceSliders(view),
+  rebuild("sliders", JSON.stringify([view.name, names, split, runs]), () => [
+    runPicker(),
+    view.tasks.length === 2 ? pairSlider(view) : taskSliders(names),
     el("div", { class: "steps" },
       el("button", { type: "button", id: "previous", onclick: () => step(-1) }, "← Previous"),
       el("button", { type: "button", id: "balanced", onclick: () => change({ pick: { how: "balanced" } }) }, "Balanced"),
       el("button", { type: "button", id: "next", onclick: () => step(1) }, "Next →")),
   ]);
-  const picker = byId("run-picker");
-  if (picker) picker.value = view.name;
   moveSliders(view, split);
 }
 
-function runPicker(view) {
+// "Any run" leaves the choice of the run to the page.
+function runPicker() {
   if (payload.runs.length < 2) return null;
-  const options = payload.runs.map(({ name }) => el("option", { value: name }, short(name)));
-  const picked = (event) => change({ run: event.target.value, pick: choices.pick.how === "solution" ? { how: "balanced" } : choices.pick });
-  return el("label", { class: "field" }, "Run ", el("select", { id: "run-picker", onchange: picked }, options));
+  const options = [el("option", { value: "" }, "best on validation"), ...payload.runs.map(({ name }) => el("option", { value: name }, short(name)))];
+  options[0].textContent = `best on ${splitName(choosingSplit())}`;
+  const picked = (event) => change({ run: event.target.value || null, pick: choices.pick.how === "model" ? { how: "balanced" } : choices.pick });
+  const made = el("select", { id: "run-picker", onchange: picked }, options);
+  return el("label", { class: "field" }, "Run ", made);
 }
 
 function pairSlider(view) {
-  const slider = el("input", {
-    type: "range", id: "slider", min: 0, max: STEPS, step: 1, "aria-label": "Trade-off",
-    oninput: (event) => {
-      const angle = (Math.PI / 180) * angleOfPlace(marked().view, choosingSplit(), Number(event.target.value));
-      pickDirection([Math.cos(angle), Math.sin(angle)]);
-    },
-    onkeydown: stepByKey,
-  });
   return el("div", { class: "pair" },
-    el("div", { class: "ends" }, el("span", {}, named(view.tasks[0], 22), " first"), el("span", {}, named(view.tasks[1], 22), " first")),
-    slider, el("div", { class: "ticks", id: "ticks", "aria-hidden": "true" }));
+    el("div", { class: "ends" }, el("span", {}, "better ", named(view.tasks[0], 22)), el("span", {}, "better ", named(view.tasks[1], 22))),
+    slider("slider", "Trade-off", null), el("div", { class: "ticks", id: "ticks", "aria-hidden": "true" }));
 }
 
-function importanceSliders(view) {
-  const sliders = view.tasks.map((task, t) => el("label", { class: "importance" }, el("span", { class: "what" }, named(task, 26)), el("input", {
-    type: "range", id: `slider${t}`, min: -STEPS, max: STEPS, step: 1, "data-task": t, "aria-label": `Importance of ${task}`,
+// One slider per task, from its worst to its best model.
+function taskSliders(names) {
+  return el("fieldset", { class: "importances" }, el("legend", {}, "Each slider goes from the worst to the best model of its task"),
+    names.map((name, t) => el("label", { class: "importance" }, el("span", { class: "what" }, named(payload.tasks[t], 26)), slider(`slider${t}`, labelOf(name), name), el("output", { id: `value${t}` }))));
+}
+
+function slider(id, label, name) {
+  return el("input", {
+    type: "range", id, min: 0, max: 1, step: 1, "aria-label": label,
     oninput: (event) => {
-      const [mark, split] = [marked(), choosingSplit()];
-      const wished = importancesOf(mark.view, split, currentDirection());
-      wished[t] = (Number(event.target.value) / STEPS) * reach(mark.view, split);
-      pickDirection(directionOfImportances(mark.view, split, wished));
+      const { view, r } = marked();
+      pickModel(r, ordered(view, choosingSplit(), name)[Number(event.target.value)]);
     },
-  })));
-  return el("fieldset", { class: "importances" }, el("legend", {}, "How much each task matters, from less to more"), sliders);
+  });
 }
 
 function moveSliders(view, split) {
-  const direction = currentDirection();
   const { i } = marked();
-  const alone = candidates(view, split).length < 2;
-  if (view.tasks.length === 2) {
-    const slider = byId("slider");
-    slider.disabled = alone;
-    if (direction && document.activeElement !== slider) slider.value = placeOfAngle(view, split, (180 / Math.PI) * Math.atan2(direction[1], direction[0]));
-    else if (choices.pick.how !== "direction" && direction) slider.value = placeOfAngle(view, split, (180 / Math.PI) * Math.atan2(direction[1], direction[0]));
-    if (direction) slider.setAttribute("aria-valuetext", `direction ${row(unit(direction), 2)}, ${solutionWords(view, i)}`);
-    fill("ticks", candidates(view, split).map((j) => {
-      const tick = el("span", { class: j === i ? "tick on" : "tick" });
-      tick.style.left = `${(100 * placeOfAngle(view, split, degreesAt(view, split, j))) / STEPS}%`;
-      return tick;
-    }));
-    return;
-  }
-  if (!direction) return;
-  const [wished, far] = [importancesOf(view, split, direction), reach(view, split)];
-  wished.forEach((value, t) => {
-    const slider = byId(`slider${t}`);
-    slider.disabled = alone;
-    if (document.activeElement !== slider || choices.pick.how !== "direction") slider.value = Math.round((STEPS * value) / far);
+  const picker = byId("run-picker");
+  if (picker) picker.value = choices.run || "";
+  const names = view.tasks.length === 2 ? [null] : taskNames(split);
+  names.forEach((name, t) => {
+    const order = ordered(view, split, name);
+    const made = byId(name === null ? "slider" : `slider${t}`);
+    made.max = Math.max(1, order.length - 1);
+    made.disabled = order.length < 2;
+    made.value = Math.max(0, order.indexOf(i));
+    made.setAttribute("aria-valuetext", `${modelWords(view, i)}${name ? `, ${valueText(name, valueAt(view, split, name, i))}` : ""}`);
+    if (name !== null) fill(`value${t}`, valueText(name, valueAt(view, split, name, i), 3));
   });
+  if (view.tasks.length === 2) drawTicks(ordered(view, split), i);
+}
+
+function drawTicks(order, i) {
+  fill("ticks", order.map((j, at) => {
+    const tick = el("span", { class: j === i ? "tick on" : "tick" });
+    tick.style.left = `${order.length > 1 ? (100 * at) / (order.length - 1) : 0}%`;
+    return tick;
+  }));
 }
 
 function step(by) {
@@ -140,7 +83,7 @@ function step(by) {
   const order = ordered(view, choosingSplit());
   const at = order.indexOf(i);
   const next = at < 0 ? order[0] : order[Math.min(order.length - 1, Math.max(0, at + by))];
-  if (next !== undefined) pickSolution(r, next);
+  if (next !== undefined) pickModel(r, next);
 }
 
 function stepByKey(event) {
@@ -153,61 +96,108 @@ function stepByKey(event) {
 function drawChosen() {
   const { view, i } = marked();
   const split = choosingSplit();
-  byId("numbers").hidden = i === null;
-  byId("export").hidden = i === null || !["finished", "stopped"].includes(view.state) || !view.exports; // without weights, there is nothing to export
   if (i === null) {
-    fill("chosen", el("p", {}, "No solution is marked."));
+    fill("chosen");
+    fill("details");
     return;
   }
   fill("chosen",
-    el("h3", { id: "chosen-name" }, capital(solutionWords(view, i)), el("span", { class: "of" }, " of ", named(view.name, 40))),
-    el("p", { class: "hint" }, `${[preferenceWords(view, i), standing(view, split, i)].filter(Boolean).join("; ")}.`),
-    el("p", { class: "hint" }, `Compared on ${splitName(split)}:`),
+    el("h3", { id: "chosen-name" }, capital(modelWords(view, i)), el("span", { class: "of" }, " of ", named(view.name, 40), favouring(view, i))),
+    numbersOf(view, i),
     el("ul", { class: "words", id: "words" }, sentences(view, split, i)),
     split === "test" ? el("p", { class: "hint" }, "Only test values are available: a choice by them is made on the test set.")
-      : choices.split === "test" ? el("p", { class: "hint", id: "not-by-test" }, `Charts show test. Solutions are chosen on ${splitName(split)}, never on test.`) : null);
-  const parts = commandFor(view, i).split(/ (?=--(?:k|export) )/);
-  fill("command", parts.flatMap((part, at) => [at ? " " : "", el("span", { class: "part" }, part)]));
-  fill("numbers", numbersOf(view, i));
+      : choices.split === "test" ? el("p", { class: "hint", id: "not-by-test" }, `Charts show test. Models are chosen on ${splitName(split)}, never on test.`) : null);
+  drawDetails(view, split, i);
 }
 
-// Losses and metrics of the marked solution on the split to choose by, and on test.
+function favouring(view, i) {
+  const words = favourWords(view, i);
+  return words === "–" ? null : [", ", el("span", { class: "tipped", title: preferenceWords(view, i), tabindex: "0" }, `favours: ${words}`)];
+}
+
+// Losses and metrics of the marked model on the split to choose by, and on test.
 function numbersOf(view, i) {
   const splits = tableSplits().filter((split) => view.values[split]);
   const names = [...new Set(splits.flatMap((split) => Object.keys(view.values[split])))];
-  const cell = (split, name) => el("td", { class: "number" }, shown((view.values[split][name] || [])[i] ?? null));
-  return el("table", { class: "numbers" },
-    el("thead", {}, el("tr", {}, el("th", {}), splits.map((split) => el("th", { scope: "col", class: "number" }, splitName(split))))),
-    el("tbody", {}, names.map((name) => el("tr", {}, el("th", { scope: "row" }, named(labelOf(name), 40)), splits.map((split) => cell(split, name))))));
+  const sorted = [...names.filter((name) => !isLoss(name)), ...names.filter(isLoss)];
+  const cell = (split, name) => el("td", { class: "number" }, valueText(name, valueAt(view, split, name, i)));
+  return el("table", { class: "numbers", id: "numbers" },
+    el("thead", {}, el("tr", {}, el("td", {}), splits.map((split) => el("th", { scope: "col", class: "number" }, splitName(split))))),
+    el("tbody", {}, sorted.map((name) => el("tr", {}, el("th", { scope: "row" }, named(labelOf(name), 40)), splits.map((split) => cell(split, name))))));
 }
 
 function sentences(view, split, i) {
   const items = [];
-  const middle = balanced(view, split);
   const compare = (what, j) => {
     const pieces = comparison(view, split, i, j);
-    if (pieces.length) items.push(el("li", {}, what, ": ", pieces.flatMap((piece, at) => (at ? [", ", ...piece] : piece)), "."));
+    if (pieces.length) items.push(el("li", {}, what, ": ", joined(pieces), "."));
   };
-  if (i === middle) items.push(el("li", {}, "It is the balanced one: its largest regret is the smallest of this run."));
-  else if (middle !== null) compare(`Against the balanced one, ${briefly(view, middle)}`, middle);
-  for (const j of neighbours(view, split, i)) if (j !== middle || i === middle) compare(`Against its neighbour ${briefly(view, j)}`, j);
-  const others = neighbours(view, split, i);
-  if (!others.length) items.push(el("li", {}, "It is the only solution of this run to choose from."));
-  else if (others.includes(middle) && i !== middle) items.push(el("li", { class: "hint" }, `The balanced one, ${briefly(view, middle)}, is its neighbour.`));
+  const near = neighbours(view, split, i);
+  for (const j of near) compare(`Against its neighbour ${briefly(view, j)}`, j);
+  if (!near.length) items.push(el("li", {}, limitList(choices.limits).length ? "It is the only model of this run within your limits." : "It is the only model of this run to choose from."));
   return items;
 }
 
-function wireCopy() {
-  byId("copy").addEventListener("click", async () => {
-    const text = byId("command").textContent;
-    let copied = true;
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      window.getSelection().selectAllChildren(byId("command"));
-      copied = document.execCommand("copy");
-    }
-    byId("copy").textContent = copied ? "Copied" : "Press Ctrl+C";
-    setTimeout(() => fill("copy", "Copy"), 1600);
-  });
+// Improve this, keep that: a move from the marked model.
+function drawMove() {
+  const { view, i } = marked();
+  const split = choosingSplit();
+  const names = readerNames(split);
+  byId("move").hidden = i === null || view.subproblems.length < 2;
+  if (i === null) return;
+  rebuild("move", JSON.stringify([names, split]), () => [el("details", { id: "mover" },
+    el("summary", {}, "Move on from this model"),
+    el("div", { class: "wishes" }, names.map((name) => el("label", { class: "wish" }, el("span", { class: "what" }, named(labelOf(name), 30)),
+      el("select", { "data-wish": name, "aria-label": `What should happen to ${labelOf(name)}`, onchange: () => fill("moved") },
+        [["free", "may get worse"], ["keep", "keep"], ["improve", "improve"]].map(([value, words]) => el("option", { value }, words)))))),
+    el("button", { type: "button", id: "go", onclick: move }, "Find a model"),
+    el("p", { class: "hint", id: "moved", role: "status" }))]);
+}
+
+function move() {
+  const { view, r, i } = marked();
+  const split = choosingSplit();
+  const wishes = Object.fromEntries([...byId("move").querySelectorAll("[data-wish]")].map((made) => [made.dataset.wish, made.value]));
+  if (!Object.values(wishes).includes("improve")) {
+    fill("moved", "Say first what should improve.");
+    return;
+  }
+  const { j, kept } = moveFrom(view, split, i, wishes);
+  if (kept) {
+    fill("moved", `From ${modelWords(view, i)} to ${modelWords(view, j)}: `, joined(comparison(view, split, j, i)), ".");
+    pickModel(r, j);
+  } else if (j === null) {
+    fill("moved", "No model", ofRun(view), " improves all of these.");
+  } else {
+    fill("moved", `No model improves this and keeps that. ${capital(modelWords(view, j))} comes nearest: `, joined(comparison(view, split, j, i)), ". ",
+      el("button", { type: "button", class: "relax", onclick: () => pickModel(r, j) }, `Take ${modelWords(view, j)}`));
+  }
+}
+
+// Regions are constraints of training.
+function isOnTarget(view, i) {
+  if (view.in_region && view.in_region.train) return view.in_region.train[i];
+  return { feasible: true, infeasible: false }[view.status[i]] ?? null;
+}
+
+function targetWords(view, i) {
+  const on = isOnTarget(view, i);
+  return on === null ? "–" : on ? "on target" : "off target";
+}
+
+function angleAt(view, i) {
+  return view.angles && view.angles.train ? view.angles.train[i] : null;
+}
+
+function drawDetails(view, split, i) {
+  const facts = [
+    view.reading === "none" ? null : [`Trained for the ${view.reading}`, row(view.preferences[i])],
+    isOnTarget(view, i) === null ? null : ["On target", `${targetWords(view, i)}${isNumber(angleAt(view, i)) ? `, ${shown(angleAt(view, i), 2)}° from its direction, on training` : ""}`],
+    ["Status at the end of training", view.status[i]],
+    view.kept ? ["Weights of epoch", String(view.kept[i])] : null,
+    isFinitePoint(lossesAt(view, split, i)) && !candidates(view, split, {}).includes(i) ? ["Dominated", `another model of this run is better in every task on ${splitName(split)}`] : null,
+  ].filter((fact) => fact);
+  const open = byId("fold") ? byId("fold").open : false;
+  fill("details", el("details", { id: "fold", open }, el("summary", {}, "Details of this model"),
+    el("dl", {}, facts.map(([term, words]) => [el("dt", {}, term), el("dd", {}, words)]).flat())));
 }

@@ -1,23 +1,16 @@
-// The style of charts. Colours and symbols of runs are those of their methods in figures, and come with the payload.
+// The style of charts. A run has the colour of its method, and a symbol for its seed; both come with the payload.
 
-// Replacements for symbols that plotly's 3D plots do not have.
-const SPACE_SHAPES = { "triangle-up": "diamond", "triangle-down": "square", star: "cross", pentagon: "diamond", hexagon: "cross" };
 const OUTLINES = {
   circle: "M6 1.6a4.4 4.4 0 1 0 .01 0z",
   square: "M2 2h8v8H2z",
   diamond: "M6 .8 11.2 6 6 11.2.8 6z",
-  "triangle-up": "M6 1 11.2 10.4H.8z",
-  "triangle-down": "M6 11 .8 1.6h10.4z",
   cross: "M4.4 1h3.2v3.4H11v3.2H7.6V11H4.4V7.6H1V4.4h3.4z",
   x: "M3 .9 6 3.9 9 .9 11.1 3 8.1 6l3 3L9 11.1l-3-3-3 3L.9 9l3-3-3-3z",
-  pentagon: "M6 .8 10.9 4.4 9.1 10.2H2.9L1.1 4.4z",
-  hexagon: "M10.5 3.4v5.2L6 11.2 1.5 8.6V3.4L6 .8z",
-  star: "M6 .5 7.5 4.2l4 .3-3.1 2.5 1 3.9L6 8.8l-3.4 2.1 1-3.9L.5 4.5l4-.3z",
 };
 
 // The theme that is drawn: paper is light, whatever the screen is.
 function theme() {
-  if (window.matchMedia("print").matches) return "light";
+  if (printing || window.matchMedia("print").matches) return "light";
   return choices.theme || (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
 
@@ -81,11 +74,23 @@ function draw(id, traces, layout, config = CONFIG) {
     const failed = place.querySelector(".failed");
     if (failed) failed.remove();
     Plotly.react(place, traces, layout, config);
-    return place;
   } catch (error) {
     place.replaceChildren(el("p", { class: "notice failed" }, `This chart could not be drawn (${error.message}). The tables below have its numbers.`));
     return null;
   }
+  scaleOnPaper(place);
+  if (!place.dataset.scaled) {
+    place.dataset.scaled = "yes";
+    place.on("plotly_afterplot", () => scaleOnPaper(place));
+  }
+  return place;
+}
+
+// Paper has another width than the window: with a view box, CSS alone can scale a chart, whoever prints it.
+function scaleOnPaper(place) {
+  const [width, height] = [place._fullLayout.width, place._fullLayout.height];
+  place.style.setProperty("--shape", `${width} / ${height}`);
+  for (const layer of place.querySelectorAll(".main-svg")) layer.setAttribute("viewBox", `0 0 ${width} ${height}`);
 }
 
 function listen(place, clicked) {

@@ -18,7 +18,7 @@ function table(id, columns, rows, wire) {
     const arrow = order.key === key ? (order.down ? " ↓" : " ↑") : "";
     return el(
       "th", { scope: "col", class: numeric ? "number" : null, "aria-sort": order.key === key ? (order.down ? "descending" : "ascending") : "none" },
-      el("button", { type: "button", "data-key": `${id}-${key}`, onclick: sort }, named(label, 28), split ? el("span", { class: "where" }, ` on ${splitName(split)}`) : null, el("span", { "aria-hidden": "true" }, arrow)),
+      el("button", { type: "button", "data-key": `${id}-${key}`, onclick: sort }, named(label, 32), split ? el("span", { class: "where" }, ` on ${splitName(split)}`) : null, el("span", { "aria-hidden": "true" }, arrow)),
     );
   });
   const body = sortedRows(rows, columns, order).map((one) => {
@@ -35,16 +35,19 @@ function number(key, label, split, value, cell) {
   return { key, label, split, numeric: true, value, cell };
 }
 
+// Metrics first: they are what a reader knows.
 function valueColumns(split) {
-  const names = [...new Set(payload.runs.flatMap((view) => Object.keys(view.values[split] || {})))];
-  const at = (name) => ({ view, i }) => ((view.values[split] || {})[name] || [])[i] ?? null;
-  return names.map((name) => number(split === choosingSplit() ? name : `${split}:${name}`, labelOf(name), split, at(name)));
+  const names = availableNames(split);
+  return [...names.filter((name) => !isLoss(name)), ...names.filter(isLoss)].map((name) => {
+    const value = ({ view, i }) => valueAt(view, split, name, i);
+    return number(split === choosingSplit() ? name : `${split}:${name}`, labelOf(name), split, value, (one) => valueText(name, value(one)));
+  });
 }
 
 function leadColumns(cell) {
   return [
     { key: "run", label: "run", value: ({ view }) => view.name, cell: ({ view, r }) => el("span", { class: "run" }, swatch(r), named(view.name, 36)) },
-    number("k", "k", null, ({ view, i }) => view.subproblems[i], cell),
+    number("k", "model", null, ({ view, i }) => view.subproblems[i], cell),
     ...(payload.runs.some((view) => view.names) ? [
       { key: "name", label: "name", value: ({ view, i }) => (view.names ? view.names[i] : null), cell: ({ view, i }) => (view.names ? named(view.names[i], 36) : "–") },
     ] : []),
@@ -52,53 +55,74 @@ function leadColumns(cell) {
 }
 
 // Columns of the split to choose by, and of test if there is room.
-function solutionColumns(values) {
+function modelColumns(values) {
   const split = choosingSplit();
-  const angle = ({ view, i }) => angleAt(view, i);
-  const region = ({ view, i }) => (regionAt(view, i) === null ? null : Number(regionAt(view, i)));
   return [
     ...leadColumns(pickButton),
-    ...(payload.runs.some((view) => view.reading !== "none") ? [
-      { key: "preference", label: preferenceLabel(), value: ({ view, i }) => view.preferences[i][0] ?? null, cell: ({ view, i }) => (view.reading === "none" ? "–" : el("span", { class: "vector" }, row(view.preferences[i], 2))) },
+    ...(payload.runs.some((view) => view.favours) ? [
+      { key: "favours", label: "favours", value: ({ view, i }) => favourWords(view, i), cell: ({ view, i }) => el("span", { class: "vector", title: preferenceWords(view, i) }, favourWords(view, i)) },
     ] : []),
     ...values,
-    { key: "status", label: "status", split, value: ({ view, i }) => statusWords(view, split, i), cell: ({ view, i }) => statusWords(view, split, i) },
-    ...(payload.runs.some((view) => view.in_region) ? [
-      number("region", "in region", "train", region, (one) => (region(one) === null ? "–" : region(one) ? "yes" : "no")),
-      number("angle", "degrees", "train", angle, (one) => shown(angle(one), 2)),
-    ] : []),
+    { key: "note", label: "note", value: ({ view, i }) => standing(view, split, i), cell: ({ view, i }) => standing(view, split, i) },
   ];
 }
 
-function preferenceLabel() {
-  const readings = [...new Set(payload.runs.map((view) => view.reading).filter((reading) => reading !== "none"))];
-  return readings.length === 1 ? readings[0] : "preference";
-}
-
-function statusWords(view, split, i) {
-  return isFinitePoint(lossesAt(view, split, i)) && !view.nondominated[split][i] ? `${view.status[i]}, dominated` : view.status[i];
-}
-
 function pickButton({ view, r, i }) {
-  const pressed = isMarked({ view, i });
-  return el("button", { type: "button", class: "pick", "data-key": `pick-${r}-${i}`, "aria-pressed": String(pressed), "aria-label": `Mark ${solutionWords(view, i)} of ${view.name}` }, String(view.subproblems[i]));
+  return el("button", { type: "button", class: "pick", "data-key": `pick-${r}-${i}`, "aria-pressed": String(isMarked({ view, i })), "aria-label": `Mark ${modelWords(view, i)} of ${view.name}` }, String(view.subproblems[i]));
 }
 
-function drawSolutions() {
+function modelRows() {
   const split = choosingSplit();
-  const rows = visibleRuns().filter(({ view }) => view.values[split]).flatMap(({ view, r }) => view.subproblems.map((_, i) => ({ view, r, i })));
+  return visibleRuns().filter(({ view }) => view.values[split]).flatMap(({ view, r }) => view.subproblems.map((_, i) => ({ view, r, i })));
+}
+
+function drawModels() {
+  const split = choosingSplit();
   const wire = (made, { view, r, i }) => {
-    made.addEventListener("click", () => pickSolution(r, i));
-    if (isMarked({ view, i })) made.className = "marked";
-    else if (!view.nondominated[split][i]) made.className = "dominated";
-    if (!isKept(view, choices.split, i)) made.classList.add("out");
+    made.addEventListener("click", () => pickModel(r, i));
+    made.dataset.model = `${r}-${i}`;
+    if (standing(view, split, i)) made.classList.add("dominated");
     return made;
   };
+  const rows = modelRows();
   const [own, beside] = [valueColumns(split), tableSplits().filter((other) => other !== split).flatMap((other) => valueColumns(other))];
   const together = own.length + beside.length <= BESIDE;
-  table("solutions", solutionColumns(together ? [...own, ...beside] : own), rows, wire);
-  byId("test-section").hidden = together;
-  if (!together) table("solutions-test", [...leadColumns(({ view, i }) => String(view.subproblems[i])), ...beside], rows, wire);
+  table("models", modelColumns(together ? [...own, ...beside] : own), rows, wire);
+  byId("test-section").hidden = together || !beside.length;
+  if (!byId("test-section").hidden) table("models-test", [...leadColumns(({ view, i }) => String(view.subproblems[i])), ...beside], rows, wire);
+  drawTargets(rows);
+  markRows();
+}
+
+// Move the mark alone.
+function markRows() {
+  const { r, i } = marked();
+  for (const made of document.querySelectorAll("tr[data-model]")) {
+    const own = made.dataset.model === `${r}-${i}`;
+    if (made.classList.contains("marked") === own) continue;
+    made.classList.toggle("marked", own);
+    const button = made.querySelector(".pick");
+    if (button) button.setAttribute("aria-pressed", String(own));
+  }
+}
+
+// Directions and importances have opposite meanings, so each is named.
+function drawTargets(rows) {
+  const trained = rows.filter(({ view }) => view.reading !== "none");
+  byId("targets").hidden = !trained.length;
+  if (!trained.length) return;
+  fill("targets-hint", "A direction is where the losses should point: a large part allows a large loss. An importance is the opposite: a large part asks for a small loss. A model is on target if its training losses are nearer to its own direction than to that of any other model.");
+  const angle = ({ view, i }) => angleAt(view, i);
+  table("targets-table", [
+    ...leadColumns(({ view, i }) => String(view.subproblems[i])),
+    { key: "reading", label: "trained for", value: ({ view }) => view.reading, cell: ({ view, i }) => el("span", { class: "vector" }, `${view.reading} ${row(view.preferences[i], 2)}`) },
+    { key: "target", label: "target", value: ({ view, i }) => targetWords(view, i), cell: ({ view, i }) => targetWords(view, i) },
+    number("angle", "degrees off", "train", angle, (one) => shown(angle(one), 2)),
+    { key: "status", label: "status", value: ({ view, i }) => view.status[i], cell: ({ view, i }) => view.status[i] },
+  ], trained, (made, { r, i }) => {
+    made.dataset.model = `${r}-${i}`;
+    return made;
+  });
 }
 
 // What a run is worth against all runs of its problem on the page.
@@ -117,7 +141,7 @@ function unionHint() {
   if (!known) return "";
   const { split, chosen_on: chosen } = known.union;
   const where = chosen === split ? "" : ` on ${splitName(chosen)}, measured on ${splitName(split)}`;
-  return ` Regret: what users with random utilities lose who choose from one run${where}. R2 and IGD+: distance to the best losses, and to the best solutions, of all runs of the problem. Less is better for these three.`;
+  return ` Regret: what users with random wishes lose who choose from one run${where}. R2 and IGD+: distance to the best losses, and to the best models, of all runs of the problem. Less is better for these three.`;
 }
 
 function drawRuns() {
@@ -125,26 +149,26 @@ function drawRuns() {
   const count = (list) => list.filter(Boolean).length;
   const many = (view, list) => (list ? `${count(list)} of ${view.subproblems.length}` : "–");
   const trained = payload.runs.some((view) => view.seed !== null);
+  const problems = new Set(payload.runs.map((view) => view.problem)).size > 1;
   const columns = [
     { key: "run", label: "run", value: ({ view }) => view.name, cell: ({ view, r }) => el("span", { class: "run" }, swatch(r), named(view.name, 36)) },
-    { key: "problem", label: "problem", value: ({ view }) => view.problem, cell: ({ view }) => named(view.problem, 28) },
+    ...(problems ? [{ key: "problem", label: "problem", value: ({ view }) => view.problem, cell: ({ view }) => named(view.problem, 28) }] : []),
     { key: "method", label: "method", value: ({ r }) => payload.styles[r].label, cell: ({ r }) => named(payload.styles[r].label, 28) },
     ...(trained ? [number("seed", "seed", null, ({ view }) => view.seed)] : []),
+    number("models", "models", null, ({ view }) => view.subproblems.length),
     ...splits.map((split) => number(`hypervolume-${split}`, "hypervolume", split, ({ view }) => view.hypervolume[split] ?? null)),
     ...unionColumns(),
-    ...splits.map((split) => number(`best-${split}`, "not dominated", split, ({ view }) => count(view.nondominated[split] || []), ({ view }) => many(view, view.nondominated[split]))),
+    ...splits.slice(0, 1).map((split) => number(`best-${split}`, "not dominated", split, ({ view }) => count(view.nondominated[split] || []), ({ view }) => many(view, view.nondominated[split]))),
     ...(!trained ? [] : [
-      number("region", "in region", "train", ({ view }) => (view.in_region ? count(view.in_region.train || []) : null), ({ view }) => many(view, view.in_region && view.in_region.train)),
       number("epoch", "epochs", null, ({ view }) => view.epoch),
       number("seconds", "time", null, ({ view }) => view.seconds, ({ view }) => clock(view.seconds)),
       { key: "state", label: "state", value: ({ view }) => view.state, cell: ({ view }) => view.state },
-      { key: "strategy", label: "trained", value: ({ view }) => view.strategy, cell: ({ view }) => el("span", { class: "strategy" }, view.strategy) },
     ]),
   ];
   table("runs", columns, payload.runs.map((view, r) => ({ view, r })), (made) => made);
   const references = [...new Set(payload.runs.filter((view) => isNumber(view.hypervolume[splits[0]])).map((view) => row(view.reference)))];
   let hint = "";
-  if (references.length === 1) hint = `Hypervolumes are at ${references[0]}; more is better. Compare runs on ${splitName(splits[0])}${splits.length > 1 ? "; test is shown next to it" : ""}.`;
+  if (references.length === 1) hint = `Hypervolume: how much of the losses below ${references[0]} the models cover; more is better.`;
   if (references.length > 1) hint = "Hypervolumes are at different reference points, and are not comparable.";
   fill("runs-hint", hint + unionHint());
 }

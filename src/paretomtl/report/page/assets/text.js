@@ -50,24 +50,32 @@ function painted(text, length = LONG) {
   return short(text, length).replace(/</g, "<\u2060");
 }
 
-// What a solution is called: the name that the user gave it, or its number.
+// What a model is called: the name that the user gave it, or its number.
 function briefly(view, i, length = 40) {
   return view.names ? `\u2068${short(view.names[i], length)}\u2069` : String(view.subproblems[i]);
 }
 
-// The same in a sentence. Models that were trained elsewhere have no subproblems.
-function solutionWords(view, i) {
-  const noun = view.seed === null ? "solution" : "subproblem";
-  return `${noun} ${view.subproblems[i]}${view.names ? ` (${briefly(view, i)})` : ""}`;
+// The same in a sentence.
+function modelWords(view, i) {
+  return `model ${view.subproblems[i]}${view.names ? ` (${briefly(view, i)})` : ""}`;
 }
 
 function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-// What a solution was trained for, such as "direction (0.6, 0.8)"; nothing without preferences.
+// What a model was trained for, such as "direction (0.6, 0.8)"; nothing without preferences.
 function preferenceWords(view, i) {
   return view.reading === "none" ? "" : `${view.reading} ${row(view.preferences[i])}`;
+}
+
+// The tasks that a model was trained to favour; "–" without preferences.
+function favourWords(view, i) {
+  if (!view.favours || !view.favours[i]) return "–";
+  const [tasks, all] = [view.favours[i], view.tasks.length];
+  const list = (some) => some.map((t) => short(view.tasks[t], 26)).join(", ");
+  if (all > 3 && tasks.length === all - 1) return `all but ${list([view.tasks.findIndex((_, t) => !tasks.includes(t))])}`;
+  return tasks.length ? `${list(tasks.slice(0, 2))}${tasks.length > 2 ? ` and ${tasks.length - 2} more` : ""}` : "balanced";
 }
 
 function isNumber(value) {
@@ -99,10 +107,18 @@ function clock(seconds) {
   return hours ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
 }
 
-// Quoted for a POSIX shell; a folder that begins with a dash must not look like an option.
+// Quoted for a POSIX shell.
 function quoted(text) {
-  const safe = text.startsWith("-") ? `./${text}` : text;
-  return /^[\w@%+=:,./-]+$/.test(safe) ? safe : `'${safe.replace(/'/g, "'\\''")}'`;
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
+}
+
+// A folder that begins with a dash must not look like an option, nor must the value of an option.
+function quotedPath(text) {
+  return quoted(text.startsWith("-") ? `./${text}` : text);
+}
+
+function option(flag, value) {
+  return `${flag}${value.startsWith("-") ? "=" : " "}${quoted(value)}`;
 }
 
 const SPLIT_NAMES = { train: "training", val: "validation", test: "test" };
@@ -111,6 +127,29 @@ function splitName(split) {
   return SPLIT_NAMES[split] || split;
 }
 
+function isLoss(name) {
+  return name.startsWith("loss:") && payload.tasks.includes(name.slice(5));
+}
+
 function labelOf(name) {
-  return name.startsWith("loss:") ? `${name.slice(5)} loss` : name;
+  return isLoss(name) ? `${name.slice(5)} loss` : name;
+}
+
+// Shares, such as accuracies, are written in per cent, and compared in percentage points.
+function isShare(name) {
+  return payload.shares.has(name);
+}
+
+function valueText(name, value, digits = 4) {
+  if (!isNumber(value) || !isShare(name)) return shown(value, digits);
+  return `${(100 * value).toFixed(1)} %`;
+}
+
+// A difference of two values in words: points for shares, else its own unit and per cent of the other value.
+function amountText(name, size, other) {
+  if (isShare(name)) {
+    const points = 100 * size;
+    return `${points >= 0.05 || points === 0 ? points.toFixed(1) : shown(points, 1)} points`;
+  }
+  return shown(size, 2) + (isNumber(other) && other !== 0 ? ` (${shown((100 * size) / Math.abs(other), 2)} %)` : "");
 }

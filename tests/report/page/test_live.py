@@ -91,6 +91,28 @@ def test_the_live_view_of_the_last_epoch_is_that_of_the_front(tmp_path: Path) ->
         assert live[name]["val"] == final[name]["val"]
 
 
+def test_the_time_left_goes_by_the_pace_of_the_epochs(tmp_path: Path) -> None:
+    """The first epoch after a start, or a resume, is slower than the others."""
+    fit(tmp_path, epochs=10)
+    lines = [json.loads(line) for line in cut(tmp_path, 0)]
+    start, first = lines[0], lines[1]
+
+    def left(*events: dict[str, Any]) -> float | None:
+        (tmp_path / "log.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+        return looked_at(tmp_path).news.left
+
+    def epoch(number: int, at: float) -> dict[str, Any]:
+        return {**first, "epoch": number, "time": start["time"] + at}
+
+    assert left(start) is None
+    assert left(start, epoch(1, 100.0)) is None
+    assert left(start, epoch(1, 100.0), epoch(2, 102.0)) == pytest.approx(16.0)
+    assert left(start, epoch(1, 100.0), epoch(2, 102.0), epoch(5, 111.0)) == pytest.approx(5 * 11 / 4, abs=0.1)
+    again = {**start, "event": "resume", "epoch": 5, "time": start["time"] + 500.0}
+    assert left(start, epoch(1, 100.0), epoch(5, 111.0), again, epoch(6, 600.0)) is None
+    assert left(start, epoch(1, 1.0), epoch(10, 10.0)) == 0.0
+
+
 def test_a_live_view_has_directions_once_a_probe_has_found_them(tmp_path: Path) -> None:
     front = fit(tmp_path, method="auto", epochs=8)
     assert front.reading == "direction"

@@ -50,20 +50,20 @@ def served(tmp_path: Path) -> Iterator[PageServer]:
 
 
 def cells(page: Any) -> str:
-    """The solutions as the table has them."""
-    return str(page.inner_text("#solutions"))
+    """The models as the table has them."""
+    return str(page.inner_text("#models"))
 
 
 def news(page: Any, state: str) -> str:
     """What is said of the run, as soon as it is in this state."""
-    page.wait_for_selector(f'#news p[data-state="{state}"]', timeout=60_000)
-    return str(page.inner_text("#news"))
+    page.wait_for_selector(f'#progress [data-state="{state}"]', timeout=60_000)
+    return str(page.inner_text("#progress"))
 
 
 def moved(page: Any) -> None:
     """Wait until the front is another one than now."""
     page.wait_for_function(
-        "before => document.getElementById('solutions').innerText !== before", arg=cells(page), timeout=60_000
+        "before => document.getElementById('models').innerText !== before", arg=cells(page), timeout=60_000
     )
 
 
@@ -72,14 +72,16 @@ def test_a_front_is_seen_to_form(page: Any, errors: Errors, served: PageServer, 
     assert "no run yet" in news(page, "waiting")
     with training(tmp_path / "run") as process:
         assert "last news" in news(page, "training")
+        page.wait_for_function("() => document.querySelector('#progress').innerText.includes('left, last news')")
+        page.wait_for_function("() => document.querySelector('progress').position > 0")
         page.wait_for_selector("#main:not([hidden])", timeout=60_000)
         moved(page)
         assert page.locator("#export").is_hidden(), "there is nothing to export yet"
-        page.click("#solutions tbody tr >> nth=2")
-        page.wait_for_function("() => document.getElementById('lede').innerText.includes('which you picked')")
-        chosen = page.inner_text("#lede strong")
+        page.click("#models tbody tr >> nth=2")
+        page.wait_for_function("() => document.getElementById('headline').innerText.includes('Your choice')")
+        chosen = page.inner_text("#chosen-name")
         moved(page)
-        assert page.inner_text("#lede strong") == chosen, "the user's choice stays"
+        assert page.inner_text("#chosen-name") == chosen, "the user's choice stays"
         process.send_signal(signal.SIGKILL)
         process.wait()
         said = news(page, "broken")
@@ -92,7 +94,7 @@ def test_a_front_is_seen_to_form(page: Any, errors: Errors, served: PageServer, 
         process.wait()
         assert "stopped" in news(page, "stopped")
         assert page.locator("#export").is_visible()
-    assert page.inner_text("#lede strong") == chosen
+    assert page.inner_text("#chosen-name") == chosen
     assert [each for each in errors if not each.startswith(f"request: {served.url}")] == [], (
         "nobody else is asked, nothing complains"
     )
@@ -105,8 +107,8 @@ def test_news_do_not_swallow_a_click(page: Any, served: PageServer, tmp_path: Pa
     page.goto(served.url)
     page.wait_for_selector("#main:not([hidden])")
     page.wait_for_function("() => served.tag !== null")
-    page.locator("#solutions tbody tr >> nth=2").scroll_into_view_if_needed()
-    page.locator("#solutions tbody tr >> nth=2").hover()
+    page.locator("#models tbody tr >> nth=2").scroll_into_view_if_needed()
+    page.locator("#models tbody tr >> nth=2").hover()
     before = cells(page)
     page.mouse.down()
     with (tmp_path / "run" / "log.jsonl").open("a") as file:
@@ -115,9 +117,9 @@ def test_news_do_not_swallow_a_click(page: Any, served: PageServer, tmp_path: Pa
     assert cells(page) == before, "nothing is drawn anew under the finger"
     page.mouse.up()
     page.wait_for_function(
-        "() => document.getElementById('lede').innerText.includes('which you picked')", timeout=10_000
+        "() => document.getElementById('headline').innerText.includes('Your choice')", timeout=10_000
     )
-    page.wait_for_function("before => document.getElementById('solutions').innerText !== before", arg=before)
+    page.wait_for_function("before => document.getElementById('models').innerText !== before", arg=before)
 
 
 def test_news_reach_charts_out_of_sight(page: Any, errors: Errors, served: PageServer, tmp_path: Path) -> None:
@@ -130,10 +132,25 @@ def test_news_reach_charts_out_of_sight(page: Any, errors: Errors, served: PageS
     before = cells(page)
     with (tmp_path / "run" / "log.jsonl").open("a") as file:
         file.write(lines[3])
-    page.wait_for_function("before => document.getElementById('solutions').innerText !== before", arg=before)
+    page.wait_for_function("before => document.getElementById('models').innerText !== before", arg=before)
     page.locator("#losses").scroll_into_view_if_needed()
     page.wait_for_function("() => byId('losses').data?.[1].x.length === payload.runs[0].history.epochs.length")
     assert [each for each in errors if not each.startswith(f"request: {served.url}")] == []
+
+
+def test_axes_stay_while_points_move_within_them(page: Any, served: PageServer, tmp_path: Path) -> None:
+    """They change when a point leaves them, or when points fill less than half of them."""
+    fit(tmp_path / "run")
+    cut(tmp_path / "run", 3)
+    page.goto(served.url)
+    page.wait_for_selector("#main:not([hidden])")
+    held = "([low, high]) => steady('axis', [low, high])"
+    assert page.evaluate(held, [0.0, 1.0]) == [0.0, 1.0]
+    assert page.evaluate(held, [0.1, 0.8]) == [0.0, 1.0]
+    assert page.evaluate(held, [0.1, 1.1]) == [0.1, 1.1]
+    assert page.evaluate(held, [0.2, 0.6]) == [0.2, 0.6]
+    page.evaluate("() => { payload.live = null; }")
+    assert page.evaluate(held, [0.3, 0.6]) == [0.3, 0.6], "a page of stored runs has nothing to hold"
 
 
 def test_a_hidden_page_does_not_ask(page: Any, served: PageServer, tmp_path: Path) -> None:
@@ -165,7 +182,7 @@ def test_a_server_that_ended_is_said(page: Any, tmp_path: Path) -> None:
         server.shutdown()
         thread.join()
     assert "The server does not answer" in news(page, "lost")
-    assert "finished" in page.inner_text("#news")
+    assert "finished" in page.inner_text("#progress")
 
 
 def test_hostile_names_are_text(page: Any, errors: Errors, served: PageServer, tmp_path: Path) -> None:

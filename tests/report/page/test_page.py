@@ -120,7 +120,7 @@ def test_curves_keep_their_epochs() -> None:
     assert [rows[0][0] + 1 for rows in found["losses"]] == found["epochs"]
     assert found["epochs"][0] == 1
     assert found["epochs"][-1] == 50
-    assert history_of({}, 10) == {"epochs": [], "losses": [], "weights": [], "val": None}
+    assert history_of({}, 10) == {"epochs": [], "losses": [], "weights": [], "val": None, "hypervolume": None}
 
 
 @given(text=st.text())
@@ -188,7 +188,8 @@ def test_runs_of_one_problem_are_measured_against_each_other(tmp_path: Path) -> 
     strange = dataclasses.replace(page_front(3, 2), problem="another")
     for name, front in (("one", one), ("other", other), ("strange", strange)):
         front.save(tmp_path / name)
-    views = read_views([tmp_path / name for name in ("one", "other", "strange")])
+    views, verdict = read_views([tmp_path / name for name in ("one", "other", "strange")])
+    assert verdict == "", "they are of different problems"
     assert views[2]["union"] is None
     for view, front, rival in ((views[0], one, other), (views[1], other, one)):
         split = view["union"]["split"]
@@ -196,7 +197,8 @@ def test_runs_of_one_problem_are_measured_against_each_other(tmp_path: Path) -> 
         assert view["union"]["regret"] == pytest.approx(front.regret(rival), rel=1e-5)
         assert view["union"]["r2"] == pytest.approx(front.r2(rival, split=split), rel=1e-5)
         assert view["union"]["igd_plus"] == pytest.approx(front.igd_plus(rival, split, scaled=True), rel=1e-5)
-    assert [view["union"] for view in read_views([tmp_path / "one", tmp_path / "strange"])] == [None, None]
+    assert [view["union"] for view in read_views([tmp_path / "one", tmp_path / "strange"])[0]] == [None, None]
+    assert read_views([tmp_path / "one", tmp_path / "other"])[1].startswith("one has the largest hypervolume")
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:

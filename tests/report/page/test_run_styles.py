@@ -1,4 +1,4 @@
-"""Labels, colours and markers of methods are those of the registry, on pages and in figures alike."""
+"""Labels and colours of methods are those of the registry, on pages and in figures alike; symbols are seeds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import paretomtl as pm
 from _helpers.pages import page_front
@@ -14,7 +16,8 @@ from paretomtl.report.page._page import payload_of
 from paretomtl.report.page.run_styles import SYMBOLS, run_styles
 from paretomtl.report.page.view import view_of
 
-PAGE = Path(pm.__file__).parent / "report" / "page"
+ASSETS = Path(pm.__file__).parent / "report" / "page" / "assets"
+RUNS = st.lists(st.tuples(st.sampled_from(["mgda", "linear", "own", "auto"]), st.integers(0, 4)), max_size=12)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -23,47 +26,47 @@ def test_page_and_figure_show_a_method_as_the_registry_says(method: str) -> None
 
     entry, shown = REGISTRY[method], page_front(5, 2, method=method)
     (style,) = payload_of([view_of(shown, "run", "run")])["styles"]
-    assert style == {
-        "label": entry.label,
-        "colour": {"light": entry.colour, "dark": entry.dark},
-        "symbol": SYMBOLS[entry.marker],
-    }
+    assert style == {"label": entry.label, "colour": {"light": entry.colour, "dark": entry.dark}, "symbol": "circle"}
     figure = shown.plot()
     drawn = {to_hex(colour) for axis in figure.axes for part in axis.collections for colour in part.get_facecolor()}
     assert style["colour"]["light"] in drawn
 
 
-def test_runs_of_one_method_are_told_apart() -> None:
-    styles = run_styles(["pareto-mtl"] * 70)
-    looks = [(style["colour"]["light"], style["symbol"]) for style in styles]
-    assert looks[0] == (REGISTRY["pareto-mtl"].colour, "circle")
-    assert len({colour for colour, _ in looks[:8]}) == len({symbol for _, symbol in looks[:8]}) == 8
-    assert len(set(looks[:64])) == 64
-    assert {style["label"] for style in styles} == {"Pareto MTL"}
+@given(RUNS)
+def test_a_colour_is_a_method(runs: list[tuple[str, int]]) -> None:
+    for (method, _), style in zip(runs, run_styles(runs), strict=True):
+        assert style["colour"] == {"light": colour_of(method), "dark": colour_of(method, dark=True)}
 
 
-def test_a_method_keeps_its_colour_whatever_else_is_on_the_page() -> None:
-    styles = run_styles(["own", "mgda", "mgda", "own", "linear"])
-    colours = [style["colour"]["light"] for style in styles]
-    assert [colours[0], colours[1], colours[4]] == [colour_of("own"), colour_of("mgda"), colour_of("linear")]
-    assert len(set(colours)) == 5
-    assert styles[0]["label"] == "own"
+@given(RUNS)
+def test_a_symbol_is_a_seed(runs: list[tuple[str, int]]) -> None:
+    """Unless each method has one run: then symbols tell methods apart. Equal methods and seeds differ in symbols."""
+    symbols = [style["symbol"] for style in run_styles(runs)]
+    methods = [method for method, _ in runs]
+    if len(set(methods)) == len(methods):
+        assert len(set(symbols)) == len(symbols)
+        return
+    seeds = list(dict.fromkeys(seed for _, seed in runs))
+    first = {run: symbols[r] for r, run in reversed(list(enumerate(runs)))}
+    assert all(symbol == SYMBOLS[seeds.index(seed)] for (_, seed), symbol in first.items())
+    for method in set(methods):
+        own = [symbol for symbol, each in zip(symbols, methods, strict=True) if each == method]
+        assert len(set(own)) == len(own) or len(own) + len(seeds) > len(SYMBOLS)
 
 
 def test_no_colour_or_label_of_a_method_stands_in_a_script() -> None:
-    scripts = "\n".join(path.read_text(encoding="utf-8") for path in PAGE.glob("*.js")).lower()
+    scripts = "\n".join(path.read_text(encoding="utf-8") for path in ASSETS.glob("*.js")).lower()
+    assert len(scripts) > 10_000
     for entry in REGISTRY.values():
         assert entry.colour not in scripts
         assert entry.label.lower() not in scripts
 
 
-def test_every_symbol_has_an_outline_and_a_shape_in_space() -> None:
+def test_every_symbol_is_the_same_in_two_and_three_dimensions() -> None:
     """Legends draw symbols themselves, and plotly has few of them in 3D."""
-    script = (PAGE / "style.js").read_text(encoding="utf-8")
+    script = (ASSETS / "style.js").read_text(encoding="utf-8")
     outlines = re.findall(r'^  "?([a-z-]+)"?: "M', script, re.MULTILINE)
-    assert set(outlines) == set(SYMBOLS.values())
-    spatial = dict(re.findall(r'"?([a-z-]+)"?: "([a-z]+)"', script.partition("SPACE_SHAPES = {")[2].partition("}")[0]))
-    assert {spatial.get(symbol, symbol) for symbol in SYMBOLS.values()} <= {"circle", "cross", "diamond", "square", "x"}
+    assert set(outlines) == set(SYMBOLS) == {"circle", "cross", "diamond", "square", "x"}
 
 
 def contrast(one: str, other: str) -> float:
@@ -80,7 +83,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("method", [*METHODS, "own"])
 def test_colours_stand_out_on_light_and_on_dark_pages(method: str) -> None:
-    css = (PAGE / "page.css").read_text(encoding="utf-8")
+    css = (ASSETS / "page.css").read_text(encoding="utf-8")
     light, dark = re.findall(r"--paper: *(#[0-9a-f]{6})", css)[:2]
     assert contrast(colour_of(method), light) >= 2.7
     assert contrast(colour_of(method, dark=True), dark) >= 4.5

@@ -103,7 +103,7 @@ class LiveRun:
             "state": "training" if self.news.state == "waiting" else self.news.state,
             "epoch": events[-1]["epoch"] if events else 0,
             "epochs": self._epochs(),
-            "history": self._history(points, reference),
+            "history": self._history(points, self.front.reference if reference is None else reference),
         }
 
     # Reading the files.

@@ -16,10 +16,10 @@ function joined(pieces, between = ", ") {
 function headlineOf(view, i) {
   const { how, name } = choices.pick;
   const limited = limitList(choices.limits).length > 0;
-  if (!isEnded(view)) return ["So far: ", modelWords(view, i), ". "];
-  if (how === "best") return ["Best ", named(labelOf(name), 40), ": ", modelWords(view, i), ". "];
-  if (how === "model") return ["Your choice: ", modelWords(view, i), ". "];
-  return [limited ? "Recommended within your limits: " : "Recommended: ", modelWords(view, i), ". "];
+  const soFar = isEnded(view) ? ": " : " so far: ";
+  if (how === "best") return ["Best ", named(labelOf(name), 40), soFar, modelWords(view, i), ". "];
+  if (how === "model") return ["Your choice", soFar, modelWords(view, i), ". "];
+  return [limited ? "Recommended within your limits" : "Recommended", soFar, modelWords(view, i), ". "];
 }
 
 function isEnded(view) {
@@ -53,7 +53,10 @@ function whyOf(view, split, i) {
   const where = [...ofRun(view), ` on ${splitName(split)}`];
   const left = view.subproblems.filter((_, j) => isWithin(view, split, j, choices.limits)).length;
   const within = limitList(choices.limits).length ? ` of the ${left} within your limits` : "";
-  if (candidates(view, split).length === 1 && how === "balanced") return ["It is the only model", ...where, within ? " within your limits" : " to choose from", " that no other one beats in every task."];
+  if (candidates(view, split).length === 1 && how === "balanced") {
+    const others = within ? " within your limits" : "";
+    return left === 1 ? [`It is the only model${others}`, ...where, "."] : [`No other model${others}`, ...where, " is better in any task."];
+  }
   if (how === "best") return [`It has the best `, named(labelOf(name), 40), within || ` of ${counted(view.subproblems.length, "model")}`, ...where, "."];
   if (how === "model") {
     const other = balanced(view, split);

@@ -49,7 +49,9 @@ function findMark() {
     const found = runs.map((view) => at(view, bestBy(view, split, name))).filter(({ i }) => i !== null);
     if (found.length) return found.reduce((a, b) => (isBetter(name, valueAt(b.view, split, name, b.i), valueAt(a.view, split, name, a.i)) ? b : a));
   }
-  const found = runs.map((view) => at(view, balanced(view, split))).filter(({ i }) => i !== null);
+  const able = runs.map((view) => at(view, balanced(view, split))).filter(({ i }) => i !== null);
+  const unbeaten = able.filter(({ view }) => !isBeatenByAny(view, split));
+  const found = unbeaten.length ? unbeaten : able;
   const volume = ({ view }) => (isNumber(view.hypervolume[split]) ? view.hypervolume[split] : -Infinity);
   if (found.length) return found.reduce((a, b) => (volume(b) > volume(a) ? b : a));
   return runs.length ? at(runs[0], null) : { view: payload.runs[0] || null, r: null, i: null };
@@ -286,6 +288,10 @@ function ledeOf() {
   return [`${counted(total, "model")}${runs}, ${total === 1 ? "a trade-off" : "trade-offs"} between `, ...tasks, `. Chosen on ${splitName(choosingSplit())}.`];
 }
 
+function isBeatenByAny(view, split) {
+  return remembered(view, ["beaten", split, payload.runs.length], () => payload.runs.some((other) => other !== view && other.problem === view.problem && other.values[split] && isBeaten(view, other, split)));
+}
+
 const NOTICES = 3; // more of them are folded
 
 function drawNotices() {
@@ -297,7 +303,7 @@ function drawNotices() {
 // Runs whose every model is dominated by one of another run of the same problem.
 function beatenNotice() {
   const split = choosingSplit();
-  const beaten = payload.runs.filter((view) => view.values[split] && payload.runs.some((other) => other !== view && other.problem === view.problem && other.values[split] && isBeaten(view, other, split)));
+  const beaten = payload.runs.filter((view) => view.values[split] && isBeatenByAny(view, split));
   if (!beaten.length) return [];
   const names = joined(beaten.slice(0, 5).map((view) => [named(view.name, 40)]));
   return [["Every model of ", ...names, beaten.length > 5 ? ` and ${beaten.length - 5} more runs` : "", ` is dominated by one of another run on ${splitName(split)}.`]];
@@ -332,6 +338,7 @@ function wire() {
   wireSpace();
   wireLazyCharts();
   wireCopy();
+  wireHold();
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => change({}));
   window.matchMedia("print").addEventListener("change", () => refresh());
   window.addEventListener("beforeprint", () => toPaper(true));
@@ -341,6 +348,14 @@ function wire() {
     if (window.innerWidth !== width) change({});
     width = window.innerWidth;
   });
+}
+
+// The answer keeps its height while a pointer is down: what is dragged must not move away.
+function wireHold() {
+  const answer = byId("answer");
+  const hold = (height, overflow) => Object.assign(answer.style, { height, overflow });
+  document.addEventListener("pointerdown", () => hold(`${answer.offsetHeight}px`, "hidden"), true);
+  for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => hold("", ""), true);
 }
 
 // Paper is light, and has every chart: also in a PDF that a program makes.

@@ -119,7 +119,7 @@ function parallelLine(line, split, scales, at, tip) {
   const within = isWithin(view, choosingSplit(), i, choices.limits);
   const best = view.nondominated[split][i];
   const colour = lineColour(view, r, split, i, scales);
-  const drawn = svg("polyline", { points, fill: "none", "stroke-dasharray": best ? null : "4 3", class: "line" });
+  const drawn = svg("polyline", { points, fill: "none", "stroke-dasharray": best ? null : "4 3", class: "line", "data-line": `${r}-${i}` });
   const wide = svg("polyline", { points, fill: "none", stroke: "transparent", "stroke-width": 9, class: "wide", "data-model": `${r}-${i}` });
   const draw = () => {
     const own = isMarked(line);

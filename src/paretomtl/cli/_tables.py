@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from paretomtl._support.terminal import escaped
 from paretomtl.front import Front
@@ -26,12 +27,14 @@ class Column:
         cells: one for each row.
         split: the split of the numbers; empty if they belong to none.
         text: whether the cells are text, which is left-aligned and may be wrapped.
+        styled: the same cells with styles, if they have any.
     """
 
     name: str
     cells: Sequence[str]
     split: str = ""
     text: bool = False
+    styled: Sequence[Text] = ()
 
     @property
     def least(self) -> int:
@@ -67,7 +70,7 @@ def print_tables(
         for column, width in zip(shown, _widths(shown, console.width), strict=True):
             head = f"{column.split}\n{column.name}" if column.split else column.name
             table.add_column(head, justify="left" if column.text else "right", overflow="fold", width=width)
-        for cells in zip(*(column.cells for column in shown), strict=True):
+        for cells in zip(*(column.styled or column.cells for column in shown), strict=True):
             table.add_row(*cells)
         console.print(table)
 

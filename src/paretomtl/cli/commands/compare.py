@@ -215,6 +215,7 @@ class _Named:
 
 def _print_table(console: Console, summaries: list[Summary], tasks: list[str]) -> None:
     """Print one row per method: indicators on the split that ranks, and on test next to it."""
+    from paretomtl.cli._method_names import method_name
     from paretomtl.cli._tables import Column, print_tables
 
     tests = [each.test for each in summaries if each.test is not None]
@@ -239,7 +240,8 @@ def _print_table(console: Console, summaries: list[Summary], tasks: list[str]) -
     ]
     models = Column("K", [str(each.models) for each in summaries])
     time = Column("time", [f"{each.seconds:.1f} s" for each in summaries])
-    key = Column("method", [each.method for each in summaries], text=True)
+    names = [method_name(console, each.method) for each in summaries]
+    key = Column("method", [name.plain for name in names], text=True, styled=names)
     print_tables(console, key, [models, time], [volumes, united, [*placed, *losses]])
 
 

@@ -26,6 +26,7 @@ def show(
     """Show a stored front: its solutions, their status and regions, its indicators, and how it was trained."""
     from rich.text import Text
 
+    from paretomtl.cli._method_names import method_name
     from paretomtl.cli._paths import check_target, load_front
     from paretomtl.cli._summary import quality_lines, ranked_words, region_lines, summary
     from paretomtl.cli._tables import print_front
@@ -43,8 +44,8 @@ def show(
         return
     console = text_console()
     seed = "" if front.seed is None else f", seed {front.seed}"
-    title = f", {front.method}{seed}{early_end(front)}; {ranked_words(front, split)}"
-    console.print(Text.assemble((front.problem, "bold"), title))
+    title = f"{seed}{early_end(front)}; {ranked_words(front, split)}"
+    console.print(Text.assemble((front.problem, "bold"), ", ", method_name(console, front.method), title))
     print_front(console, front, front.shown_splits if split is None else [split])
     for line in (*quality_lines(facts), *region_lines(facts)):
         console.print(line, highlight=False, soft_wrap=True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,3 +57,10 @@ def page_front(count: int, tasks: Sequence[str] | int, *, seed: int = 0, shift: 
         reference=(3.0,) * m,
         **options,
     )
+
+
+def payload_in(page: str) -> Any:
+    """The payload inside the HTML of a page."""
+    found = re.search(r'id="payload">([A-Za-z0-9+/=]+)</script>', page)
+    assert found is not None
+    return json.loads(gzip.decompress(base64.b64decode(found[1])).decode())

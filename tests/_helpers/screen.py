@@ -15,7 +15,7 @@ Opened: TypeAlias = Callable[..., Any]
 def settled(page: Any) -> None:
     """Wait until all charts in reach are drawn."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_function("() => nextChart() === null")
+    page.wait_for_function("() => loaded && nextChart() === null")
 
 
 def marked(page: Any) -> tuple[str, int]:

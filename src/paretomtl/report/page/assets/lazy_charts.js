@@ -3,6 +3,7 @@
 
 const waiting = new Map(); // by the id of a place: a function that draws the current chart
 let turn = false;
+let loaded = false; // plotly is here, or will not come
 
 function chart(id, make) {
   waiting.set(id, make);
@@ -20,11 +21,6 @@ function isSlow(id) {
   return id === "space" && !byId(id)._fullLayout && !printing;
 }
 
-// Text and tables are drawn before plotly has loaded, which takes longest.
-function canDraw() {
-  return typeof Plotly !== "undefined" || document.readyState !== "loading";
-}
-
 function drawChart(id) {
   const make = waiting.get(id);
   waiting.delete(id);
@@ -32,7 +28,7 @@ function drawChart(id) {
 }
 
 function drawVisible() {
-  if (!canDraw()) return;
+  if (!loaded) return;
   [...waiting.keys()].filter((id) => distance(id) === 0 && !isSlow(id)).forEach(drawChart);
   drawNear();
 }
@@ -46,7 +42,7 @@ function nextChart() {
 
 // One at a time, so that the browser can paint and respond between two charts.
 function drawNear() {
-  if (turn || !canDraw() || nextChart() === null) return;
+  if (turn || !loaded || nextChart() === null) return;
   turn = true;
   requestAnimationFrame(() => setTimeout(() => {
     turn = false;
@@ -57,7 +53,7 @@ function drawNear() {
 }
 
 function drawWaiting() {
-  if (canDraw()) [...waiting.keys()].filter((id) => distance(id) < Infinity).forEach(drawChart);
+  if (loaded) [...waiting.keys()].filter((id) => distance(id) < Infinity).forEach(drawChart);
 }
 
 function wireLazyCharts() {

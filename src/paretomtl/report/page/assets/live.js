@@ -1,6 +1,6 @@
 // The live page: it polls its server while it is visible, and shows how far each run is and how old the data are.
 
-const served = { payload: JSON.parse(byId("payload").textContent), tag: null, lost: false, asking: false, timer: 0, held: false, waiting: false };
+const served = { payload: null, tag: null, lost: false, asking: false, timer: 0, held: false, waiting: false };
 
 function newsOf({ name, state, process, time, text, left }) {
   const age = time === null ? "" : clock(Math.max(0, Math.round(Date.now() / 1000 - time)));
@@ -51,14 +51,17 @@ async function ask() {
   served.timer = setTimeout(ask, served.payload.live.every);
 }
 
-// No redraw during a drag.
-document.addEventListener("pointerdown", () => { served.held = true; }, true);
-for (const end of ["pointerup", "pointercancel"]) {
-  document.addEventListener(end, () => setTimeout(() => { // after the click that follows, whose target must still be there
-    served.held = false;
-    if (served.waiting) show();
-  }), true);
+function follow(first) {
+  served.payload = first;
+  // No redraw during a drag.
+  document.addEventListener("pointerdown", () => { served.held = true; }, true);
+  for (const end of ["pointerup", "pointercancel"]) {
+    document.addEventListener(end, () => setTimeout(() => { // after the click that follows, whose target must still be there
+      served.held = false;
+      if (served.waiting) show();
+    }), true);
+  }
+  document.addEventListener("visibilitychange", ask);
+  drawNews();
+  ask();
 }
-document.addEventListener("visibilitychange", ask);
-drawNews();
-ask();

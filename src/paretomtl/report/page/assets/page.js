@@ -365,5 +365,32 @@ function toPaper(on) {
   if (on) drawWaiting();
 }
 
-wire();
-render(JSON.parse(byId("payload").textContent));
+// Text and tables come first, then plotly, which takes longest to read.
+async function start() {
+  wire();
+  let first = null;
+  try {
+    first = JSON.parse(await unpack("payload"));
+  } catch (error) {
+    fill("notices", el("p", { class: "notice" }, `This page could not be read (${error.message}). It needs a browser of 2023 or later.`));
+    byId("main").before(byId("notices"));
+    return;
+  }
+  render(first);
+  if (typeof follow === "function") follow(first);
+  requestAnimationFrame(() => setTimeout(loadPlotly));
+}
+
+async function loadPlotly() {
+  try {
+    const script = el("script");
+    script.textContent = await unpack("plotly");
+    document.head.append(script);
+  } catch {
+    // every chart says in its place that it could not be drawn
+  }
+  loaded = true;
+  drawVisible();
+}
+
+start();

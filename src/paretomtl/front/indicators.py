@@ -164,13 +164,19 @@ def front_delta_m(
 
 
 def quick_hypervolume(
-    front: FrontData, reference: Sequence[float] | None = None, split: str | None = None
+    front: FrontData, reference: Sequence[float] | None = None, split: str | None = None, *, times: int = 1
 ) -> float | None:
     """The hypervolume for a table or a page; None if it is undefined or would take more than seconds.
 
     The work grows as K to the power of m/2 - 1: a hundred solutions of ten tasks take a minute, of twelve tasks hours.
+
+    Args:
+        front: whose.
+        reference: the reference point; that of the front by default.
+        split: the split; :attr:`ranking_split` by default.
+        times: how many such hypervolumes there are to compute in these seconds.
     """
-    return _quick(front_hypervolume, front, reference, split)
+    return _quick(front_hypervolume, front, reference, split, times)
 
 
 def quick_box_share(front: FrontData, split: str | None = None) -> float | None:
@@ -186,9 +192,10 @@ def quick_tight_hypervolume(front: FrontData, split: str) -> tuple[list[float] |
     return reference, quick_hypervolume(front, reference, split)
 
 
-def takes_long(losses: Tensor) -> bool:
-    """Whether a hypervolume of finite losses ``[K, m]`` would take more than seconds."""
-    return math.log(max(1, int(nondominated(losses).sum()))) * (losses.shape[1] / 2 - 1) > _MOST_WORK
+def takes_long(losses: Tensor, times: int = 1) -> bool:
+    """Whether so many hypervolumes of finite losses ``[K, m]`` would take more than seconds."""
+    work = math.log(max(1, int(nondominated(losses).sum()))) * (losses.shape[1] / 2 - 1)
+    return work + math.log(times) > _MOST_WORK
 
 
 def check_others(front: FrontData, others: Sequence[FrontData]) -> None:
@@ -261,9 +268,10 @@ def _quick(
     front: FrontData,
     reference: Sequence[float] | None,
     split: str | None,
+    times: int = 1,
 ) -> float | None:
     try:
-        return None if takes_long(finite_losses(front, split)) else measure(front, reference, split)
+        return None if takes_long(finite_losses(front, split), times) else measure(front, reference, split)
     except (ValueError, ModuleNotFoundError):
         return None
 

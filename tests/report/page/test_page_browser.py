@@ -121,7 +121,7 @@ def test_many_tasks_side_by_side(show: Opened) -> None:
     line = page.locator(".wide").nth(3)
     r, i = map(int, line.get_attribute("data-model").split("-"))
     line.dispatch_event("pointermove", {"clientX": 300, "clientY": 300})
-    assert "favours: " in text(page, ".tip")
+    assert "favours: " in text(page, "#tip")
     line.dispatch_event("click")
     settled(page)
     assert page.evaluate("() => [marked().r, marked().i]") == [r, i]
@@ -169,23 +169,14 @@ def test_names_are_text(open_page: Opened, tasks: int) -> None:
     assert text(page, "h1") == HOSTILE[0]
     assert page.locator("h1 script, main script, main img").count() == 0
     assert shlex.split(page.inner_text("#command"))[2] == HOSTILE[1]
-    chart = "pair0" if tasks == 3 else "plane"
-    page.evaluate(
-        """(id) => {
-            const first = (trace) => trace.hovertext && trace.x.length && trace.customdata[0][0] === 0;
-            const own = byId(id).data.findIndex(first);
-            Plotly.Fx.hover(id, [{ curveNumber: own, pointNumber: 0 }]);
-        }""",
-        chart,
-    )
+    page.evaluate("() => showTip(0, 0, {})")
+    assert HOSTILE[1][:40] in text(page, "#tip")
     if tasks == 3:
         page.locator("#tab-space").click()
         page.wait_for_function("() => document.querySelector('#space')._fullLayout?.scene?.xaxis.title")
         shown = page.evaluate("() => document.querySelector('#space')._fullLayout.scene.xaxis.title.text")
         assert shown.replace("\u2060", "") == f"{HOSTILE[0]} accuracy"[:23] + "…, val", "space reads no entities"
         assert not re.search("<[a-z]", shown)
-    if tasks == 2:
-        assert HOSTILE[1][:40] in text(page, "#plane .hoverlayer")
     assert page.evaluate("() => window.hit") is None
     for width in (1280, 360):
         page.set_viewport_size({"width": width, "height": 800})
@@ -380,3 +371,21 @@ def test_without_plotly_words_and_tables_are_there(browser: Any, tmp_path: Path)
     assert page.locator("#models tbody tr").count() == 14
     assert text(page, "#headline").startswith("Recommended: model ")
     page.close()
+
+
+def test_a_large_hostile_page_is_small_and_sends_nothing(open_page: Opened, tmp_path: Path) -> None:
+    """20 runs of 125 models and 8 tasks. That it sends no request is watched on every page."""
+    names = [f"{HOSTILE[i % 4]} {i}" for i in range(8)]
+    fronts = [
+        page_front(125, names, seed=seed, shift=0.002 * seed, method=["linear", HOSTILE[0]][seed % 2], epochs=40)
+        for seed in range(20)
+    ]
+    views = [view_of(front, f"{HOSTILE[1]} {i}", "x", points=10, runs=20) for i, front in enumerate(fronts)]
+    assert len(page_text(payload_of(views))) < 6_000_000
+    page = open_page(*views)
+    assert page.evaluate("() => window.hit") is None
+    assert text(page, "#headline").startswith("Recommended: model ")
+    assert page.locator("#models tbody tr").count() == 125, "those of one run"
+    page.locator("#all-rows").click()
+    settled(page)
+    assert page.locator("#models tbody tr").count() == 2500

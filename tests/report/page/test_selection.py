@@ -170,8 +170,8 @@ def test_hover_and_click_in_the_plane(open_page: Opened) -> None:
         }"""
     )
     page.mouse.move(*places[1])
-    page.wait_for_selector("#plane .hoverlayer .hovertext")
-    hovered = text(page, "#plane .hoverlayer")
+    page.wait_for_selector("#tip:not([hidden])")
+    hovered = text(page, "#tip")
     for said in ("first, model 1", "favours: right", "left loss on validation: ", "right accuracy on validation: "):
         assert said in hovered
     page.mouse.click(*places[1])

@@ -31,8 +31,8 @@ from paretomtl.runs.curves import POINTS
 Payload: TypeAlias = dict[str, Any]
 """The content of a page; see :mod:`paretomtl.report.page.view`."""
 
-NUMBERS = 60_000
-"""The maximum of numbers in all curves of a page, about half a megabyte, so that a page stays under 6 MB."""
+NUMBERS = 120_000
+"""The maximum of numbers in all curves of a page, about half a megabyte, as long as a curve has ten points."""
 
 _SCRIPTS = (
     "text",
@@ -82,7 +82,7 @@ def read_views(runs: Sequence[str | Path]) -> tuple[list[View], str]:
     check_tasks(names, [front.tasks for front in fronts])
     reference, points = common_reference(fronts), room_for(fronts)
     views = [
-        {**view_of(front, name, str(folder), reference=reference, points=points), "union": union}
+        {**view_of(front, name, str(folder), reference=reference, points=points, runs=len(fronts)), "union": union}
         for front, name, folder, union in zip(fronts, names, folders, unions_of(fronts), strict=True)
     ]
     return views, verdict_of(fronts, names, [view["hypervolume"] for view in views])
@@ -207,7 +207,7 @@ def _asset(name: str) -> str:
 
 def room_for(fronts: Sequence[Front]) -> int:
     """Return the maximum number of points per curve on a page with all of these fronts."""
-    return max(20, min(POINTS, NUMBERS // (3 * len(fronts[0].tasks) * sum(map(len, fronts)))))
+    return max(10, min(POINTS, NUMBERS // (3 * len(fronts[0].tasks) * sum(map(len, fronts)))))
 
 
 def common_reference(fronts: Sequence[Front]) -> list[float] | None:

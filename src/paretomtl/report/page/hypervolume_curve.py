@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from torch import Tensor
 
-from paretomtl.front.indicators import hypervolume
-
-_MOST_WORK = 9.0  # log of K to the power of m/2 - 1: milliseconds for each of 200 epochs
+from paretomtl.front.indicators import hypervolume, takes_long
 
 
-def hypervolume_curve(losses: Tensor, reference: Sequence[float] | None) -> list[float] | None:
+def hypervolume_curve(losses: Tensor, reference: Sequence[float] | None, *, times: int = 1) -> list[float] | None:
     """The hypervolume of the finite models at each epoch; None if it is undefined or would take long.
 
     Args:
         losses: ``[T, K, m]``.
         reference: the point that models should beat; None gives no curve.
+        times: how many such curves there are on the page.
 
     Example:
         >>> import torch
@@ -27,7 +25,7 @@ def hypervolume_curve(losses: Tensor, reference: Sequence[float] | None) -> list
     if reference is None or not len(losses):
         return None
     tables = [table[table.isfinite().all(-1)].double() for table in losses]
-    if math.log(losses.shape[1]) * (losses.shape[2] / 2 - 1) > _MOST_WORK:
+    if takes_long(tables[-1], times * len(tables)):
         return None
     try:
         return [hypervolume(table, reference) if len(table) else 0.0 for table in tables]

@@ -27,8 +27,8 @@ A view, with K solutions and m tasks; None stands for unknown values and for num
     values       by split and name, [K]; "loss:TASK" is a loss, any other name a metric
     better       by name, "lower" or "higher", also for losses
     nondominated by split, [K]: finite, and no other solution dominates it
-    in_region    by split, [K]; None without regions
-    angles       by split, [K], degrees from the preference; None without directions
+    in_region    [K], on training; None without regions
+    angles       [K], degrees from the preference, on training; None without directions
     status       [K]
     scale        [K][m], factors of the losses before regions were decided, or None
     ideal        [m], the point subtracted from the losses before that, or None
@@ -63,7 +63,13 @@ DIGITS = 6
 
 
 def view_of(
-    front: Front, name: str, folder: str, *, reference: Sequence[float] | None = None, points: int = POINTS
+    front: Front,
+    name: str,
+    folder: str,
+    *,
+    reference: Sequence[float] | None = None,
+    points: int = POINTS,
+    runs: int = 1,
 ) -> View:
     """The view of a front.
 
@@ -73,6 +79,7 @@ def view_of(
         folder: where it is stored, for the command that exports a solution.
         reference: of the hypervolume, common to runs that are compared; the front's own by default.
         points: the maximum number of points of a curve.
+        runs: how many there are on the page; hypervolumes that would take long for so many are left out.
 
     Example:
         >>> import paretomtl as pm
@@ -86,6 +93,7 @@ def view_of(
     reference = front.reference if reference is None else reference
     done = len(front.history["losses"]) if "losses" in front.history else 0 if front.seed is not None else None
     losses = [f"loss:{task}" for task in front.tasks]
+    times = runs * len(front.losses)
     return {
         "name": name,
         "folder": folder,
@@ -110,15 +118,17 @@ def view_of(
         "values": {split: _values(front, split) for split in front.losses},
         "better": {**dict.fromkeys(losses, "lower"), **{name: _better(front, name) for name in _metric_names(front)}},
         "nondominated": {split: finite_nondominated(table).tolist() for split, table in front.losses.items()},
-        "in_region": {split: front.in_region(split).tolist() for split in front.losses} if directions else None,
-        "angles": {split: rounded(front.angle(split)) for split in front.losses} if directions else None,
+        "in_region": front.in_region("train").tolist() if directions and "train" in front.losses else None,
+        "angles": rounded(front.angle("train"), 4) if directions and "train" in front.losses else None,
         "status": list(front.status),
         "scale": None if front.scale is None else rounded(front.scale),
         "ideal": None if front.ideal is None else rounded(front.ideal),
         "reference": None if reference is None else rounded(reference),
         "own_reference": None if front.reference is None else rounded(front.reference),
-        "hypervolume": {split: rounded(quick_hypervolume(front, reference, split)) for split in front.losses},
-        "history": history_of(front.history, points, reference=reference),
+        "hypervolume": {
+            split: rounded(quick_hypervolume(front, reference, split, times=times)) for split in front.losses
+        },
+        "history": history_of(front.history, points, reference=reference, runs=runs),
     }
 
 
@@ -127,6 +137,7 @@ def history_of(
     points: int = POINTS,
     epochs: Sequence[int] | None = None,
     reference: Sequence[float] | None = None,
+    runs: int = 1,
 ) -> View:
     """Return curves of at most ``points`` points, first and last included, with the numbers of their epochs.
 
@@ -135,6 +146,7 @@ def history_of(
         points: the maximum number to keep.
         epochs: the numbers of the T epochs; 1 to T by default.
         reference: of the hypervolume, on validation if it is known; without one there is no such curve.
+        runs: how many there are on the page.
     """
     total = len(history["losses"]) if "losses" in history else 0
     kept = thinned(total, points)
@@ -145,7 +157,9 @@ def history_of(
     has_val = "val" in history and len(history["val"]) == total > 0
     curves["val"] = rounded(history["val"][kept], DIGITS - 2) if has_val else None
     measured = history["val" if has_val else "losses"][kept] if total else None
-    curves["hypervolume"] = None if measured is None else rounded(hypervolume_curve(measured, reference), DIGITS - 2)
+    curves["hypervolume"] = (
+        None if measured is None else rounded(hypervolume_curve(measured, reference, times=runs), DIGITS - 2)
+    )
     return curves
 
 

@@ -3,7 +3,7 @@
 const SPLITS = ["val", "train", "test"]; // the first one available ranks; test never does
 const choices = {
   split: null, kind: null, x: null, y: null, run: null, pick: { how: "balanced" }, limits: {}, targets: false, outliers: false, log: null, theme: null,
-  hidden: new Set(), order: [], colour: "", tab: "pairs", sort: {},
+  hidden: new Set(), rows: false, order: [], colour: "", tab: "pairs", sort: {},
 };
 let payload = null;
 let mark = { view: null, r: null, i: null };
@@ -85,7 +85,14 @@ function change(some) {
 function render(next) {
   payload = { ...next, tasks: next.runs.length ? next.runs[0].tasks : [] };
   payload.shares = sharesOf(payload.runs);
+  payload.reference = commonReference(payload);
   refresh();
+}
+
+// The reference point of all runs, which every model should beat.
+function commonReference({ runs, tasks }) {
+  const references = runs.map((view) => view.reference).filter((point) => point && isFinitePoint(point));
+  return references.length ? tasks.map((_, t) => Math.max(...references.map((point) => point[t]))) : null;
 }
 
 // Metrics where higher is better and all values lie between 0 and 1.
@@ -339,6 +346,7 @@ function wire() {
   wireLazyCharts();
   wireCopy();
   wireHold();
+  byId("targets").addEventListener("toggle", () => drawTargets(modelRows()));
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => change({}));
   window.matchMedia("print").addEventListener("change", () => refresh());
   window.addEventListener("beforeprint", () => toPaper(true));

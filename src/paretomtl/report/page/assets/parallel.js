@@ -20,9 +20,9 @@ function moveAxis(name, to) {
 }
 
 function parallelScales(names, runs, split) {
-  const [start, end] = [headRoom(names) + PARALLEL.height, headRoom(names)];
+  const [start, end, all] = [headRoom(names) + PARALLEL.height, headRoom(names), showsOutliers(split)];
+  const rows = runs.flatMap(({ view }) => view.subproblems.map((_, i) => ({ view, i }))).filter(({ view, i }) => all || !isOutlier(view, split, i));
   return names.map((name) => {
-    const rows = runs.flatMap(({ view }) => view.subproblems.map((_, i) => ({ view, i }))).filter(({ view, i }) => showsOutliers(split) || !isOutlier(view, split, i));
     const values = rows.map(({ view, i }) => valueAt(view, split, name, i)).filter(isNumber);
     const [low, high] = values.length ? [Math.min(...values), Math.max(...values)] : [0, 1];
     const span = high - low || Math.abs(high) || 1;
@@ -81,14 +81,13 @@ function drawParallel() {
   const scales = parallelScales(names, runs, split);
   const height = headRoom(names) + PARALLEL.height + PARALLEL.bottom;
   const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "parallel", role: "group", "aria-label": "Parallel coordinates" });
-  const tip = el("div", { class: "tip", hidden: true });
   lines.clear();
-  for (const run of runs) for (const i of run.view.subproblems.keys()) picture.append(...parallelLine({ ...run, i }, split, scales, at, tip));
+  for (const run of runs) for (const i of run.view.subproblems.keys()) picture.append(...parallelLine({ ...run, i }, split, scales, at));
   const { view } = marked();
   if (view && choices.targets && names.every(isLoss)) picture.append(targetLine(split, scales, at));
   scales.forEach((scale, a) => picture.append(axisGroup(scale, at(a), (x) => Math.round(((x - PARALLEL.margin) / Math.max(1, width - 2 * PARALLEL.margin)) * (names.length - 1)))));
   const box = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Parallel coordinates" }, picture);
-  keepScroll("#parallel .scroll", () => fill("parallel", parallelControls(names), box, tip));
+  keepScroll("#parallel .scroll", () => fill("parallel", parallelControls(names), box));
   markLine();
 }
 
@@ -113,7 +112,7 @@ function lineColour(view, r, split, i, scales) {
   return `rgb(${worst.map((part, c) => Math.round(part + share * (best[c] - part))).join(", ")})`;
 }
 
-function parallelLine(line, split, scales, at, tip) {
+function parallelLine(line, split, scales, at) {
   const { view, r, i } = line;
   const points = lineOf(view, split, i, scales, at);
   const within = isWithin(view, choosingSplit(), i, choices.limits);
@@ -135,15 +134,11 @@ function parallelLine(line, split, scales, at, tip) {
   wide.addEventListener("click", () => pickModel(r, i));
   wide.addEventListener("pointermove", (event) => {
     drawn.setAttribute("stroke-width", 3);
-    tip.hidden = false;
-    tip.replaceChildren(...tipLines(view, split, i));
-    const box = byId("parallel").getBoundingClientRect();
-    tip.style.left = `${Math.max(0, Math.min(event.clientX - box.left + 14, box.width - tip.offsetWidth))}px`;
-    tip.style.top = `${event.clientY - box.top + 14}px`;
+    showTip(r, i, event);
   });
   wide.addEventListener("pointerleave", () => {
     draw();
-    tip.hidden = true;
+    hideTip();
   });
   return [drawn, wide];
 }
@@ -156,11 +151,6 @@ function markLine() {
   const now = `${r}-${i}`;
   for (const key of [lastLine, now]) if (lines.has(key)) lines.get(key)();
   lastLine = now;
-}
-
-function tipLines(view, split, i) {
-  const rows = parallelNames(split).map((name) => el("div", {}, named(labelOf(name), 32), `: ${valueText(name, valueAt(view, split, name, i))}`));
-  return [el("strong", {}, named(view.name), `, model ${briefly(view, i)}`), el("div", {}, favourWords(view, i) === "–" ? "" : `favours: ${favourWords(view, i)}`), ...rows, el("div", {}, standing(view, split, i))];
 }
 
 function parallelControls(names) {

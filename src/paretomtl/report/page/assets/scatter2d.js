@@ -15,15 +15,6 @@ function isLossPlane(view, x, y) {
   return taskOf(view, x) >= 0 && taskOf(view, y) >= 0 && x !== y;
 }
 
-function hoverText(view, split, i) {
-  const lines = [`<b>${plain(view.name)}, ${view.names ? plain(view.names[i]) : `model ${view.subproblems[i]}`}</b>`];
-  if (favourWords(view, i) !== "–") lines.push(`favours: ${plain(favourWords(view, i), 60)}`);
-  const names = Object.keys(view.values[split]);
-  for (const name of [...names.filter((one) => !isLoss(one)), ...names.filter(isLoss)]) lines.push(`${plain(labelOf(name), 32)} on ${splitName(split)}: ${valueText(name, valueAt(view, split, name, i))}`);
-  if (standing(view, split, i)) lines.push(standing(view, split, i));
-  return lines.join("<br>");
-}
-
 // What a reader should know of a model before choosing it; empty for most.
 function standing(view, split, i) {
   if (!isFinitePoint(lossesAt(view, split, i))) return `not finite on ${splitName(split)}`;
@@ -41,15 +32,9 @@ function rangeOf(values) {
   return [low - 0.08 * span, high + 0.1 * span];
 }
 
-// The reference point of all runs, which every model should beat.
-function commonReference() {
-  const references = payload.runs.map((view) => view.reference).filter((point) => point && isFinitePoint(point));
-  return references.length ? payload.tasks.map((_, t) => Math.max(...references.map((point) => point[t]))) : null;
-}
-
 // A model that was not trained on a task has a useless loss there, and would squeeze all others.
 function isOutlier(view, split, i) {
-  const [reference, losses] = [commonReference(), lossesAt(view, split, i)];
+  const [{ reference }, losses] = [payload, lossesAt(view, split, i)];
   return reference !== null && isFinitePoint(losses) && losses.some((loss, t) => loss > reference[t]);
 }
 
@@ -141,20 +126,22 @@ function regionTraces(view, x, y, ranges) {
 function pointTraces({ view, r }, split, x, y, small) {
   const rows = view.subproblems.map((_, i) => i).filter((i) => isFinitePoint(pointAt(view, split, i, x, y)));
   const best = rows.filter((i) => view.nondominated[split][i]);
+  const all = showsOutliers(split);
   const size = (small ? 6 : 9) * (rows.length > 60 ? 0.75 : 1);
   const numbered = !small && marked().view === view && rows.length <= NUMBERED;
-  const trace = (some, marker) => ({
+  const trace = (some, hollow, opacity) => ({
     x: some.map((i) => pointAt(view, split, i, x, y)[0]),
     y: some.map((i) => pointAt(view, split, i, x, y)[1]),
     customdata: some.map((i) => [r, i]),
-    hovertext: some.map((i) => hoverText(view, split, i)),
-    hoverinfo: "text", mode: numbered ? "markers+text" : "markers", name: plain(view.name),
+    hoverinfo: "none", mode: numbered ? "markers+text" : "markers", name: plain(view.name),
     ...(numbered ? { text: some.map((i) => (view.names ? plain(view.names[i], 16) : String(view.subproblems[i]))), textposition: "top right", textfont: { color: ink("ink"), size: 13 } } : {}),
-    marker: { color: colourOf(r), size, opacity: some.map((i) => (isWithin(view, choosingSplit(), i, choices.limits) ? marker.opacity : 0.15)), symbol: shapeOf(r) + marker.hollow },
+    marker: { color: colourOf(r), size, opacity, symbol: shapeOf(r) + hollow },
   });
-  const traces = [trace(rows.filter((i) => !best.includes(i)), { opacity: 0.55, hollow: "-open" }), trace(best, { opacity: 1, hollow: "" })];
+  const kept = rows.filter((i) => isWithin(view, choosingSplit(), i, choices.limits));
+  const out = rows.filter((i) => !kept.includes(i));
+  const traces = [trace(out, "", 0.15), trace(kept.filter((i) => !view.nondominated[split][i]), "-open", 0.55), trace(kept.filter((i) => view.nondominated[split][i]), "", 1)].filter(({ x: places }) => places.length);
   if (view.tasks.length === 2) {
-    const path = best.filter((i) => showsOutliers(split) || !isOutlier(view, split, i)).sort((i, j) => lossesAt(view, split, i)[0] - lossesAt(view, split, j)[0]).map((i) => pointAt(view, split, i, x, y));
+    const path = best.filter((i) => all || !isOutlier(view, split, i)).sort((i, j) => lossesAt(view, split, i)[0] - lossesAt(view, split, j)[0]).map((i) => pointAt(view, split, i, x, y));
     traces.unshift({ x: path.map((p) => p[0]), y: path.map((p) => p[1]), mode: "lines", hoverinfo: "skip", line: { color: colourOf(r), width: 1 }, opacity: 0.45 });
   }
   return traces;

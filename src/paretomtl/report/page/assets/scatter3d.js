@@ -56,10 +56,9 @@ function spacePoints(view, split, names) {
 function spaceTraces({ view, r }, split, names) {
   const rows = spacePoints(view, split, names);
   const trace = (some, hollow, opacity) => ({
-    type: "scatter3d", mode: "markers", hoverinfo: "text", opacity,
+    type: "scatter3d", mode: "markers", hoverinfo: "none", opacity,
     ...Object.fromEntries(["x", "y", "z"].map((side, t) => [side, some.map((i) => valueAt(view, split, names[t], i))])),
     customdata: some.map((i) => [r, i]),
-    hovertext: some.map((i) => hoverText(view, split, i)),
     marker: { color: colourOf(r), size: rows.length > 60 ? 3.5 : 5, symbol: shapeOf(r) + hollow },
   });
   const kept = rows.filter((i) => isWithin(view, choosingSplit(), i, choices.limits));

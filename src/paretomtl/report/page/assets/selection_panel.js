@@ -176,7 +176,7 @@ function move() {
 
 // Regions are constraints of training.
 function isOnTarget(view, i) {
-  if (view.in_region && view.in_region.train) return view.in_region.train[i];
+  if (view.in_region) return view.in_region[i];
   return { feasible: true, infeasible: false }[view.status[i]] ?? null;
 }
 
@@ -186,7 +186,7 @@ function targetWords(view, i) {
 }
 
 function angleAt(view, i) {
-  return view.angles && view.angles.train ? view.angles.train[i] : null;
+  return view.angles ? view.angles[i] : null;
 }
 
 function drawDetails(view, split, i) {

@@ -96,8 +96,34 @@ function scaleOnPaper(place) {
 function listen(place, clicked) {
   if (!place || place.dataset.heard) return;
   place.dataset.heard = "yes";
+  const markOf = (event) => event.points.map((point) => point.customdata).find((data) => data);
   place.on("plotly_click", (event) => {
-    const mark = event.points.map((point) => point.customdata).find((data) => data);
+    const mark = markOf(event);
     if (mark) clicked(mark[0], mark[1]);
   });
+  place.on("plotly_hover", (event) => {
+    const mark = markOf(event);
+    if (mark) showTip(mark[0], mark[1], event.event);
+  });
+  place.on("plotly_unhover", hideTip);
+}
+
+// The tooltip of a model, made when somebody asks for it: text, never markup.
+function showTip(r, i, { clientX = 0, clientY = 0 } = {}) {
+  const [view, tip] = [payload.runs[r], byId("tip")];
+  tip.replaceChildren(...tipLines(view, choices.split, i));
+  tip.hidden = false;
+  tip.style.left = `${Math.max(0, Math.min(clientX + 14, window.innerWidth - tip.offsetWidth - 8))}px`;
+  tip.style.top = `${Math.max(0, Math.min(clientY + 14, window.innerHeight - tip.offsetHeight - 8))}px`;
+}
+
+function hideTip() {
+  byId("tip").hidden = true;
+}
+
+function tipLines(view, split, i) {
+  const names = Object.keys(view.values[split]);
+  const rows = [...names.filter((name) => !isLoss(name)), ...names.filter(isLoss)].map((name) => el("div", {}, named(labelOf(name), 32), ` on ${splitName(split)}: ${valueText(name, valueAt(view, split, name, i))}`));
+  const favours = favourWords(view, i);
+  return [el("strong", {}, named(view.name), ", ", modelWords(view, i)), favours === "–" ? "" : el("div", {}, `favours: ${favours}`), ...rows, el("div", {}, standing(view, split, i))];
 }

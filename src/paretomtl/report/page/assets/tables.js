@@ -29,6 +29,7 @@ function table(id, columns, rows, wire) {
   fill(id, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
 }
 
+const ROWS = 400; // more rows than this are listed on request
 const BESIDE = 8; // columns of losses and metrics that fit in one table; with more, test has its own table
 
 function number(key, label, split, value, cell) {
@@ -73,7 +74,12 @@ function pickButton({ view, r, i }) {
 
 function modelRows() {
   const split = choosingSplit();
-  return visibleRuns().filter(({ view }) => view.values[split]).flatMap(({ view, r }) => view.subproblems.map((_, i) => ({ view, r, i })));
+  const all = visibleRuns().filter(({ view }) => view.values[split]).flatMap(({ view, r }) => view.subproblems.map((_, i) => ({ view, r, i })));
+  const some = all.length <= ROWS || choices.rows ? all : all.filter(({ view }) => view === marked().view);
+  fill("models-hint", "Click a column to sort by it, or a row to mark its model.", some.length === all.length ? null : [
+    " Only the models of ", named(marked().view.name), " are listed. ",
+    el("button", { type: "button", id: "all-rows", onclick: () => change({ rows: true }) }, `List all ${all.length}`)]);
+  return some;
 }
 
 function drawModels() {
@@ -110,7 +116,7 @@ function markRows() {
 function drawTargets(rows) {
   const trained = rows.filter(({ view }) => view.reading !== "none");
   byId("targets").hidden = !trained.length;
-  if (!trained.length) return;
+  if (!trained.length || !byId("targets").open) return;
   fill("targets-hint", "A direction is where the losses should point: a large part allows a large loss. An importance is the opposite: a large part asks for a small loss. A model is on target if its training losses are nearer to its own direction than to that of any other model.");
   const angle = ({ view, i }) => angleAt(view, i);
   table("targets-table", [

@@ -52,6 +52,8 @@ def test_a_reader_finds_the_best_model_within_a_limit(open_page: Opened, tmp_pat
     assert 1 < len(fits) < 9
     assert marked(page) == ("run", best)
     assert text(page, "#headline").startswith(f"Best bottom-right accuracy: model {best}. ")
+    said = f"It has the best bottom-right accuracy of {len(fits)} models within your limits on validation."
+    assert text(page, "#why") == said
     copied = page.evaluate("() => navigator.clipboard.readText()")
     assert "--at-least 'top-left accuracy=0.75' --best 'bottom-right accuracy'" in copied
     assert copied == page.inner_text("#command")

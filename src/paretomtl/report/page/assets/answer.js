@@ -50,20 +50,20 @@ function ofRun(view) {
 
 function whyOf(view, split, i) {
   const { how, name } = choices.pick;
-  const where = [...ofRun(view), ` on ${splitName(split)}`];
-  const left = view.subproblems.filter((_, j) => isWithin(view, split, j, choices.limits)).length;
-  const within = limitList(choices.limits).length ? ` of the ${left} within your limits` : "";
-  if (candidates(view, split).length === 1 && how === "balanced") {
-    const others = within ? " within your limits" : "";
-    return left === 1 ? [`It is the only model${others}`, ...where, "."] : [`No other model${others}`, ...where, " is better in any task."];
+  const limits = limitList(choices.limits).length ? " within your limits" : "";
+  const on = ` on ${splitName(split)}`;
+  if (how === "best") {
+    const count = choosableRuns(split).reduce((sum, run) => sum + run.subproblems.filter((_, j) => isWithin(run, split, j, choices.limits)).length, 0);
+    return ["It has the best ", named(labelOf(name), 40), ` of ${counted(count, "model")}${limits}${on}`, ...(payload.runs.length > 1 ? [", in ", named(view.name, 40)] : []), "."];
   }
-  if (how === "best") return [`It has the best `, named(labelOf(name), 40), within || ` of ${counted(view.subproblems.length, "model")}`, ...where, "."];
   if (how === "model") {
     const other = balanced(view, split);
-    if (other === null || other === i) return ["It is also the recommended model", ...where, "."];
-    return [`Against the recommended model ${briefly(view, other)}`, ...where, ": ", ...joined(comparison(view, split, i, other)), "."];
+    if (other === null || other === i) return ["It is also the recommended model", ...ofRun(view), `${limits}${on}.`];
+    return [`Against the recommended model ${briefly(view, other)}`, ...ofRun(view), `${on}: `, ...joined(comparison(view, split, i, other)), "."];
   }
-  return ["It gives up least", within || (payload.runs.length > 1 ? " of its run, " : ""), within || payload.runs.length < 2 ? "" : named(view.name, 40), `: `, ...givenUp(view, split, i), "."];
+  if (candidates(view, split).length > 1) return ["It gives up least", ...ofRun(view), `${limits}: `, ...givenUp(view, split, i), "."];
+  const left = view.subproblems.filter((_, j) => isWithin(view, split, j, choices.limits)).length;
+  return left === 1 ? ["It is the only model", ...ofRun(view), `${limits}.`] : ["No other model", ...ofRun(view), `${limits} is better in any task${on}.`];
 }
 
 // How far the model is behind the best model in each task; for many tasks, in the worst one.

@@ -48,6 +48,8 @@ _SCRIPTS = (
     "answer",
     "limits",
     "selection_panel",
+    "controls",
+    "header",
     "page",
 )
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; connect-src "

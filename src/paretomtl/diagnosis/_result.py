@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
+from paretomtl._support.html_table import html_table, paragraph
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.text import shorten
 from paretomtl.diagnosis._evidence import task_gaps
@@ -97,6 +98,16 @@ class Diagnosis(Measurements):
 
     def __repr__(self) -> str:
         return "\n".join([*self.tables(), "", *self.sentences()])
+
+    def _repr_html_(self) -> str:
+        """The verdict and the measurements, as notebooks show them."""
+        columns = [self.first, self.last, self.norms, self.alone.mean(0), self.joint.mean(0)]
+        heads = ["task", "first", "last", "gradient", f"alone, {self.split}", f"joint, {self.split}", "ratio"]
+        rows = [
+            [shorten(task, 32), *(f"{float(column[i]):.3g}" for column in columns), _ratio(float(self.ratios[i]))]
+            for i, task in enumerate(self.tasks)
+        ]
+        return "".join([*map(paragraph, self.sentences()), html_table(heads, rows)])
 
     def tables(self, most: int = 10) -> list[str]:
         """The measurements as lines of at most 80 characters; of the pairs of tasks, the ``most`` that agree least."""

@@ -16,6 +16,16 @@ def draw_front(*args: Any, **kwargs: Any) -> Any:
     return importlib.import_module("paretomtl.report.figures.front").draw_front(*args, **kwargs)
 
 
+def draw_interactive(*args: Any, **kwargs: Any) -> Any:
+    """Draw a front with plotly, for :meth:`paretomtl.Front.figure`."""
+    return importlib.import_module("paretomtl.report.figures.interactive").draw_interactive(*args, **kwargs)
+
+
+def explore(*args: Any, **kwargs: Any) -> Any:
+    """Make the page of a front, for :meth:`paretomtl.Front.explore`."""
+    return importlib.import_module("paretomtl.report.page.inline").explore(*args, **kwargs)
+
+
 def evaluate_models(*args: Any, **kwargs: Any) -> dict[str, Any]:
     """Measure models that were trained elsewhere, for :meth:`paretomtl.Front.from_models`."""
     fields: dict[str, Any] = importlib.import_module("paretomtl.training.evaluate_models").evaluate_models(

@@ -28,6 +28,7 @@ from paretomtl.front.choosing import bounds as _bounds
 from paretomtl.front.choosing import selection
 from paretomtl.front.choosing.candidates import CandidateTable, Choice, build_table
 from paretomtl.front.choosing.selection import ByTask
+from paretomtl.front.html import front_html
 from paretomtl.front.models import NoModels
 from paretomtl.front.storage.csv_table import is_table
 from paretomtl.front.storage.front_folder import read_front, write_front
@@ -253,6 +254,31 @@ class Front(FrontComparison, FrontExtensions):
         """
         return _upward.draw_front(self, path, split=split)
 
+    def figure(self, *, split: str | None = None, metrics: bool | None = None) -> Any:
+        """Draw the front for a screen (extra ``report``): two tasks in a plane, three in pairs, more in parallel.
+
+        Args:
+            split: the split to draw; :attr:`ranking_split` by default.
+            metrics: whether to draw metrics, named after their tasks, or losses; metrics where there are any by
+                default.
+
+        Returns:
+            A plotly figure.
+        """
+        return _upward.draw_interactive(self, split=split, metrics=metrics)
+
+    def explore(self, *, name: str = "front", height: int = 900) -> Any:
+        """Make the page of this front, which shows itself in a notebook (extra ``report``); see docs/report.md.
+
+        Args:
+            name: what the page calls the front. Its command selects from a folder of that name, so save it there.
+            height: of the page in the notebook, in pixels.
+
+        Returns:
+            An object that a notebook shows inline; ``save(path)`` writes it as an HTML file.
+        """
+        return _upward.explore(self, name=name, height=height)
+
     def around(self, k: int, count: int = 5, *, angle: float | None = None, split: str | None = None) -> Tensor:
         """Return preferences ``[count, m]`` around a solution that a user likes, for a new run (paper, section 4.2.3).
 
@@ -353,3 +379,7 @@ class Front(FrontComparison, FrontExtensions):
 
     def __repr__(self) -> str:
         return escaped(front_text(self))
+
+    def _repr_html_(self) -> str:
+        """The table that notebooks show."""
+        return front_html(self)

@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from paretomtl._support.argument_checks import as_numbers, check_count, check_names, describe_value
 from paretomtl._support.factories import check_factories
+from paretomtl._support.html_table import html_table, paragraph
 from paretomtl._support.signatures import check_takes
 from paretomtl.methods import Method
 from paretomtl.problems._description import describe_problem
@@ -262,6 +263,12 @@ class Problem:
     def __repr__(self) -> str:
         """Name, tasks, and a summary of the rest, with shapes in place of data."""
         return describe_problem(vars(self))
+
+    def _repr_html_(self) -> str:
+        """The table that notebooks show."""
+        title, *lines = describe_problem(vars(self)).split("\n")
+        rows = [line.strip().split(": ", 1) for line in lines]
+        return paragraph(f"*{title}") + html_table(["part", "what it is"], rows, text=2)
 
     def run(self, model: Callable[..., Any], batch: Any = None) -> tuple[Tensor, Any]:
         """The losses ``[m]`` of a model on a batch, and its outputs (None in the general form)."""

@@ -156,7 +156,7 @@ RULES: Mapping[str, Rule] = {
     "out": Rule("Folder of the run; default: none, and nothing is stored."),
     "resume": Rule("Resume from the folder's last checkpoint; the number of epochs may be raised."),
     "checkpoint_seconds": Rule("Least time between checkpoints, in seconds."),
-    "progress": Rule("Progress display: auto, rich, plain or quiet."),
+    "progress": Rule("Progress display: auto, rich, notebook, plain or quiet."),
     "callbacks": Rule("Functions that are called with a report at the end of epochs."),
 }
 """The rule of each option."""

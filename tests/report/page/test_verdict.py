@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from _helpers.pages import page_front
 from paretomtl._support.significance import difference
-from paretomtl.report.page.favours import favours
+from paretomtl.front.favours import favours
 from paretomtl.report.page.hypervolume_curve import hypervolume_curve
 from paretomtl.report.page.verdict import verdict_of
 

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.text import suggest_name
+from paretomtl._support.html_table import html_table, paragraph
+from paretomtl._support.text import shorten, suggest_name
 from paretomtl.front._data import FrontData, losses_on
 from paretomtl.front.indicators import finite_nondominated
 from paretomtl.front.solution_labels import label, noun_of
@@ -37,6 +38,12 @@ class Choice:
     nearest: int | None = None
     misses: Mapping[str, float] = field(default_factory=dict)
     split: str = ""
+
+    def _repr_html_(self) -> str:
+        """The reason and the values, as notebooks show them."""
+        values = {**{f"{task} loss": value for task, value in self.losses.items()}, **self.metrics}
+        rows = [[shorten(name, 40), f"{value:.4g}"] for name, value in values.items()]
+        return paragraph(self.reason) + (html_table(["", f"on {self.split}"], rows) if rows else "")
 
 
 @dataclass(frozen=True)

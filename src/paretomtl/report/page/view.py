@@ -49,9 +49,9 @@ from torch import Tensor
 
 from paretomtl._support.tensor_json import to_significant
 from paretomtl.front import Front
+from paretomtl.front.favours import favours
 from paretomtl.front.indicators import finite_nondominated, quick_hypervolume
 from paretomtl.methods.registry import is_separate
-from paretomtl.report.page.favours import favours
 from paretomtl.report.page.hypervolume_curve import hypervolume_curve
 from paretomtl.runs.curves import POINTS
 

@@ -1,4 +1,4 @@
-"""Displays of a run: a bar on a terminal, plain lines elsewhere."""
+"""Displays of a run: a bar on a terminal, one line that changes in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -14,22 +14,37 @@ from paretomtl._support.terminal import escaped, text_console
 from paretomtl.training.progress.callbacks import Callback, Report
 from paretomtl.training.progress.study_listeners import study_listeners
 
-ProgressStyle: TypeAlias = Literal["auto", "rich", "plain", "quiet"]
-STYLES = ("auto", "rich", "plain", "quiet")
+ProgressStyle: TypeAlias = Literal["auto", "rich", "notebook", "plain", "quiet"]
+STYLES = ("auto", "rich", "notebook", "plain", "quiet")
 PLAIN_SECONDS = 5.0
 """The least time between plain lines."""
+
+NOTEBOOK_SECONDS = 0.25
+"""The least time between changes of the line in a notebook."""
 
 _MANY = 30  # numbers in a line; more are given as ranges
 
 
 def choose_style(style: str) -> str:
-    """The style itself, or the one that "auto" selects: a bar if standard error is a terminal and rich is installed."""
+    """The style itself, or the one that "auto" selects.
+
+    That is one line in the kernel of a notebook, a bar if standard error is a terminal and rich is installed, and plain
+    lines otherwise.
+    """
     if style not in STYLES:
         raise ValueError(f"'progress' must be one of {', '.join(STYLES)}. Got {style!r} instead.")
     if style == "auto":
         terminal = sys.stderr.isatty() and importlib.util.find_spec("rich") is not None
-        style = "rich" if terminal else "plain"
+        style = "notebook" if _in_notebook() else "rich" if terminal else "plain"
+    if style == "notebook" and not _in_notebook():
+        raise ValueError("'progress' must not be 'notebook' outside of a notebook's kernel. Use 'auto' instead.")
     return style
+
+
+def _in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook; IPython is not imported for that."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 def make_progress(style: str) -> list[Callback]:
@@ -40,6 +55,8 @@ def make_progress(style: str) -> list[Callback]:
     style = choose_style(style)
     if style == "quiet":
         return []
+    if style == "notebook":
+        return [NotebookProgress()]
     return [RichProgress() if style == "rich" else PlainProgress()]
 
 
@@ -67,6 +84,50 @@ class PlainProgress:
     def _say(self, line: str) -> None:
         self._last = time.monotonic()
         say(line)
+
+
+class NotebookLine:
+    """One line below the cell of a notebook, which changes at most four times a second."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._last = -math.inf
+        self._line = ""
+
+    def show(self, line: str) -> None:
+        """Change the line, unless the last change is too recent."""
+        self._line = line
+        if time.monotonic() - self._last >= NOTEBOOK_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Show the last line that was given."""
+        if not self._line:
+            return
+        self._last = time.monotonic()
+        shown = {"text/plain": escaped(self._line)}
+        if self._handle is None:
+            self._handle = require("IPython.display", "cli").display(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
+
+
+class NotebookProgress:
+    """The progress of a run in one line of a notebook."""
+
+    def __init__(self) -> None:
+        self._line = NotebookLine()
+
+    def __call__(self, report: Report) -> None:
+        self._line.show(describe(report))
+
+    def tick(self, share: float, seconds: float) -> None:
+        """Show progress within a long epoch."""
+        self._line.show(f"{share:.1%} done, {clock(seconds)} gone, {clock(seconds / share - seconds)} left")
+
+    def close(self) -> None:
+        """Show the last line."""
+        self._line.flush()
 
 
 class RichProgress:

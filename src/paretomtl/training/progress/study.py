@@ -11,7 +11,14 @@ from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.signals import SignalWatch
 from paretomtl._support.terminal import escaped, text_console
 from paretomtl.training.progress.callbacks import Callback, Report
-from paretomtl.training.progress.display import PLAIN_SECONDS, bar_line, choose_style, clock, report_panel
+from paretomtl.training.progress.display import (
+    PLAIN_SECONDS,
+    NotebookLine,
+    bar_line,
+    choose_style,
+    clock,
+    report_panel,
+)
 from paretomtl.training.progress.study_listeners import listening_for
 from paretomtl.training.progress.time_left import Tally
 
@@ -21,7 +28,7 @@ class StudyProgress:
 
     Args:
         tally: the runs.
-        style: "auto", "rich", "plain" or "quiet", as for one run.
+        style: "auto", "rich", "notebook", "plain" or "quiet", as for one run.
         noun: what a run is called.
     """
 
@@ -33,6 +40,7 @@ class StudyProgress:
         self._inner: tuple[float, float] | None = None  # share and seconds of the run under way
         self._spoke = tally.now()
         self._live: Any = None
+        self._notebook_line = NotebookLine()
         self._stack = ExitStack()
         self._signals = SignalWatch()
 
@@ -49,6 +57,9 @@ class StudyProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._style == "notebook":
+            self._notebook_line.show(self.line())
+            self._notebook_line.flush()
         self._stack.close()
 
     def begin(self, i: int) -> None:
@@ -103,7 +114,9 @@ class StudyProgress:
         return f"{clock(self.tally.gone())} gone" + ("" if left is None else f", {clock(left)} left")
 
     def _say(self, pause: float) -> None:
-        """Print a line, unless the last one is too recent."""
+        """Print a line, unless the last one is too recent; in a notebook, change the only one."""
+        if self._style == "notebook":
+            self._notebook_line.show(self.line())
         if self._style == "plain" and self.tally.now() - self._spoke >= pause:
             self._spoke = self.tally.now()
             sys.stderr.write(escaped(self.line()) + "\n")

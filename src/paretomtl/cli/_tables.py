@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,11 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from paretomtl._support.terminal import escaped
+from paretomtl._support.text import shorten
 from paretomtl.front import Front
+from paretomtl.front.favours import favour_words, favours
 from paretomtl.front.text_table import INFEASIBLE, dominated_note, groups_of, pack, status_words
 
 _GAP = 2  # between columns
-_WORD = 12  # letters of a word in a name that a column makes room for; longer words are folded
+_WORD = 12  # letters of a word in the name of a column; longer words are shortened
+_TEXT = 24  # letters of a cell of text; longer ones are shortened
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Column:
         name: what it shows.
         cells: one for each row.
         split: the split of the numbers; empty if they belong to none.
-        text: whether the cells are text, which is left-aligned and may be wrapped.
+        text: whether the cells are text, which is left-aligned and may be shortened.
         styled: the same cells with styles, if they have any.
     """
 
@@ -38,10 +42,10 @@ class Column:
 
     @property
     def least(self) -> int:
-        """The minimum width in letters, with the name folded."""
-        cells = [word for cell in self.cells for word in cell.split()] if self.text else self.cells
+        """The minimum width in letters, with the name on several lines; a cell has one line."""
         words = [*(_letters(word) for word in self.name.split()), _letters(self.split)]
-        return max(1, *(min(_WORD, letters) for letters in words), *map(_letters, cells))
+        cells = [min(_TEXT, _letters(cell)) if self.text else _letters(cell) for cell in self.cells]
+        return max(1, *(min(_WORD, letters) for letters in words), *cells)
 
     @property
     def natural(self) -> int:
@@ -68,11 +72,23 @@ def print_tables(
         shown = [key, *first[:-1], *columns, *first[-1:]] if number == 0 else [key, *columns]
         table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False)
         for column, width in zip(shown, _widths(shown, console.width), strict=True):
-            head = f"{column.split}\n{column.name}" if column.split else column.name
-            table.add_column(head, justify="left" if column.text else "right", overflow="fold", width=width)
+            lines = [*([column.split] if column.split else []), *_wrapped(column.name, width)]
+            justify: Literal["left", "right"] = "left" if column.text else "right"
+            table.add_column("\n".join(lines), justify=justify, overflow="ellipsis", no_wrap=True, width=width)
         for cells in zip(*(column.styled or column.cells for column in shown), strict=True):
             table.add_row(*cells)
         console.print(table)
+
+
+def _wrapped(name: str, width: int) -> list[str]:
+    """Break a name between words; words that are wider than a line are shortened."""
+    lines = [""]
+    for word in (shorten(word, width) for word in name.split()):
+        if lines[-1] and _letters(lines[-1]) + 1 + _letters(word) > width:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    return lines
 
 
 def _parts(group: Sequence[Column], room: int) -> list[list[Column]]:
@@ -108,7 +124,12 @@ def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
         for groups in groups_of(front, splits)
     ]
     named = [Column("name", front.names, text=True)] if front.names else []
-    preferred = [Column(front.reading, rows, text=len(front.tasks) > 3)] if front.reading != "none" else []
+    preferred = [] if front.reading == "none" else [Column(front.reading, rows)]
+    wished = favours(front.preferences[list(front.subproblems)], front.reading)
+    if len(front.tasks) > 3 and wished is not None:  # vectors would not fit into a line
+        preferred = [Column("favours", [favour_words(front.tasks, row, 16) for row in wished], text=True)]
+    elif len(front.tasks) > 3:
+        preferred = []
     first = [*named, *preferred, Column("status", words, text=True)]
     print_tables(console, Column("k", [str(k) for k in front.subproblems]), first, kinds)
     if front.scale is not None:

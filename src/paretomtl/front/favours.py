@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
+
+from paretomtl._support.text import shorten
 
 _CLEARLY = 1.2  # times the share that a task has if all are alike
 
@@ -32,3 +36,23 @@ def favours(preferences: Tensor, reading: str) -> list[list[int]] | None:
     shares = shares / shares.sum(-1, keepdim=True)
     clear = _CLEARLY / shares.shape[-1]
     return [[t for t in row.argsort(descending=True).tolist() if float(row[t]) > clear] for row in shares]
+
+
+def favour_words(tasks: Sequence[str], places: Sequence[int], most: int = 24) -> str:
+    """The favoured tasks in a few words; "balanced" if there are none.
+
+    Args:
+        tasks: all tasks.
+        places: those that are favoured, as :func:`favours` gives them.
+        most: letters of the text; a longer one is cut.
+
+    Example:
+        >>> favour_words(["a", "b", "c", "d"], [1]), favour_words(["a", "b", "c", "d"], [3, 1, 0])
+        ('b', 'all but c')
+    """
+    if not places:
+        return "balanced"
+    if len(tasks) > 3 and len(places) == len(tasks) - 1:
+        (other,) = set(range(len(tasks))) - set(places)
+        return shorten(f"all but {tasks[other]}", most)
+    return shorten(", ".join(tasks[t] for t in places[:2]), most)

@@ -7,7 +7,7 @@ from paretomtl._support.text import shorten
 from paretomtl.front._data import FrontData
 from paretomtl.front.choosing.candidates import Choice, build_table
 from paretomtl.front.choosing.selection import least_regret
-from paretomtl.front.favours import favours
+from paretomtl.front.favours import favour_words, favours
 from paretomtl.front.indicators import finite_nondominated
 from paretomtl.front.text_table import early_end
 
@@ -38,7 +38,7 @@ def _columns(front: FrontData) -> tuple[list[list[str]], list[str]]:
         columns["name"] = [shorten(name, _LONG) for name in front.names]
     wished = favours(front.preferences[list(front.subproblems)], front.reading)
     if wished is not None:
-        columns["favours"] = [", ".join(front.tasks[t] for t in row[:2]) or "balanced" for row in wished]
+        columns["favours"] = [favour_words(front.tasks, row) for row in wished]
     for split in front.shown_splits:
         for name, values in front.metrics.get(split, {}).items():
             columns[f"{shorten(name, _LONG)}, {split}"] = [f"{value:.4g}" for value in values.tolist()]

@@ -18,6 +18,7 @@ from _helpers.screen import Opened, marked, settled, text, two
 from paretomtl.cli._app import app
 from paretomtl.report.page import view_of
 
+pytestmark = pytest.mark.system
 TASKS = ["top-left", "bottom-right"]
 
 
@@ -195,7 +196,6 @@ def test_the_best_of_all_runs_is_found_where_no_run_was_picked(show: Opened) -> 
     assert "runs/second" in page.inner_text("#command")
 
 
-@pytest.mark.system
 def test_brushes_are_the_same_limits(show: Opened) -> None:
     view = view_of(page_front(25, 5), "run", "run")
     page = show(view)

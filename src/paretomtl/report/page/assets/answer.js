@@ -4,9 +4,10 @@
 function valuesOf(view, split, i) {
   const names = taskNames(split);
   const accuracies = names.every((name, t) => name === `${payload.tasks[t]} accuracy`);
-  return names.map((name, t) => [
-    el("strong", { class: "value" }, valueText(name, valueAt(view, split, name, i), 3)), " ", named(accuracies ? payload.tasks[t] : labelOf(name), 40),
-  ]);
+  return names.map((name, t) => {
+    const words = accuracies ? payload.tasks[t] : labelOf(name);
+    return [el("span", { class: words.length <= 16 ? "one" : null }, el("strong", { class: "value" }, valueText(name, valueAt(view, split, name, i), 3)), " ", named(words, 40))];
+  });
 }
 
 function joined(pieces, between = ", ") {

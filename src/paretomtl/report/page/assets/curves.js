@@ -42,8 +42,9 @@ function isLogarithmic() {
 }
 
 function curveLayout(title, log) {
+  const epochs = payload.runs.flatMap(({ history }) => history.epochs);
   return layoutOf({
-    xaxis: axisStyle("epoch"),
+    xaxis: { ...axisStyle("epoch"), ...(epochs.length > 1 ? { range: [Math.min(...epochs), Math.max(...epochs)] } : {}) },
     yaxis: { ...axisStyle(title), type: log ? "log" : "linear", exponentformat: "power", ...(log ? { dtick: undefined, nticks: 5 } : {}) },
     showlegend: true,
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
@@ -87,8 +88,8 @@ function drawCurves(name, title, log) {
     const dotted = { line: { ...line, width: 1.3 }, mode: "lines+markers", marker: { size: 3 } };
     return [
       othersTrace(view, name, i, t, colour),
-      ownTrace(view, name, i, t, { line }, name === "losses" ? `${task}, training` : task),
-      ...(name === "losses" && view.history.val ? [ownTrace(view, "val", i, t, dotted, `${task}, validation`)] : []),
+      ownTrace(view, name, i, t, { line, name: plain(task, 30) }, name === "losses" ? `${task}, training` : task),
+      ...(name === "losses" && view.history.val ? [ownTrace(view, "val", i, t, { ...dotted, showlegend: false }, `${task}, validation`)] : []),
     ];
   });
   draw(name, traces, curveLayout(title, log), { ...CONFIG, displayModeBar: false });

@@ -1,7 +1,7 @@
 // Parallel coordinates for four tasks and more: a vertical axis per loss or metric, best always up, a line per model.
 // Not drawn by plotly, whose lines can be neither hovered over nor clicked.
 
-const PARALLEL = { top: 26, line: 15, bottom: 34, height: 330, margin: 60, gap: 104, letters: 14, lines: 4 };
+const PARALLEL = { top: 26, line: 15, bottom: 34, height: 330, margin: 46, gap: 92, letters: 13, lines: 4 };
 const RAMP = { light: [[185, 196, 207], [8, 58, 110]], dark: [[78, 88, 98], [160, 214, 255]] }; // from worst to best
 
 function parallelNames(split) {
@@ -120,12 +120,13 @@ function parallelLine(line, split, scales, at) {
   const colour = lineColour(view, r, split, i, scales);
   const drawn = svg("polyline", { points, fill: "none", "stroke-dasharray": best ? null : "4 3", class: "line", "data-line": `${r}-${i}` });
   const wide = svg("polyline", { points, fill: "none", stroke: "transparent", "stroke-width": 9, class: "wide", "data-model": `${r}-${i}` });
+  const thin = Math.max(0.35, Math.min(1, Math.sqrt(30 / view.subproblems.length))); // many lines are a blot
   const draw = () => {
     const own = isMarked(line);
     const other = payload.runs.length > 1 && marked().view !== view;
     drawn.setAttribute("stroke", own ? ink("ink") : colour);
     drawn.setAttribute("stroke-width", own ? 2.8 : 1.3);
-    drawn.setAttribute("stroke-opacity", own ? 1 : !within ? 0.07 : (best ? 0.9 : 0.45) * (other ? 0.28 : 1));
+    drawn.setAttribute("stroke-opacity", own ? 1 : !within ? 0.07 : (best ? 0.9 : 0.45) * (other ? 0.28 : 1) * thin);
     if (own && drawn.parentNode) drawn.parentNode.insertBefore(drawn, drawn.parentNode.querySelector(".axis"));
   };
   draw();

@@ -23,7 +23,7 @@ function standing(view, split, i) {
 }
 
 function axisTitle(name, split, room, small) {
-  return small ? `${plain(labelOf(name), room)}, ${split}` : `${plain(labelOf(name), room)} on ${splitName(split)}`;
+  return small ? plain(labelOf(name), room) : `${plain(labelOf(name), room)} on ${splitName(split)}`;
 }
 
 function rangeOf(values) {
@@ -165,7 +165,7 @@ function limitShapes(x, y) {
   return limitList(choices.limits).flatMap(({ name, limit }) => [
     ...(name === x ? [{ type: "line", xref: "x", yref: "paper", x0: limit, x1: limit, y0: 0, y1: 1 }] : []),
     ...(name === y ? [{ type: "line", xref: "paper", yref: "y", x0: 0, x1: 1, y0: limit, y1: limit }] : []),
-  ]).map((shape) => ({ ...shape, layer: "below", line: { color: ink("accent"), width: 1.5, dash: "dot" } }));
+  ]).map((shape) => ({ ...shape, layer: "above", line: { color: ink("accent"), width: 2, dash: "dash" } }));
 }
 
 function drawPlane(id, x, y, small = false) {
@@ -181,11 +181,12 @@ function drawPlane(id, x, y, small = false) {
   const onTop = [...runs].sort((one, other) => Number(one.view === view) - Number(other.view === view));
   for (const run of onTop) traces.push(...pointTraces(run, split, x, y, small));
   traces.push(...markTraces(split, x, y, small));
-  const room = Math.max(12, Math.min(LONG, Math.floor(byId(id).clientWidth / 10)));
-  const axis = (name, most) => ({ ...axisStyle(axisTitle(name, split, Math.min(room, most), small)), ...(isShare(name) ? { tickformat: "~%" } : {}) });
+  const { width, height } = printing ? paperSize(byId(id)) : { width: byId(id).clientWidth, height: byId(id).clientHeight };
+  const room = (pixels) => Math.max(10, Math.min(LONG, Math.floor((pixels - 60) / 7.5) - (small ? 0 : 14))); // letters, without "on validation"
+  const axis = (name, pixels) => ({ ...axisStyle(axisTitle(name, split, room(pixels), small)), ...(isShare(name) ? { tickformat: "~%" } : {}) });
   const place = draw(id, traces, layoutOf({
-    xaxis: { ...axis(x, LONG), range: ranges[0] },
-    yaxis: { ...axis(y, 28), range: ranges[1] },
+    xaxis: { ...axis(x, width), range: ranges[0], ...(small ? { nticks: 4, tickangle: 0 } : {}) },
+    yaxis: { ...axis(y, height), range: ranges[1] },
     shapes: limitShapes(x, y),
     uirevision: [x, y, split, choices.outliers, payload.runs.length].join("|"),
     ...(small ? { margin: { l: 40, r: 8, t: 6, b: 40 } } : {}),

@@ -55,7 +55,7 @@ function slider(id, label, name) {
 function moveSliders(view, split) {
   const { i } = marked();
   const picker = byId("run-picker");
-  if (picker) picker.value = choices.run || "";
+  if (picker) picker.value = choices.pick.how === "model" ? view.name : choices.run || "";
   const names = view.tasks.length === 2 ? [null] : taskNames(split);
   names.forEach((name, t) => {
     const order = ordered(view, split, name);

@@ -67,13 +67,21 @@ function layoutOf(extra) {
   };
 }
 
+// Charts that are drawn for paper, in pixels: scaled ones would have letters of any size.
+const PAPER = { plane: [688, 440], space: [688, 480], pair: [338, 290], curve: [338, 260] };
+
+function paperSize(place) {
+  const kind = Object.keys(PAPER).find((name) => place.classList.contains(name)) || "pair";
+  return { autosize: false, width: PAPER[kind][0], height: PAPER[kind][1] };
+}
+
 // A chart that cannot be drawn says so in its place; the rest of the page stays.
 function draw(id, traces, layout, config = CONFIG) {
   const place = byId(id);
   try {
     const failed = place.querySelector(".failed");
     if (failed) failed.remove();
-    Plotly.react(place, traces, layout, config);
+    Plotly.react(place, traces, printing ? { ...layout, ...paperSize(place) } : layout, config);
   } catch (error) {
     place.replaceChildren(el("p", { class: "notice failed" }, `This chart could not be drawn (${error.message}). The tables below have its numbers.`));
     return null;

@@ -16,9 +16,10 @@ function table(id, columns, rows, wire) {
   const head = columns.map(({ key, label, numeric, split }) => {
     const sort = () => change({ sort: { ...choices.sort, [id]: { key, down: order.key === key && !order.down } } });
     const arrow = order.key === key ? (order.down ? " ↓" : " ↑") : "";
+    const words = [named(label, 32), split ? el("span", { class: "where" }, ` on ${splitName(split)}`) : null, el("span", { "aria-hidden": "true" }, arrow)];
     return el(
       "th", { scope: "col", class: numeric ? "number" : null, "aria-sort": order.key === key ? (order.down ? "descending" : "ascending") : "none" },
-      el("button", { type: "button", "data-key": `${id}-${key}`, onclick: sort }, named(label, 32), split ? el("span", { class: "where" }, ` on ${splitName(split)}`) : null, el("span", { "aria-hidden": "true" }, arrow)),
+      printing ? el("span", { class: "head" }, words) : el("button", { type: "button", class: "head", "data-key": `${id}-${key}`, onclick: sort }, words), // Chromium repeats headers on paper without their buttons
     );
   });
   const body = sortedRows(rows, columns, order).map((one) => {

@@ -108,7 +108,7 @@ function counted(count, word) {
 
 function clock(seconds) {
   if (!isNumber(seconds)) return "–";
-  if (seconds < 100) return `${shown(seconds, 3)} s`;
+  if (seconds < 100) return `${shown(seconds, 3)}\u00a0s`;
   const whole = Math.round(seconds);
   const minutes = Math.floor(whole / 60) % 60;
   const hours = Math.floor(whole / 3600);

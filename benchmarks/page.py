@@ -223,15 +223,11 @@ def measure_slider(browser: Browser, folder: Path, tasks: int, models: int, runs
 
 def measure_hostile(browser: Browser, folder: Path) -> Row:
     runs, models, tasks = 20, 125, len(HOSTILE)
+    names = [f"{k} {HOSTILE[k % tasks]}" for k in range(models)]
     folders = []
     for seed in range(runs):
         method, name = HOSTILE[seed % 4], HOSTILE[seed % tasks].replace("/", "")[:80]
-        fields = {
-            "epochs": EPOCHS,
-            "method": method,
-            "problem": HOSTILE[0],
-            "names": [f"{k} {HOSTILE[k % tasks]}" for k in range(models)],
-        }
+        fields = {"epochs": EPOCHS, "method": method, "problem": HOSTILE[0], "names": names}
         front = page_front(models, HOSTILE, seed=seed, shift=0.02 * seed, **fields)
         folders.append(stored(front, folder / f"{seed} {name}"))
     start = time.perf_counter()

@@ -116,7 +116,7 @@ def page_table() -> str:
     rows = load_rows(path)
     kinds = {what: [row for row in rows if row["what"] == what] for what in dict.fromkeys(r["what"] for r in rows)}
     pages = [*kinds["open the page"], *kinds["a hostile page"]]
-    stages = ["first words", "open", "least to most", "in reach", "everything", "on the processor"]
+    stages = ["first words", "open", "least to most", "everything", "on the processor"]
     opened = [
         [
             _page_label(row),
@@ -124,7 +124,6 @@ def page_table() -> str:
             row["first_words_milliseconds"],
             f"**{row['milliseconds']}**",
             f"{row['milliseconds_least']} to {row['milliseconds_most']}",
-            row["in_reach_milliseconds"],
             row["everything_milliseconds"],
             row["cpu_milliseconds"],
             row["load"],

@@ -254,6 +254,8 @@ def test_wide_tables_fit_on_paper(open_page: Opened, tasks: int) -> None:
 
 @pytest.mark.parametrize("tasks", [2, 3, 5])
 def test_narrow_screens(show: Opened, tasks: int) -> None:
+    show(view_of(page_front(9, 2), "run", "run"))
+    show(view_of(page_front(9, 3), "run", "run"))  # hides the plane, which is to have another width when it is back
     page = show(view_of(page_front(9, tasks), "run", "run"), width=360)
     assert sides(page) == [360, 360]
     chart = "#pair2" if tasks == 3 else "#plane"

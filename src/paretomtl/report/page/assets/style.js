@@ -81,7 +81,8 @@ function draw(id, traces, layout, config = CONFIG) {
   try {
     const failed = place.querySelector(".failed");
     if (failed) failed.remove();
-    Plotly.react(place, traces, printing ? { ...layout, ...paperSize(place) } : layout, config);
+    const size = printing ? paperSize(place) : { width: place.clientWidth }; // plotly keeps an old width if it was hidden
+    Plotly.react(place, traces, { ...layout, ...size }, config);
   } catch (error) {
     place.replaceChildren(el("p", { class: "notice failed" }, `This chart could not be drawn (${error.message}). The tables below have its numbers.`));
     return null;

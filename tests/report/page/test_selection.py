@@ -293,7 +293,7 @@ def test_models_go_by_the_names_that_they_were_given(show: Opened) -> None:
     assert "Only test values are available" in text(page, "#chosen")
     head = [text(page, f"#models th:nth-child({i})") for i in range(1, 7)]
     assert head == ["run", "model", "name", "left loss on test", "right loss on test", "note"]
-    assert text(page, "#models tbody tr:nth-child(4)") == "mine3the last one0.90.9dominated on test"
+    assert text(page, "#models tbody tr:nth-child(4)") == "mine3the last one0.90.9dominated"
     page.locator("#next").click()
     settled(page)
     assert marked(page) == ("mine", 2)

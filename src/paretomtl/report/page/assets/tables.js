@@ -65,7 +65,7 @@ function modelColumns(values) {
       { key: "favours", label: "favours", value: ({ view, i }) => favourWords(view, i), cell: ({ view, i }) => el("span", { class: "vector", title: preferenceWords(view, i) }, favourWords(view, i)) },
     ] : []),
     ...values,
-    { key: "note", label: "note", value: ({ view, i }) => standing(view, split, i), cell: ({ view, i }) => standing(view, split, i) },
+    { key: "note", label: "note", value: ({ view, i }) => standing(view, split, i), cell: ({ view, i }) => standing(view, split, i).replace(/ on .*/, "") },
   ];
 }
 

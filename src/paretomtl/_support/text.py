@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def cut_to_difference(one: str, other: str, around: int = 50) -> tuple[str, str]:
@@ -26,6 +26,16 @@ def shorten(name: str, most: int) -> str:
         'cost in…'
     """
     return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names in a sentence.
+
+    Example:
+        >>> join_names(["a"]), join_names(["a", "b", "c"])
+        ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paretomtl._support.significance import deviation, difference
+from paretomtl._support.text import join_names
 from paretomtl.compare.row_indicators import (
     best_delta_m,
     points_box_share,
@@ -233,10 +234,10 @@ def verdict(summaries: Sequence[Summary]) -> str:
     worse = [method for method, sign in signs.items() if sign]
     text = f"{first.method} has the largest mean hypervolume on {first.split}."
     if alike:
-        text += f" {_listed(alike)} cannot be told apart from it with {first.seeds} seeds."
+        text += f" {join_names(alike)} cannot be told apart from it with {first.seeds} seeds."
     if worse:
         verb = "is" if len(worse) == 1 else "are"
-        text += f" {_listed(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
+        text += f" {join_names(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
     return text + _at_tight_reference(fronts) + _against_union(fronts) + _against_separate(first)
 
 
@@ -271,7 +272,7 @@ def _against_union(fronts: Sequence[Summary]) -> str:
         end = "by more than seeds explain" if told else "but they cannot be told apart there"
         ahead = f" By {{}} on {split}, {parts[leader].method} is ahead of {first}, {end}."
         led.setdefault(ahead if leader else f" {first} leads by {{}} on {split}, too.", []).append(name)
-    return "".join(sentence.format(_listed(names)) for sentence, names in led.items())
+    return "".join(sentence.format(join_names(names)) for sentence, names in led.items())
 
 
 def _told_apart(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -288,7 +289,3 @@ def _against_separate(first: Summary) -> str:
     word = "worse" if first.delta_m > 0 else "better"
     text = f" The best model of {first.method} is {abs(first.delta_m):.1f} % {word} than separate networks"
     return f"{text} (Δm on {first.split})."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from paretomtl._support.significance import deviation, difference
-from paretomtl._support.text import shorten
+from paretomtl._support.text import join_names, shorten
 from paretomtl.front import Front
 from paretomtl.methods.registry import is_separate, label_of
 
@@ -71,10 +71,10 @@ def _of_methods(volumes: Mapping[str, Sequence[float]], split: str) -> str:
     alike = [method for method in others if method not in worse]
     text = f"{label[first]} has the largest mean hypervolume on {_SPLITS[split]}{ahead}, over {seeds} seeds."
     if alike:
-        text += f" It cannot be told apart from {_listed([label[method] for method in alike])}."
+        text += f" It cannot be told apart from {join_names([label[method] for method in alike])}."
     if worse:
         verb = "is" if len(worse) == 1 else "are"
-        text += f" {_listed([label[method] for method in worse])} {verb} behind by more than seeds explain."
+        text += f" {join_names([label[method] for method in worse])} {verb} behind by more than seeds explain."
     return text
 
 
@@ -82,7 +82,3 @@ def _ahead(first: float, second: float, name: str) -> str:
     if first == second:
         return f", and so has {name}"
     return f", {100 * (first / second - 1):.2g} % above {name}" if second > 0 else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

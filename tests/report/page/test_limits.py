@@ -162,6 +162,30 @@ def test_a_limit_that_nothing_keeps_says_which_one_binds(show: Opened) -> None:
     assert marked(page) == ("run", 1)
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_limits_that_leave_nothing_can_be_taken_back(show: Opened, width: int) -> None:
+    page = show(view_of(page_front(9, TASKS), "run", "run"), width=width)
+    before = (marked(page), text(page, "#bar-text"))
+    page.evaluate("() => change({ limits: { 'top-left accuracy': { least: 2, most: null } } })")
+    settled(page)
+    assert text(page, "#headline") == "No model is within your limits."
+    assert page.locator("#bar").is_hidden()
+    page.evaluate("() => clearLimits()")
+    settled(page)
+    assert (marked(page), text(page, "#bar-text")) == before
+    assert page.locator("#bar-slider").count() == 1
+
+
+def test_the_best_of_what_nobody_knows_is_no_model(show: Opened) -> None:
+    front = front_of([[0.1, 0.9], [0.9, 0.1]], metrics={"train": {"speed": torch.full((2,), torch.nan)}})
+    page = show(view_of(front, "run", "run"))
+    page.evaluate("() => change({ pick: { how: 'best', name: 'speed' } })")
+    settled(page)
+    assert text(page, "#headline") == "No model has a known speed on training."
+    assert front.select(best="speed").k is None
+    assert page.locator("#export").is_hidden()
+
+
 def test_a_dominated_model_is_chosen_if_only_it_keeps_the_limits(show: Opened) -> None:
     front = front_of([[0.1, 0.1], [0.2, 0.2]], metrics={"train": {"speed": torch.tensor([1.0, 9.0])}})
     page = show(view_of(front, "run", "runs/run"))

@@ -37,7 +37,6 @@ function drawAnswer() {
     const [headline, why] = nothingLeft(view, split);
     fill("headline", headline);
     fill("why", why);
-    fill("bar");
     return;
   }
   fill("headline", headlineOf(view, i), el("span", { class: "values" }, joined(valuesOf(view, split, i))));
@@ -97,6 +96,8 @@ function verdictOf() {
 function nothingLeft(view, split) {
   const limits = limitList(choices.limits);
   const rows = view ? view.subproblems.filter((_, i) => isFinitePoint(lossesAt(view, split, i))) : [];
+  const { how, name } = choices.pick;
+  if (how === "best" && candidates(view, split).length) return [[`No model${limits.length ? " within your limits" : ""} has a known `, named(labelOf(name), 40), ` on ${splitName(split)}.`], []];
   if (!limits.length || !rows.length) return [["There is nothing to choose from yet."], []];
   const near = nearestRun(split);
   if (near === null) {

@@ -17,7 +17,7 @@ const READING = [
   "The recommended model gives up least: its largest regret is the smallest. The regret in a task is how far its loss lies between the best and the worst of the run, from 0 to 1. Outliers, with a loss above the run's reference point, do not count.",
   "Models are chosen on validation, or on training if there is no validation, and never on test: a model that was chosen on test looks better there than it is. Limits are on the same split.",
   "Accuracies and other shares are compared in percentage points, everything else in its own unit and in per cent of the other model.",
-  "A colour is a method. If runs have different seeds, a symbol is a seed; else it is the method's own.",
+  "A colour is a method. If a method has several runs, a symbol is a seed; else symbols tell methods apart.",
 ];
 
 function ledeOf() {

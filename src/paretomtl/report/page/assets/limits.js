@@ -52,7 +52,7 @@ function drawLeft(split) {
 }
 
 function limitTable(caption, names, split) {
-  const head = ["", "at least", "at most", ""].map((text, at) => (text ? el("th", { scope: "col" }, text) : el("td", { "aria-hidden": "true" }, at ? "" : "")));
+  const head = [el("td"), el("th", { scope: "col" }, "at least"), el("th", { scope: "col" }, "at most"), el("td")];
   return el("table", { class: "limits" },
     el("caption", { class: "hidden" }, `Limits: ${caption}`),
     el("thead", {}, el("tr", {}, head)),
@@ -63,7 +63,7 @@ function limitTable(caption, names, split) {
         onclick: () => change({ pick: { how: "best", name } }) }, "Best"))))));
 }
 
-// The placeholder is the value that the limit could have at most and still leave a model.
+// Empty fields show the range of all models: the lowest value for "at least", the highest one for "at most".
 function limitField(name, side, split) {
   const values = choosableRuns(split).flatMap((view) => view.values[split][name] || []).filter(isNumber);
   const [low, high] = values.length ? [Math.min(...values), Math.max(...values)] : [null, null];

@@ -48,6 +48,7 @@ function findMark() {
   if (how === "best") {
     const found = runs.map((view) => at(view, bestBy(view, split, name))).filter(({ i }) => i !== null);
     if (found.length) return found.reduce((a, b) => (isBetter(name, valueAt(b.view, split, name, b.i), valueAt(a.view, split, name, a.i)) ? b : a));
+    return { view: runs[0] || payload.runs[0] || null, r: null, i: null };
   }
   const able = runs.map((view) => at(view, balanced(view, split))).filter(({ i }) => i !== null);
   const unbeaten = able.filter(({ view }) => !isBeatenByAny(view, split));

@@ -95,7 +95,7 @@ function draw(id, traces, layout, config = CONFIG) {
   return place;
 }
 
-// Paper has another width than the window: with a view box, CSS alone can scale a chart, whoever prints it.
+// Set the view box, so that print CSS can scale the chart to the width of the paper.
 function scaleOnPaper(place) {
   const [width, height] = [place._fullLayout.width, place._fullLayout.height];
   place.style.setProperty("--shape", `${width} / ${height}`);

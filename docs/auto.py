@@ -1,6 +1,6 @@
 """Draw ten models on the paper's concave problem by three methods, as docs/p-norm.md shows them.
 
-python docs/auto.py     # trains them, in under a minute, and writes docs/auto.png
+python docs/auto.py     # trains them, in under a minute, and writes docs/auto.png and docs/auto-dark.png
 """
 
 from __future__ import annotations
@@ -9,56 +9,76 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from matplotlib.figure import Figure
 
 import paretomtl as pm
-from paretomtl.methods.registry import colour_of
+from paretomtl.methods.registry import colour_of, label_of, marker_of
+from paretomtl.paper.panels import grid, panel_title
+from paretomtl.report.figures.style import (
+    INK,
+    QUIET,
+    RAY,
+    SMALL,
+    TRUTH,
+    add_caption,
+    better_arrow,
+    figure_style,
+    save_figure,
+)
 
 HERE = Path(__file__).parent
 COUNT = 10
+METHODS: dict[str, Any] = {"linear": "linear", "pareto-mtl": pm.ParetoMTL(return_share=None), "auto": "auto"}
+CAPTION = (
+    "Ten models each, trained with Adam on two losses with a concave front. Dashed lines are the trade-offs that "
+    "models were asked for; crosses are models that left their region."
+)
 
 
-def draw(path: Path) -> None:
-    """Train and draw the three panels."""
+def main() -> None:
+    """Train the models and draw the three panels."""
     problem = pm.problems.synthetic()
+    fronts = {
+        name: pm.fit(
+            problem,
+            method,
+            COUNT,
+            epochs=1000,
+            optimizer=lambda parameters: torch.optim.Adam(parameters, lr=0.02),
+            device="cpu",
+            progress="quiet",
+        )
+        for name, method in METHODS.items()
+    }
+    with figure_style():
+        figure, axes = grid(1, len(fronts), height=2.95)
+        for axis, (name, front) in zip(axes, fronts.items(), strict=True):
+            draw(axis, name, front, problem)
+        axes[0].set_ylabel("loss 2")
+        axes[0].text(0.68, 0.68, "true front", fontsize=SMALL, color=QUIET)
+        better_arrow(axes[0])
+        title = "With Adam, Pareto MTL loses its trade-offs, and auto keeps them"
+        add_caption(figure, title, CAPTION)
+        save_figure(figure, HERE, "auto")
+
+
+def draw(axis: Any, name: str, front: pm.Front, problem: pm.Problem) -> None:
+    """Draw the models of one method."""
     assert problem.truth is not None
-    options: dict[str, Any] = {
-        "epochs": 1000,
-        "optimizer": lambda parameters: torch.optim.Adam(parameters, lr=0.02),
-        "device": "cpu",
-        "progress": "quiet",
-    }
-    methods = {
-        "linear": ("linear", "linear scalarization"),
-        "pareto-mtl": (pm.ParetoMTL(return_share=None), "Pareto MTL as in the paper"),
-        "auto": ("auto", "auto: the p-norm along rays"),
-    }
-    figure = Figure(figsize=(10.8, 4.2), layout="constrained")
-    truth = problem.truth.front(400)
-    for axis, (name, (method, title)) in zip(figure.subplots(1, 3, sharey=True), methods.items(), strict=True):
-        front = pm.fit(problem, method, COUNT, **options)
-        losses = front.losses["train"]
-        axis.plot(truth[:, 0], truth[:, 1], color="#bbbbbb", linewidth=1.2, zorder=1, label="true front")
-        inside = torch.ones(COUNT, dtype=torch.bool)
-        if front.reading == "direction":
-            inside = front.in_region()
-            for x, y in front.preferences.tolist():
-                axis.plot([0, 1.1 * x], [0, 1.1 * y], color="#dddddd", linewidth=0.8, zorder=0)
-        colour = colour_of(name)
-        axis.scatter(losses[inside, 0], losses[inside, 1], color=colour, s=42, zorder=3)
-        axis.scatter(losses[~inside, 0], losses[~inside, 1], color=colour, s=52, marker="x", zorder=3)
-        words = f"{int(inside.sum())} of {COUNT} in their regions"
-        if front.reading != "direction":
-            words = f"{int((losses < 0.9).all(-1).sum())} of {COUNT} in the middle"
-        axis.set_title(f"{title}\n{words}", fontsize=11)
-        axis.set(xlabel="loss 1", xlim=(-0.03, 1.06), ylim=(-0.03, 1.06))
-        axis.set_aspect("equal")
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel("loss 2")
-    arrow = {"arrowstyle": "->", "color": "#555555"}
-    figure.axes[0].annotate("better", (0.08, 0.08), (0.3, 0.3), fontsize=10, color="#555555", arrowprops=arrow)
-    figure.savefig(path, dpi=130)
+    axis.plot(*problem.truth.front(400).T, **TRUTH)
+    losses, inside = front.losses["train"], torch.ones(COUNT, dtype=torch.bool)
+    words = f"{int((losses > 0.5).all(-1).sum())} of {COUNT} in the middle"
+    if front.reading == "direction":
+        inside = front.in_region()
+        words = f"{int(inside.sum())} of {COUNT} in their own region"
+        for x, y in front.preferences.tolist():
+            axis.plot([0, 2 * x], [0, 2 * y], **RAY)
+    style = {"color": colour_of(name), "marker": marker_of(name), "edgecolor": "white", "linewidth": 0.6}
+    axis.scatter(*losses[inside].T, s=52, zorder=3, **style)
+    axis.scatter(*losses[~inside].T, s=32, zorder=3, color=INK, marker="x", linewidth=1.4)
+    panel_title(axis, label_of(name), words)
+    axis.set(xlabel="loss 1", xlim=(-0.06, 1.08), ylim=(-0.06, 1.08), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+    axis.set_box_aspect(1)
 
 
 if __name__ == "__main__":
-    draw(HERE / "auto.png")
+    main()

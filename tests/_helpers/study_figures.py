@@ -20,10 +20,10 @@ def draw_study(name: str, rows: Sequence[Row], folder: Path) -> list[Path]:
 
 
 def check_drawn_reproducibly(name: str, rows: Sequence[Row], folder: Path) -> None:
-    """All figures are drawn from rows alone, as PNG and SVG, with the same bytes each time."""
+    """All figures are drawn from rows alone, for light and dark pages, with the same bytes each time."""
     first, second = (draw_study(name, rows, folder / which) for which in ("one", "two"))
     stems = list(STUDIES[name].figures)
-    assert [path.name for path in first] == [f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")]
+    assert [path.name for path in first] == [f"{stem}{end}" for stem in stems for end in (".png", "-dark.png", ".svg")]
     for one, two in zip(first, second, strict=True):
         assert one.stat().st_size > 5000
         assert one.read_bytes() == two.read_bytes()

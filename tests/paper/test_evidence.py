@@ -28,6 +28,7 @@ from paretomtl.paper.evidence.verdicts import (
 )
 from paretomtl.problems import LeNet
 
+WAYS = {"long": 0.05, "short": -0.05}
 SHORT = Setting("short", "quadratic", 4, 2, epochs=30)
 
 
@@ -150,8 +151,18 @@ def test_tables_and_figures_have_every_arm() -> None:
     for draw in FIGURES.values():
         figure = draw(rows)
         assert figure is not None
-        assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["linear, interior", "auto"]
+        names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+        assert names == ["Linear scalarization, interior", "Auto (probe)"]
         assert draw(rows[:4]) is None
+
+
+def test_settings_of_one_problem_share_a_panel_and_the_title_counts_them() -> None:
+    better, worse = ([{**row, "setting": f"digits, {way}"} for row in rows_with(gain)] for way, gain in WAYS.items())
+    figure = FIGURES["beyond-hypervolume"]([*better, *worse, *({**row, "setting": "other"} for row in rows_with(0.05))])
+    assert figure is not None
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["Digits", "Other"]
+    assert "auto is ahead of interior weights in 2 of 3 settings, behind in 1" in figure.texts[0].get_text()
+    assert FIGURES["beyond-hypervolume"]([]) is None
 
 
 @pytest.mark.parametrize(("width", "parameters"), [(1.0, 31910), (2.0, 121_610)])

@@ -63,9 +63,10 @@ def test_many_tasks_are_means_over_seeds(unsaved: dict[str, Any], tmp_path: Path
     stored = [_many("final", count, seed, (1 + 2 * seed) / count, 1) for count in (50, 10) for seed in (0, 1)]
     stored += [_many("snapshot", 10, 0, 0.4, 4), _many("snapshot", 10, 1, 0.6, 6)]
     draw_study("many-tasks", stored, tmp_path)
-    left, right = ([line.get_xydata().tolist() for line in axis.lines] for axis in unsaved["many-tasks"].axes)
-    assert left[:3] == [[[10, 0.2], [50, 0.04]], [[10, 0.5]], [[10, 0.05], [50, 0.05]]]
-    assert right == [[[10, 0.5], [50, 0.5]], [[10, 0.5]]]
+    gaps, regions = unsaved["many-tasks"].axes
+    assert [line.get_xydata().tolist() for line in gaps.lines] == [[[10, 0.2], [50, 0.04]], [[10, 0.2], [10, 0.5]]]
+    assert gaps.collections[0].get_offsets().tolist() == [[10, 0.5]], "before the release"
+    assert [text.get_text() for text in regions.texts if "|" in text.get_text()][:2] == ["50 | 50", "50 | ?"]
 
 
 def test_gathered_vectors_have_panels_of_their_own(unsaved: dict[str, Any], tmp_path: Path) -> None:
@@ -75,8 +76,16 @@ def test_gathered_vectors_have_panels_of_their_own(unsaved: dict[str, Any], tmp_
     assert len(panels) == 4
     drawn = [{line.get_ydata()[0]: line.get_color() for line in axis.lines if len(line.get_ydata())} for axis in panels]
     assert 0.9 not in drawn[0]
-    assert drawn[2][0.9] == drawn[0][0.2] != drawn[0][0.1], "the same colour for as many objectives"
-    assert panels[0].get_ylim() == panels[2].get_ylim()
+    assert drawn[1][0.9] == drawn[0][0.2] != drawn[0][0.1], "the same colour for as many tasks"
+    assert panels[0].get_ylim() == panels[1].get_ylim()
+
+
+def test_the_title_says_by_how_much_the_gap_falls(unsaved: dict[str, Any], tmp_path: Path) -> None:
+    gaps = {(2, 5): 0.2, (2, 50): 0.05, (3, 5): 0.4, (3, 50): 0.3}
+    stored = [_many("final", count, 0, gap, 1) | {"tasks": tasks} for (tasks, count), gap in gaps.items()]
+    draw_study("many-tasks", stored, tmp_path)
+    said = [text.get_text() for text in unsaved["many-tasks"].texts]
+    assert "From 5 to 50 models, the gap falls by 75 % with 2 tasks, by 25 % with 3 tasks" in said
 
 
 def _many(stage: str, count: int, seed: int, value: float, hits: int) -> Row:

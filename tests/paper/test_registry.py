@@ -143,7 +143,7 @@ def test_no_two_studies_have_the_same_figure() -> None:
     ],
 )
 def test_a_broken_module_is_named_with_its_study(module: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(REGISTRY, "broken", Entry(module, "Broken."))
+    monkeypatch.setitem(REGISTRY, "broken", Entry(module, "brief", "Broken."))
     with pytest.raises(
         ImportError, match=f"The study 'broken' must be a module .* 'paretomtl.paper.{module}' {reason}"
     ):

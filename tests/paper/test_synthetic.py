@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import paretomtl as pm
 from _helpers.places import STORED
-from _helpers.study_figures import check_drawn_reproducibly
+from _helpers.study_figures import check_drawn_reproducibly, check_nothing_drawn_of_nothing, draw_study
 from paretomtl.compare import Row, load_rows, save_rows
 from paretomtl.paper import STUDIES
 from paretomtl.paper.runner import run_study, stored_study
@@ -87,6 +88,29 @@ def test_verdicts_can_fail(smoke: list[Row]) -> None:
 
 def test_figures_are_drawn_from_rows_alone_and_reproducibly(smoke: list[Row], tmp_path: Path) -> None:
     check_drawn_reproducibly("synthetic", smoke, tmp_path)
+    check_nothing_drawn_of_nothing("synthetic", tmp_path)
+
+
+def test_panels_say_where_the_models_are(smoke: list[Row], unsaved: dict[str, Any], tmp_path: Path) -> None:
+    ends = [[0.01, 0.98]] * 30 + [[0.98, 0.01]] * 70
+    rows = [{**row, "losses": ends} if row["preferences"] == 100 else row for row in smoke]
+    draw_study("synthetic", rows, tmp_path)
+    said = [text.get_text() for text in unsaved["synthetic-convergence"].axes[0].texts]
+    assert {"0 of 100 in the middle", "30 models", "70 models"} <= set(said)
+
+
+def test_regions_share_the_triangle(smoke: list[Row], unsaved: dict[str, Any], tmp_path: Path) -> None:
+    """The borders of all regions enclose the whole triangle, and no point of it twice."""
+    draw_study("synthetic", smoke, tmp_path)
+    for axis in unsaved["synthetic-three-objectives"].axes:
+        areas = [_area(torch.from_numpy(line.get_xydata())) for line in axis.lines]
+        assert len(areas) == 15
+        assert sum(areas) == pytest.approx(3**0.5 / 4)
+
+
+def _area(polygon: torch.Tensor) -> float:
+    x, y = polygon.T
+    return abs(float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum())) / 2
 
 
 def test_rows_are_stored_whole_or_not_at_all(smoke: list[Row], tmp_path: Path) -> None:

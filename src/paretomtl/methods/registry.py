@@ -26,6 +26,7 @@ class RegisteredMethod:
     Attributes:
         place: the import path of its class, ``module:attribute``; defaults are the paper's settings.
         label: its name in legends.
+        brief: what it does, in at most 56 letters, for lists.
         colour: the colour of its points and lines in figures and on pages; together with the markers, all differ
             without colour vision too.
         dark: the same colour on a dark page.
@@ -36,6 +37,7 @@ class RegisteredMethod:
 
     place: str
     label: str
+    brief: str
     colour: str
     dark: str
     marker: str
@@ -47,6 +49,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
     "auto": RegisteredMethod(
         "paretomtl.methods._reachable:Auto",
         "Auto (probe)",
+        "a probe chooses: fixed weights, or rays by the p-norm",
         "#d4570a",
         "#ff9d5c",
         "p",
@@ -55,14 +58,16 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
     "pareto-mtl": RegisteredMethod(
         "paretomtl.methods._pareto_mtl:ParetoMTL",
         "Pareto MTL",
+        "Lin et al. 2019: a region of the losses for each model",
         "#c1272d",
         "#f57f7f",
         "o",
-        "Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a subproblem per preference vector, kept in its region.",
+        "Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a model per preference vector, kept in its region.",
     ),
     "p-norm": RegisteredMethod(
         "paretomtl.methods._p_norm:PNorm",
         "p-norm",
+        "compromise programming: a ray of the losses per model",
         "#a8327d",
         "#f08cc8",
         "h",
@@ -71,6 +76,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
     "mgda": RegisteredMethod(
         "paretomtl.methods._mgda:MGDA",
         "MOO-MTL",
+        "MOO-MTL, Sener and Koltun 2018: the common descent step",
         "#0b5fa5",
         "#5fb0e6",
         "s",
@@ -79,6 +85,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
     "linear": RegisteredMethod(
         "paretomtl.methods._linear:Linear",
         "Linear scalarization",
+        "fixed weights, spread inside the simplex",
         "#1b8a8f",
         "#4fd0cf",
         "v",
@@ -88,6 +95,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
     "random-search": RegisteredMethod(
         "paretomtl.methods._linear:RandomSearch",
         "Random search",
+        "fixed weights, drawn at random",
         "#3a7d44",
         "#7fc97f",
         "^",
@@ -97,6 +105,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
     "single-task": RegisteredMethod(
         "paretomtl.methods._linear:SingleTask",
         "Single task",
+        "a separate network for each task",
         "#333333",
         "#dddddd",
         "*",
@@ -106,6 +115,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
     "gradnorm": RegisteredMethod(
         "paretomtl.methods._gradnorm:GradNorm",
         "GradNorm",
+        "Chen et al. 2018: gradients of equal length",
         "#8e5ea2",
         "#cda2e0",
         "D",
@@ -114,6 +124,7 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
     "uncertainty": RegisteredMethod(
         "paretomtl.methods._uncertainty:Uncertainty",
         "Uncertainty",
+        "Kendall et al. 2018: weights from learned variances",
         "#c98a00",
         "#f0b93a",
         "P",
@@ -124,6 +135,19 @@ REGISTRY: Mapping[str, RegisteredMethod] = {
 """The built-in methods, in the order of tables."""
 
 _OTHER_COLOUR, _OTHER_DARK, _OTHER_MARKER = "#666666", "#a6a6a6", "X"
+
+_PLOTLY = {
+    "o": "circle",
+    "s": "square",
+    "v": "triangle-down",
+    "^": "triangle-up",
+    "D": "diamond",
+    "P": "cross",
+    "*": "star",
+    "p": "pentagon",
+    "h": "hexagon",
+    "X": "x",
+}
 
 METHODS: Mapping[str, type[Method]] = LazyTable({name: entry.place for name, entry in REGISTRY.items()})
 """The classes of the built-in methods, with the paper's settings as defaults."""
@@ -156,6 +180,19 @@ def colour_of(method: str, *, dark: bool = False) -> str:
     return REGISTRY[method].dark if dark else REGISTRY[method].colour
 
 
+def dark_colours() -> dict[str, str]:
+    """The colour of each method on a light page, and its counterpart on a dark one."""
+    return {
+        **{entry.colour: entry.dark for entry in REGISTRY.values()},
+        _OTHER_COLOUR: _OTHER_DARK,
+    }
+
+
 def marker_of(method: str) -> str:
     """The marker of a method in figures, by its name in matplotlib; a cross for a user's own."""
     return REGISTRY[method].marker if method in REGISTRY else _OTHER_MARKER
+
+
+def symbol_of(method: str) -> str:
+    """The same marker by its name in plotly."""
+    return _PLOTLY[marker_of(method)]

@@ -3,6 +3,6 @@
 Importing this package loads no study: :data:`STUDIES` imports the module of a study lazily.
 """
 
-from paretomtl.paper.registry import STUDIES, STUDY_TITLES
+from paretomtl.paper.registry import STUDIES, STUDY_BRIEFS, STUDY_TITLES
 
-__all__ = ["STUDIES", "STUDY_TITLES"]
+__all__ = ["STUDIES", "STUDY_BRIEFS", "STUDY_TITLES"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,11 @@ from paretomtl.front import Front
 from paretomtl.front.indicators import igd_plus
 from paretomtl.methods import ParetoMTL, describe
 from paretomtl.paper.number_text import plus_minus
-from paretomtl.paper.panels import caption, grid, legend
+from paretomtl.paper.panels import grid, panel_title
 from paretomtl.paper.rows import column
 from paretomtl.paper.study import Size, Study
 from paretomtl.problems import synthetic
+from paretomtl.report.figures.style import SMALL, add_caption
 from paretomtl.training.fit_to_end import fit_seeds_to_end
 
 if TYPE_CHECKING:
@@ -33,13 +34,10 @@ TASKS = (2, 3, 4, 6, 10)
 COUNTS = (5, 15, 25, 50, 100)
 _FRONT = 20_000  # about how many points of the true front to cover; IGD+ depends on their density
 _FINAL, _BEFORE = "final", "snapshot"
-_COLOURS = ("#0a2a5e", "#0b5fa5", "#1b8a8f", "#c98a00", "#c1272d")
+_COLOURS = ("#3b0f70", "#8c2981", "#c8386b", "#c2501a", "#8a6a00")
 _MARKERS = ("o", "s", "^", "D", "v")
-_SOLID: dict[str, Any] = {"linestyle": "-", "linewidth": 1.4}
-_DASHED: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 1.0}
-_DOTTED: dict[str, Any] = {"linestyle": (0, (1, 1.6)), "linewidth": 1.1}
-_DISTANCES = ("(solid), before the release (dashed), and of the", "points of the front nearest to the rays (dotted)")
-_SHARES = ("the front meets (dotted), and of solutions in", "their own region before the release (solid)")
+_SHADE = "#3f7fbf"
+_ASIDE = 1.035  # the factor between the places of lines on the horizontal axis
 
 
 @dataclass(frozen=True)
@@ -171,26 +169,43 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _draw_coverage(rows: Sequence[Row]) -> Figure | None:
-    """A line of panels for even vectors, and one for gathered ones, on the same scales."""
+    """The gap to the front above, and the regions below, for even vectors and for gathered ones."""
     ways = sorted({_gathered(row) for row in rows})
     if not ways:
         return None
-    figure, axes = grid(len(ways), 2, width=4.4, height=4.3, below=0.9)
-    looks = {tasks: i for i, tasks in enumerate(sorted({row["tasks"] for row in rows}))}
-    counts = sorted({row["preferences"] for row in rows})
-    for i, gathered in enumerate(ways):
+    figure, axes = grid(2, len(ways), height=2.55)
+    tasks = sorted({row["tasks"] for row in rows})
+    for gathered, above, below in zip(ways, axes[: len(ways)], axes[len(ways) :], strict=True):
         mine = [row for row in rows if _gathered(row) == gathered]
-        left, right = axes[2 * i : 2 * i + 2]
-        for tasks, look in looks.items():
-            _draw_objectives(left, right, [row for row in mine if row["tasks"] == tasks], look)
-        vectors = "gathered vectors" if gathered else "even vectors"
-        caption(left, 2 * i, f"{vectors}: IGD+ of the solutions at the end", *_DISTANCES)
-        caption(right, 2 * i + 1, f"{vectors}: share of the regions that", *_SHARES)
-    _match_scales(axes, counts)
-    for tasks, look in looks.items():
-        axes[0].plot([], [], label=f"{tasks} objectives", linewidth=1.4, **_marks(look))
-    legend(figure, "Means over seeds.", columns=5)
+        _draw_gaps(above, mine, tasks)
+        _draw_regions(below, mine)
+        vectors = "Gathered vectors" if gathered else "Even vectors"
+        panel_title(above, vectors, "hollow: before the constraints are dropped")
+        panel_title(below, f"{vectors}: regions", "% that the front meets | % of models in their own")
+    top = max(axis.get_ylim()[1] for axis in axes[: len(ways)])
+    for axis in axes[: len(ways)]:
+        axis.set_ylim(-0.05 * top, top)
+    axes[0].set_ylabel("gap to the true front (IGD+)")
+    add_caption(
+        figure,
+        _finding([row for row in rows if _gathered(row) == ways[0]]),
+        "The gap is by how much the nearest model is worse, on average over all points of the true front. All numbers "
+        f"are means over {len({row['seed'] for row in rows})} seeds.",
+    )
     return figure
+
+
+def _finding(rows: Sequence[Row]) -> str:
+    """By how much the gap falls from the fewest vectors to the most, for the fewest tasks and for the most."""
+    falls = []
+    for tasks in sorted({row["tasks"] for row in rows}):
+        gaps = list(_means([row for row in rows if row["tasks"] == tasks], "igd_plus", _FINAL).values())
+        if len(gaps) > 1:
+            falls.append(f"{100 - 100 * gaps[-1] / gaps[0]:.0f} % with {tasks} tasks")
+    if len(falls) < 2:
+        return "The gap to the true front, and the regions that it meets"
+    counts = sorted({row["preferences"] for row in rows})
+    return f"From {counts[0]} to {counts[-1]} models, the gap falls by {falls[0]}, by {falls[-1]}"
 
 
 def _gathered(row: Row) -> float:
@@ -198,55 +213,73 @@ def _gathered(row: Row) -> float:
     return float(row.get("gathered", 0))
 
 
-def _marks(look: int) -> dict[str, Any]:
-    return {"color": _COLOURS[look % len(_COLOURS)], "marker": _MARKERS[look % len(_MARKERS)], "markersize": 4.5}
+def _draw_gaps(axis: Axes, rows: Sequence[Row], tasks: Sequence[int]) -> None:
+    """Draw IGD+ against the number of vectors: a line for each number of tasks, with its name at the end."""
+    ends: dict[str, tuple[float, str]] = {}
+    for look, count in enumerate(tasks):
+        mine = [row for row in rows if row["tasks"] == count]
+        after, before = (_means(mine, "igd_plus", stage) for stage in (_FINAL, _BEFORE))
+        aside = _ASIDE ** (look - (len(tasks) - 1) / 2)
+        colour, marker = _COLOURS[look % len(_COLOURS)], _MARKERS[look % len(_MARKERS)]
+        axis.plot([aside * x for x in after], list(after.values()), color=colour, marker=marker, markersize=5)
+        for x in sorted(after.keys() & before.keys()):
+            axis.plot([aside * x] * 2, [after[x], before[x]], color=colour, linewidth=0.8, zorder=0)
+        hollow: dict[str, Any] = {"facecolor": "white", "edgecolor": colour, "linewidth": 0.9, "s": 14, "zorder": 1}
+        axis.scatter([aside * x for x in before], list(before.values()), marker=marker, **hollow)
+        if after:
+            ends[f"{count} tasks"] = (after[max(after)], colour)
+    _set_counts(axis, rows)
+    _name_ends(axis, ends, 1.17 * max(row["preferences"] for row in rows))
 
 
-def _draw_objectives(left: Axes, right: Axes, rows: Sequence[Row], look: int) -> None:
-    """Draw the lines of one number of objectives: IGD+ and shares."""
-    marks = _marks(look)
-    colour = {"color": marks["color"]}
-    _draw_line(left, rows, lambda row: row["igd_plus"], stage=_FINAL, **_SOLID, **marks)
-    _draw_line(left, rows, lambda row: row["igd_plus"], stage=_BEFORE, **_DASHED, **colour)
-    _draw_line(left, rows, lambda row: row["igd_plus_on_rays"], **_DOTTED, **colour)
-    hollow = {**marks, "markerfacecolor": "white"}
-    _draw_line(right, rows, lambda row: row["regions_met"] / row["preferences"], **_DOTTED, **colour)
-    _draw_line(right, rows, lambda row: row["in_region"] / row["preferences"], stage=_BEFORE, **_SOLID, **hollow)
+def _set_counts(axis: Axes, rows: Sequence[Row]) -> None:
+    """Scale the horizontal axis, with room for names at its end."""
+    counts = sorted({row["preferences"] for row in rows})
+    axis.set_xscale("log")
+    axis.set_xticks(counts, [str(count) for count in counts])
+    axis.set_xticks([], minor=True)
+    axis.set_xlim(counts[0] / 1.2, counts[-1] * 2.0)
+    axis.set_xlabel("preference vectors")
 
 
-def _match_scales(axes: Sequence[Axes], counts: Sequence[int]) -> None:
-    """Give all panels of a column the same scales."""
-    ticker = require("matplotlib.ticker", "figures")
-    for axis in axes:
-        axis.set_xscale("log")
-        axis.set_xticks(counts, [str(count) for count in counts])
-        axis.set_xticks([], minor=True)
-        axis.set_xlim(counts[0] / 1.15, counts[-1] * 1.15)
-        axis.set_xlabel("preference vectors")
-    for axis in axes[::2]:
-        axis.set_yscale("log", subs=[])
-        axis.set_ylabel("IGD+")
-        axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
-    ends = [axis.get_ylim() for axis in axes[::2]]
-    for axis in axes[::2]:
-        axis.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
-    for axis in axes[1::2]:
-        axis.set(ylabel="share", ylim=(0, 1.05))
+def _name_ends(axis: Axes, ends: Mapping[str, tuple[float, str]], x: float) -> None:
+    """Write the names of lines at their ends, so far apart that none covers another."""
+    least = 0.078 * axis.get_ylim()[1]
+    lowest = -math.inf
+    for name, (height, colour) in sorted(ends.items(), key=lambda item: item[1]):
+        lowest = max(height, lowest + least)
+        axis.text(x, lowest, name, color=colour, fontsize=SMALL, va="center")
 
 
-def _draw_line(
-    axis: Axes, rows: Sequence[Row], value: Callable[[Row], float | None], stage: str | None = None, **style: Any
-) -> None:
-    """Draw the mean over seeds against the number of vectors, of one stage or of any."""
-    results: dict[int, list[float]] = {}
-    for row in rows:
-        number = value(row)
-        if stage in (None, row["stage"]) and number is not None and math.isfinite(number):
-            results.setdefault(row["preferences"], []).append(number)
-    counts = sorted(results)
-    if counts:
-        axis.plot(counts, [mean(results[count]) for count in counts], **style)
+def _draw_regions(axis: Axes, rows: Sequence[Row]) -> None:
+    """Draw a table of two shares in percent, the darker the more regions the front meets."""
+    patches = require("matplotlib.patches", "figures")
+    tasks, counts = (sorted({row[name] for row in rows}) for name in ("tasks", "preferences"))
+    for y, each in enumerate(tasks):
+        mine = [row for row in rows if row["tasks"] == each]
+        met, inside = _means(mine, "regions_met"), _means(mine, "in_region", _BEFORE)
+        for x, count in enumerate(counts):
+            if count not in met:
+                continue
+            share = met[count] / count
+            cell = {"color": _SHADE, "alpha": 0.55 * share, "linewidth": 0}  # text on the darkest can still be read
+            axis.add_patch(patches.Rectangle((x - 0.5, y - 0.5), 1, 1, **cell))
+            own = f"{100 * inside[count] / count:.0f}" if count in inside else "?"
+            axis.text(x, y, f"{100 * share:.0f} | {own}", ha="center", va="center", fontsize=SMALL)
+    axis.set_xticks(range(len(counts)), [str(count) for count in counts])
+    axis.set_yticks(range(len(tasks)), [f"{each} tasks" for each in tasks])
+    axis.set(xlim=(-0.5, len(counts) - 0.5), ylim=(-0.5, len(tasks) - 0.5), xlabel="preference vectors")
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+
+
+def _means(rows: Sequence[Row], field: str, stage: str | None = None) -> dict[int, float]:
+    """The means over seeds by the number of vectors, of one stage or of any."""
+    known: dict[int, list[float]] = {}
+    for row in sorted(rows, key=lambda row: int(row["preferences"])):
+        if stage in (None, row["stage"]) and row[field] is not None and math.isfinite(row[field]):
+            known.setdefault(row["preferences"], []).append(row[field])
+    return {count: mean(values) for count, values in known.items()}
 
 
 STUDY = Study(cells=cells, facts=facts, figures={"many-tasks": _draw_coverage})

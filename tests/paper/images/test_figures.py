@@ -91,7 +91,7 @@ def test_panels_have_room_for_pareto_mtl_and_say_what_they_leave_out() -> None:
     assert limits[0] == pytest.approx((0.0, 1.08 * 0.6))
     assert limits[1] == pytest.approx((0.0, 1.08 * 0.5))
     figure, axis = pyplot.subplots()
-    assert draw_scatter2d(axis, TEST_LOSS, [mine, theirs]) == "outside: 2 of Grid search"
+    assert draw_scatter2d(axis, TEST_LOSS, [mine, theirs]) == "outside: 2 of Linear scalarization"
     pyplot.close(figure)
     (low, high), _ = panel_limits(TEST_ACCURACY, [mine, theirs])
     assert 0.3 < low < 0.4 < 0.73 < high < 0.8, "of accuracies from 0.4 to 0.72, 0.73 for grid search aside"

@@ -89,23 +89,30 @@ def test_the_vector_that_favours_a_task_is_that_of_its_own_seed() -> None:
     assert [claim.verdict for claim in found] == ["reproduced", "not measured"]
 
 
-def test_parallel_coordinates_tell_the_task_that_a_preference_puts_last(
+def test_parallel_coordinates_show_the_model_that_favours_a_task_most_and_up_is_better(
     unsaved: dict[str, Any], tmp_path: Path
 ) -> None:
-    losses = [[0.1, 0.2, 0.3], [0.2, 0.2, 0.1], [0.2, 0.1, 0.3]]
-    vectors = [[0.9, 0.3, 0.1], [0.6, 0.6, 0.2], [0.1, 0.2, 0.9]]
+    losses = [[0.1, 0.2, 0.3], [0.2, 0.3, 0.1], [0.3, 0.1, 0.2]]
+    vectors = [[0.9, 0.0, 0.0], [0.0, 0.7, 0.5], [0.5, 0.0, 0.7]]
     ours = {**task_row("pareto-mtl", losses, vectors), "note": "25 even"}
     theirs = task_row("random-search", losses, vectors)
     draw_study("census", [ours, theirs], tmp_path)
-    labels = [[line.get_label() for line in axis.lines[3:]] for axis in unsaved["census-parallel"].axes]
-    assert labels == [["income last", "no single one", "marital last"], ["marital last", "marital last", "income last"]]
+    for axis, favourites in zip(unsaved["census-parallel"].axes, ([1, 2, 0], [0, 1, 2]), strict=True):
+        thick = [
+            line.get_ydata().tolist() for line in axis.lines if line.get_linewidth() > 1.5 and len(line.get_xdata())
+        ]
+        for heights, model in zip(thick, favourites, strict=True):
+            assert sorted(range(3), key=heights.__getitem__) == sorted(range(3), key=lambda k: -losses[model][k])
 
 
-def test_a_line_of_panels_in_space_has_the_same_limits(
+def test_a_line_of_projections_has_an_axis_with_the_same_limits_for_a_task(
     smoke: list[Row], unsaved: dict[str, Any], tmp_path: Path
 ) -> None:
     draw_study("census", smoke, tmp_path)
-    panels = unsaved["census-scatter"].axes
-    assert len(panels) == 4
-    for one, two in (panels[:2], panels[2:]):
-        assert [one.get_xlim(), one.get_ylim(), one.get_zlim()] == [two.get_xlim(), two.get_ylim(), two.get_zlim()]
+    panels = unsaved["census-projections"].axes
+    assert len(panels) == 6
+    for one, two, three in (panels[:3], panels[3:]):
+        assert one.get_xlim() == two.get_xlim()
+        assert one.get_ylim() == three.get_xlim()
+        assert two.get_ylim() == three.get_ylim()
+    assert "Pareto MTL, 5 random" in panels[0].get_legend_handles_labels()[1], "few vectors beside many"

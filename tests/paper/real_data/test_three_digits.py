@@ -11,6 +11,7 @@ from _helpers.study_figures import draw_study
 from _helpers.study_rows import fill_cells
 from paretomtl.compare import Row
 from paretomtl.paper import STUDIES
+from paretomtl.paper.real_data.three_digits import COUNTS
 from paretomtl.paper.runner import run_study
 
 
@@ -24,6 +25,7 @@ def test_sets_of_vectors_are_drawn_to_one_scale(smoke: list[Row], tmp_path: Path
     """Few vectors beside many: a panel with limits of its own would make them look as spread."""
     close = [{**row, "losses": [[0.5] * 3] * row["preferences"]} for row in smoke if row["note"] == "5 even"]
     draw_study("three-digits", [*close, *(row for row in smoke if row["note"] != "5 even")], tmp_path)
-    limits = [(axis.get_xlim(), axis.get_ylim(), axis.get_zlim()) for axis in unsaved["three-digits-scatter"].axes]
-    assert len(limits) == 4
-    assert len(set(limits)) == 1
+    panels = unsaved["three-digits-projections"].axes
+    assert [axis.get_title(loc="left") for axis in panels[::3]] == [f"{count} vectors" for count in COUNTS]
+    for column in range(3):
+        assert len({(axis.get_xlim(), axis.get_ylim()) for axis in panels[column::3]}) == 1

@@ -1,35 +1,58 @@
-"""Three tasks at once: points in space, and parallel coordinates."""
+"""Fronts in figures: their order, their limits, and parallel coordinates."""
 
 from __future__ import annotations
 
 import pytest
 
-from _helpers.study_rows import (
-    task_row,
-)
+from _helpers.study_rows import plane_row, task_row
 from paretomtl.paper.panels import layer
-from paretomtl.report.figures.layers import TEST_LOSS, panel_limits
+from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS, outside, panel_limits
 from paretomtl.report.figures.parallel import Polyline, draw_parallel
-from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
+from paretomtl.report.figures.scatter2d import draw_scatter2d, label_outer
 
 pyplot = pytest.importorskip(
     "matplotlib.pyplot", reason="matplotlib is not installed: pip install 'paretomtl[figures]'"
 )
 
 
-def test_points_in_space_show_how_near_they_are() -> None:
+def test_a_line_runs_along_the_front_and_leaves_out_dominated_models() -> None:
+    losses = [[0.5, 0.2], [0.6, 0.6], [0.2, 0.5], [0.3, 0.3]]
+    assert TEST_LOSS.along_front([tuple(point) for point in losses]) == [2, 3, 0]
+    assert TEST_ACCURACY.along_front([(0.9, 0.1), (0.1, 0.9), (0.05, 0.5)]) == [1, 0], "more is better"
+    assert TEST_LOSS.along_front([]) == []
+    figure, axis = pyplot.subplots()
+    row = {**plane_row("pareto-mtl", losses, [[1.0, 0.0]] * 5), "losses": [*losses, [None, 0.1]]}
+    draw_scatter2d(axis, TEST_LOSS, [layer("pareto-mtl", [row], joined=True)], rays=False)
+    assert axis.lines[1].get_xydata().tolist() == [losses[2], losses[3], losses[0]]
+    faces = {tuple(each.get_offsets()[0].tolist()): each.get_facecolor()[0].tolist() for each in axis.collections}
+    assert faces.pop((0.6, 0.6)) == [1, 1, 1, 1], "a dominated model is hollow"
+    assert len(faces) == 3
+    assert all(face != [1, 1, 1, 1] for face in faces.values())
+    pyplot.close(figure)
+
+
+def test_outliers_do_not_squeeze_the_others_and_are_counted() -> None:
     row = task_row("pareto-mtl", [[0.2, 0.2, 0.2], [0.3, 0.3, 0.2], [0.25, 0.2, 0.2], [0.3, 0.3, 9.0]])
     mine = layer("pareto-mtl", [row])
-    figure = pyplot.figure()
-    axis = figure.add_subplot(**PROJECTION_3D)
-    limits = panel_limits(TEST_LOSS, [mine], origin=False)
-    assert len(limits) == 3
-    assert limits[2][1] < 1, "a solution beyond the reference does not widen the space"
-    assert draw_scatter3d(axis, TEST_LOSS, [mine], limits) == "outside: 1 of Pareto MTL"
-    points = [each for each in axis.collections if each.get_zorder() >= 2 and len(each.get_offsets())]
-    sizes, heights = ([get(each) for each in points] for get in (lambda e: e.get_sizes()[0], lambda e: e.get_zorder()))
-    assert sizes[0] < sizes[2] < sizes[1]
-    assert heights[0] < heights[2] < heights[1]
+    assert panel_limits(TEST_LOSS, [mine], origin=False)[2][1] < 1, "beyond the reference"
+    crowd = task_row("pareto-mtl", [[0.1 + 0.001 * k] * 3 for k in range(9)] + [[0.6, 0.1, 0.1]])
+    many = layer("pareto-mtl", [crowd])
+    assert panel_limits(TEST_LOSS, [many], origin=False)[0][1] > 0.6
+    limits = panel_limits(TEST_LOSS, [many], origin=False, outliers=False)
+    assert limits[0][1] < 0.12
+    assert outside(TEST_LOSS, [many], limits) == "outside: 1 of Pareto MTL"
+    long = layer("pareto-mtl", [crowd], label="Pareto MTL with a long description")
+    assert outside(TEST_LOSS, [many, long], limits) == "outside: 2 models"
+
+
+def test_panels_name_an_axis_once() -> None:
+    figure, axes = pyplot.subplots(2, 2, layout="constrained")
+    for axis in axes.flat:
+        axis.set(xlabel="loss", ylabel="loss")
+    axes[1, 1].set_xlabel("time")
+    label_outer(list(axes.flat))
+    assert [axis.get_xlabel() for axis in axes.flat] == ["", "loss", "loss", "time"]
+    assert [axis.get_ylabel() for axis in axes.flat] == ["loss", "", "loss", ""]
     pyplot.close(figure)
 
 

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.methods import ParetoMTL
+from paretomtl.methods.registry import label_of
 from paretomtl.paper.claims import Claim, judge
-from paretomtl.paper.images.cells import PAPER, SETS, ImageCell, resize
+from paretomtl.paper.images.cells import PAPER, SET_TITLES, SETS, ImageCell, resize
 from paretomtl.paper.images.rows import count_solutions
 from paretomtl.paper.images.two_task_figures import draw_pair
 from paretomtl.paper.number_text import plus_minus
-from paretomtl.paper.panels import layer, legend_label
+from paretomtl.paper.panels import layer
 from paretomtl.paper.rows import column, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS
+from paretomtl.report.figures.style import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,20 +63,22 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _draw_init(rows: Sequence[Row]) -> Figure | None:
+    without = pick_by_seed(rows, method="pareto-mtl", note="no initial phase")
     layers = [
-        layer("pareto-mtl", pick_by_seed(rows, method="pareto-mtl"), joined=True, others=True),
+        layer("mgda", pick_by_seed(rows, method="mgda"), others=True),
         layer(
             "pareto-mtl",
-            pick_by_seed(rows, method="pareto-mtl", note="no initial phase"),
-            label=f"{legend_label('pareto-mtl')} without initial phase",
-            colour="black",
+            without,
+            label=f"{label_of('pareto-mtl')} without initial phase",
+            colour=INK,
+            marker="D",
             joined=True,
-            hollow=True,
             others=True,
         ),
-        layer("mgda", pick_by_seed(rows, method="mgda"), others=True),
+        layer("pareto-mtl", pick_by_seed(rows, method="pareto-mtl"), joined=True, others=True),
     ]
-    return draw_pair(layers, (TEST_ACCURACY, TEST_LOSS))
+    title = f"{SET_TITLES[SETS[1]]}: Pareto MTL with and without its initial phase"
+    return draw_pair(layers, (TEST_ACCURACY, TEST_LOSS), title)
 
 
 STUDY = Study(cells=cells, claims=claims, figures={"ablation-init": _draw_init}, shares=("images-lenet",))

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.methods import ParetoMTL
 from paretomtl.paper.claims import Claim, judge, measured_claim
-from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize
+from paretomtl.paper.images.cells import PAPER, SET_TITLES, SETS, STEPS, ImageCell, resize
 from paretomtl.paper.images.rows import count_solutions, sum_or_nan, volume_and_spread
-from paretomtl.paper.images.two_task_figures import SEEDS, draw_pair
+from paretomtl.paper.images.two_task_figures import FAINT
 from paretomtl.paper.number_text import plus_minus, starred
-from paretomtl.paper.panels import layer
+from paretomtl.paper.panels import grid, layer, legend, panel_title
 from paretomtl.paper.rows import column, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.layers import TEST_LOSS, TRAIN_LOSS, Quantity
+from paretomtl.report.figures.layers import TEST_LOSS, TRAIN_LOSS, Layer, Limits, Quantity
+from paretomtl.report.figures.scatter2d import draw_scatter2d, label_outer, point_to_better
+from paretomtl.report.figures.style import INK, add_caption
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,16 +91,42 @@ def _draw_release(rows: Sequence[Row]) -> Figure | None:
     kept, after = pick_by_seed(rows, method="pareto-mtl"), pick_by_seed(rows, note="released")
     before = pick_by_seed(rows, note="released", stage="snapshot")
     layers = [
-        layer("", kept, label="Constraints kept to the end", colour="#0b5fa5", marker="s", others=True),
-        layer("pareto-mtl", before, label="Before the constraints are dropped", hollow=True, others=True),
-        layer("pareto-mtl", after, label="Released, at the end", others=True),
+        layer("pareto-mtl", kept, label="Constraints kept to the end", others=True),
+        layer("", before, label="Before the constraints are dropped", colour=INK, marker="o", hollow=True, others=True),
+        layer("", after, label="At the end, without constraints", colour=INK, marker="D", others=True),
     ]
-    figure = draw_pair(layers, (TRAIN_LOSS, TEST_LOSS), note=SEEDS, origin=False)
-    if figure is not None:
-        for axis, quantity in zip(figure.axes, (TRAIN_LOSS, TEST_LOSS), strict=True):
-            for i, (start, end) in enumerate(_pair_by_seed(before, after)):
-                _draw_arrows(axis, quantity, start, end, faint=i > 0)
+    if not any(each.rows for each in layers):
+        return None
+    quantities = (TRAIN_LOSS, TEST_LOSS)
+    figure, axes = grid(1, len(quantities), height=4.3)
+    for axis, quantity in zip(axes, quantities, strict=True):
+        draw_scatter2d(axis, quantity, layers, limits=_limits(quantity, layers), rays=False)
+        _use_log_scale(axis)
+        panel_title(axis, quantity.words.capitalize())
+        for i, (start, end) in enumerate(_pair_by_seed(before, after)):
+            _draw_arrows(axis, quantity, start, end, faint=i > 0)
+    point_to_better(axes[0], quantities[0])
+    label_outer(axes)
+    legend(figure)
+    title = f"{SET_TITLES[SETS[1]]}: what models do when Pareto MTL drops its constraints"
+    add_caption(figure, title, f"An arrow leads from a model before to the same model at the end. {FAINT} Log scales.")
     return figure
+
+
+def _limits(quantity: Quantity, layers: Sequence[Layer]) -> Limits:
+    """Limits of logarithmic axes with room for all models."""
+    points = [point for each in layers for point in each.shown(quantity)] or [(1.0, 1.0)]
+    return tuple((0.9 * min(values), 1.1 * max(values)) for values in zip(*points, strict=True))
+
+
+def _use_log_scale(axis: Axes) -> None:
+    """Use logarithmic axes: the worst losses do not squeeze the others."""
+    ticker = require("matplotlib.ticker", "figures")
+    axis.set(xscale="log", yscale="log")
+    for way in (axis.xaxis, axis.yaxis):
+        way.set_major_locator(ticker.LogLocator(subs=(1, 1.5, 2, 3, 4, 5, 7)))
+        way.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+        way.set_minor_locator(ticker.NullLocator())
 
 
 def _pair_by_seed(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:
@@ -106,9 +135,9 @@ def _pair_by_seed(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row
 
 
 def _draw_arrows(axis: Axes, quantity: Quantity, start: Row, end: Row, *, faint: bool) -> None:
-    style: dict[str, Any] = {"arrowstyle": "->", "color": "0.25", "lw": 0.9, "shrinkA": 3, "shrinkB": 3}
+    style: dict[str, Any] = {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkA": 3, "shrinkB": 3}
     if faint:
-        style |= {"arrowstyle": "-", "lw": 0.5, "alpha": 0.35, "shrinkA": 1, "shrinkB": 1}
+        style |= {"arrowstyle": "-", "lw": 0.6, "alpha": 0.3, "shrinkA": 1, "shrinkB": 1}
     for one, two in zip(quantity.values(start), quantity.values(end), strict=True):
         if None not in (*one, *two):
             arrow = axis.annotate("", tuple(two), tuple(one), arrowprops=style, annotation_clip=True, zorder=2.5)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.significance import mean
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
-from paretomtl.methods.registry import colour_of
 from paretomtl.paper.images.cells import SET_TITLES, SETS, ImageCell, resize
 from paretomtl.paper.number_text import plus_minus
-from paretomtl.paper.panels import grid, legend, name_lines
+from paretomtl.paper.panels import draw_strip, grid, legend, name_lines
 from paretomtl.paper.rows import has, pick_by_seed
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY
-from paretomtl.report.figures.style import SMALL
+from paretomtl.report.figures.style import QUIET, SMALL, add_caption
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,6 +25,8 @@ PUBLISHED = {
     "multi-fashion-mnist": (0.9469, 0.8437),
 }
 """Accuracies of networks for one task on the lost files: top left, bottom right."""
+
+_PUBLISHED: dict[str, Any] = {"marker": "D", "facecolor": "none", "edgecolor": QUIET, "linewidths": 1.4, "zorder": 4}
 
 
 def cells(size: Size) -> list[ImageCell]:
@@ -57,25 +58,26 @@ def _draw_acceptance(rows: Sequence[Row]) -> Figure | None:
     ]
     if not results:
         return None
-    figure, (axis,) = grid(1, 1, width=6.2, height=0.36 * len(results) + 0.9, below=0.4)
+    figure, (axis,) = grid(1, 1, height=0.3 * len(results) + 1.2)
     for i, (problem, task, mine) in enumerate(results):
         height, there = len(results) - 1 - i, PUBLISHED[problem][task]
         here = [value for row in mine if (value := TEST_ACCURACY.values(row)[task][task]) is not None]
-        heights = [height + 0.14 * (k - (len(here) - 1) / 2) for k in range(len(here))]
-        labels = ("here, each seed", "here, mean", "published, on the lost files") if i == 0 else (None,) * 3
-        axis.scatter(here, heights, s=22, color=colour_of("pareto-mtl"), label=labels[0], zorder=3)
-        axis.scatter(
-            [mean(here)], [height], s=220, marker="|", color="black", linewidths=1.3, label=labels[1], zorder=2
-        )
-        axis.scatter([there], [height], s=42, marker="D", color="white", edgecolor=colour_of("mgda"), linewidths=1.3,
-                     label=labels[2], zorder=4)  # fmt: skip
+        labels = ("Here, each seed", "Published, on the lost files") if i == 0 else (None,) * 2
+        draw_strip(axis, height, "single-task", here, label=labels[0])
+        axis.scatter([there], [height], s=44, label=labels[1], **_PUBLISHED)
         gap = f"{mean(here) - there:+.4f}".replace("-", "−") if here else ""
         axis.text(1.03, height, gap, transform=axis.get_yaxis_transform(), va="center")
-    axis.text(1.03, len(results) - 0.4, "here less\npublished", transform=axis.get_yaxis_transform(), fontsize=SMALL)
+    beside: dict[str, Any] = {"transform": axis.get_yaxis_transform(), "fontsize": SMALL, "color": QUIET}
+    axis.text(1.03, len(results) - 0.5, "mean less\npublished", **beside)
     names = [f"{SET_TITLES[problem]}, {mine[0]['tasks'][task].replace('-', ' ')}" for problem, task, mine in results]
     name_lines(axis, names[::-1])
-    axis.set_xlabel("test accuracy of separate networks")
-    legend(figure, columns=3)
+    axis.set_xlabel("test accuracy")
+    legend(figure)
+    add_caption(
+        figure,
+        "Separate networks on the regenerated canvases, and as published on the lost ones",
+        f"One network for each image of a set. A star is one of {len(results[0][2])} seeds, a bar is their mean.",
+    )
     return figure
 
 

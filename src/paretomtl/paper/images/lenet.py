@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
-from paretomtl.methods.registry import is_separate, paper_label_of
+from paretomtl.methods.registry import is_separate, label_of, paper_label_of
 from paretomtl.paper.claims import Claim, better_verdict, compare_means, count_signs, judge, measured_claim
 from paretomtl.paper.images.cells import LONG, METHODS, PAPER, SET_TITLES, SETS, STRONG, ImageCell, resize
 from paretomtl.paper.images.rows import best_accuracies, own_accuracies
-from paretomtl.paper.images.two_task_figures import draw_methods, methods_note
+from paretomtl.paper.images.two_task_figures import draw_methods, how_drawn
 from paretomtl.paper.number_text import plus_minus, starred
-from paretomtl.paper.panels import caption, draw_strip, grid, legend, legend_label, name_lines
+from paretomtl.paper.panels import draw_strip, grid, legend, name_lines, panel_title
 from paretomtl.paper.rows import column, direction_rank_correlation, has, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY, TEST_LOSS, Quantity
-from paretomtl.report.figures.scatter2d import NUMBERS
-from paretomtl.report.figures.style import SMALL
+from paretomtl.report.figures.scatter2d import label_outer, point_to_better
+from paretomtl.report.figures.style import add_caption
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -299,11 +299,17 @@ def _describe_order(rows: Sequence[Row]) -> str:
 
 
 def _draw_scatters(rows: Sequence[Row], quantity: Quantity) -> Figure | None:
-    figure, panels = _recipe_grid(rows)
-    for i, (axis, part, mine) in enumerate(panels):
-        caption(axis, i, f"{SET_TITLES[mine[0]['problem']]}, {part}", draw_methods(axis, mine, quantity))
-    if figure is not None:
-        legend(figure, methods_note(rows), columns=4 if len(panels) < 3 else 8)
+    figure, panels = _recipe_grid(rows, height=3.2)
+    if figure is None:
+        return None
+    for axis, part, mine in panels:
+        panel_title(axis, SET_TITLES[mine[0]["problem"]], part, draw_methods(axis, mine, quantity) or " ")
+    axes = [axis for axis, _, _ in panels]
+    label_outer(axes)
+    point_to_better(axes[0], quantity)
+    legend(figure)
+    title = f"LeNet, all methods: {quantity.words} of one image against the other"
+    add_caption(figure, title, how_drawn(rows))
     return figure
 
 
@@ -311,16 +317,23 @@ def _draw_hypervolumes(rows: Sequence[Row]) -> Figure | None:
     """Draw every seed as a point and the mean as a bar, with the methods in the same order everywhere."""
     measured = [row for row in rows if row["hypervolume"] is not None]
     methods = [method for method in METHODS if has(measured, method=method)][::-1]
-    figure, panels = _recipe_grid(measured, height=0.34 * len(methods) + 1.1, below=0.3)
+    figure, panels = _recipe_grid(measured, height=0.25 * len(methods) + 0.85)
+    if figure is None:
+        return None
     for i, (axis, part, mine) in enumerate(panels):
         for height, method in enumerate(methods):
             draw_strip(axis, height, method, [row["hypervolume"] for row in pick_by_seed(mine, method=method)])
-        name_lines(axis, [legend_label(method) for method in methods])
-        axis.set_xlabel(f"hypervolume of the test losses at ({', '.join(f'{v:g}' for v in mine[0]['reference'])})")
-        caption(axis, i, f"{SET_TITLES[mine[0]['problem']]}, {part}")
-    if figure is not None:
-        note = "Points: seeds. Bars: their mean. Single task: one point made of separate networks, which is no front."
-        figure.supxlabel(note, fontsize=SMALL + 1)
+        first = i == 0 or panels[i - 1][1] != part  # of its line
+        name_lines(axis, [label_of(method) if first else "" for method in methods])
+        axis.set_xlabel(f"hypervolume at ({', '.join(f'{value:g}' for value in mine[0]['reference'])})")
+        axis.locator_params(axis="x", nbins=4)
+        panel_title(axis, SET_TITLES[mine[0]["problem"]], part)
+    label_outer([axis for axis, _, _ in panels])
+    add_caption(
+        figure,
+        "LeNet, all methods: hypervolume of the test losses, larger is better",
+        "A marker is a seed, a bar is their mean. Single task is one point of separate networks, not a front.",
+    )
     return figure
 
 
@@ -329,11 +342,14 @@ def _draw_all_epochs(rows: Sequence[Row]) -> Figure | None:
     mine = pick_by_seed(rows, part=LONG)
     if not mine:
         return None
-    figure, axes = grid(1, 2, below=1.1)
-    for i, (axis, quantity) in enumerate(zip(axes, (TEST_ACCURACY, TEST_LOSS), strict=True)):
-        caption(axis, i, f"{SET_TITLES[mine[0]['problem']]}, {quantity.words}, {mine[0]['epochs']} epochs",
-                draw_methods(axis, mine, quantity))  # fmt: skip
-    legend(figure, NUMBERS, columns=4)
+    figure, axes = grid(1, 2, height=4.35)
+    for axis, quantity in zip(axes, (TEST_ACCURACY, TEST_LOSS), strict=True):
+        panel_title(axis, quantity.words.capitalize(), draw_methods(axis, mine, quantity) or " ")
+    point_to_better(axes[0], TEST_ACCURACY)
+    label_outer(axes)
+    legend(figure)
+    title = f"LeNet on {SET_TITLES[mine[0]['problem']]} after {mine[0]['epochs']} epochs, one seed"
+    add_caption(figure, title, how_drawn(mine))
     return figure
 
 

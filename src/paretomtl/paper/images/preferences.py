@@ -5,26 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.significance import difference, mean
 from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.methods import ParetoMTL
+from paretomtl.methods.registry import label_of
 from paretomtl.paper.cell_settings import round_vectors
 from paretomtl.paper.claims import Claim, judge
-from paretomtl.paper.images.cells import PAPER, SETS, STEPS, ImageCell, resize
+from paretomtl.paper.images.cells import PAPER, SET_TITLES, SETS, STEPS, ImageCell, resize
 from paretomtl.paper.images.rows import count_solutions, sum_or_nan, volume_and_spread
-from paretomtl.paper.images.two_task_figures import SEEDS
+from paretomtl.paper.images.two_task_figures import FAINT
 from paretomtl.paper.number_text import plus_minus
-from paretomtl.paper.panels import caption, grid, layer, legend
+from paretomtl.paper.panels import grid, layer, legend, panel_title
 from paretomtl.paper.rows import column, direction_rank_correlation, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.layers import TEST_LOSS, panel_limits
-from paretomtl.report.figures.scatter2d import draw_scatter2d
+from paretomtl.report.figures.layers import TEST_LOSS, Layer, panel_limits
+from paretomtl.report.figures.scatter2d import FRONT, draw_scatter2d, label_outer, point_to_better
+from paretomtl.report.figures.style import INK, add_caption
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_UNIT_ROWS = ", unit rows"
 
 
 def cells(size: Size) -> list[ImageCell]:
@@ -40,7 +44,7 @@ def cells(size: Size) -> list[ImageCell]:
     study = [ImageCell(PAPER, SETS[0], "pareto-mtl", seeds=2)]
     study += [ImageCell(PAPER, SETS[0], "pareto-mtl", rows, seeds=2, note=name) for name, rows in sets.items()]
     unit = ParetoMTL(rescale=True, initial_steps=2 * STEPS, unit_rows=True, return_share=None)
-    study.append(ImageCell(PAPER, SETS[0], unit, sets["25 even"], note="25 even, unit rows"))
+    study.append(ImageCell(PAPER, SETS[0], unit, sets["25 even"], note=f"25 even{_UNIT_ROWS}"))
     study = [replace(cell, seeds=1 if "25" in cell.note else 2) for cell in study]
     return resize(study, size)
 
@@ -101,21 +105,32 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _draw_sets(rows: Sequence[Row]) -> Figure | None:
     """Draw a panel for each set of vectors, all with the same limits."""
-    sets = [(name, pick_by_seed(rows, note=name)) for name in dict.fromkeys(row["note"] for row in rows)]
-    options = {"label": "Solutions", "joined": True, "others": True}
-    panels = [
-        (name, layer("pareto-mtl", [_sort_by_angle(row) for row in mine], **options)) for name, mine in sets if mine
-    ]
+    panels: dict[str, list[Layer]] = {}
+    for name in dict.fromkeys(row["note"] for row in rows):
+        mine = [_sort_by_angle(row) for row in pick_by_seed(rows, note=name)]
+        if mine:
+            vectors = name.removesuffix(_UNIT_ROWS) or f"{mine[0]['preferences']} even"
+            panels.setdefault(vectors, []).append(_set_layer(name, mine))
     if not panels:
         return None
-    columns = min(4, len(panels))
-    figure, axes = grid(-(-len(panels) // columns), columns, len(panels), width=3.0, height=3.2)
-    limits = panel_limits(TEST_LOSS, [each for _, each in panels])
-    for i, (axis, (name, each)) in enumerate(zip(axes, panels, strict=True)):
-        outside = draw_scatter2d(axis, TEST_LOSS, [each], limits=limits)
-        caption(axis, i, name or f"{each.rows[0]['preferences']} even", outside)
-    legend(figure, f"Each number stands at a solution and at the end of its ray.\n{SEEDS}")
+    columns = min(3, len(panels))
+    figure, axes = grid(-(-len(panels) // columns), columns, len(panels), height=2.95)
+    limits = panel_limits(TEST_LOSS, [each for layers in panels.values() for each in layers], outliers=False)
+    for axis, (name, layers) in zip(axes, panels.items(), strict=True):
+        panel_title(axis, name, draw_scatter2d(axis, TEST_LOSS, layers, limits=limits) or " ")
+    label_outer(axes)
+    point_to_better(axes[0], TEST_LOSS)
+    legend(figure)
+    title = f"Pareto MTL on {SET_TITLES[rows[0]['problem']]} with {len(panels)} sets of preference vectors"
+    add_caption(figure, title, f"A model and its vector have the same number. {FRONT} {FAINT}")
     return figure
+
+
+def _set_layer(name: str, rows: Sequence[Row]) -> Layer:
+    style: dict[str, Any] = {"joined": True, "others": True}
+    if name.endswith(_UNIT_ROWS):
+        style |= {"label": f"{label_of('pareto-mtl')}{_UNIT_ROWS}", "colour": INK, "marker": "D"}
+    return layer("pareto-mtl", rows, **style)
 
 
 def _sort_by_angle(row: Row) -> Row:

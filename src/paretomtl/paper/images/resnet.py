@@ -15,12 +15,14 @@ from paretomtl.methods.registry import is_separate, paper_label_of
 from paretomtl.paper.claims import Claim, judge, measured_claim
 from paretomtl.paper.images.cells import SET_TITLES, SETS, ImageCell
 from paretomtl.paper.images.rows import best_accuracies, own_accuracies
-from paretomtl.paper.images.two_task_figures import draw_methods, methods_note
+from paretomtl.paper.images.two_task_figures import draw_methods, how_drawn
 from paretomtl.paper.number_text import plus_minus, starred
-from paretomtl.paper.panels import caption, grid, legend
+from paretomtl.paper.panels import grid, legend, panel_title
 from paretomtl.paper.rows import direction_rank_correlation, favouring, has, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
 from paretomtl.report.figures.layers import TEST_ACCURACY, TRAIN_ACCURACY, TRAIN_LOSS
+from paretomtl.report.figures.scatter2d import label_outer, point_to_better
+from paretomtl.report.figures.style import add_caption
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -256,13 +258,16 @@ def _draw_planes(rows: Sequence[Row]) -> Figure | None:
     if not results:
         return None
     quantities = (TRAIN_LOSS, TRAIN_ACCURACY, TEST_ACCURACY)
-    figure, axes = grid(len(results), 3)
+    figure, axes = grid(len(results), 3, height=3.0)
     for i, axis in enumerate(axes):
         (problem, mine), quantity = results[i // 3], quantities[i % 3]
-        caption(
-            axis, i, f"{SET_TITLES[problem]}, {mine[0]['part']}: {quantity.words}", draw_methods(axis, mine, quantity)
-        )
-    legend(figure, methods_note(rows))
+        beyond = draw_methods(axis, mine, quantity) or " "
+        panel_title(axis, SET_TITLES[problem], f"{quantity.words}, {mine[0]['part']}", beyond)
+    label_outer(axes)
+    point_to_better(axes[0], quantities[0])
+    legend(figure)
+    title = "ResNet-18: one image against the other, on training and on test"
+    add_caption(figure, title, how_drawn(rows))
     return figure
 
 

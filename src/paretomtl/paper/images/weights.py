@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.significance import mean
 from paretomtl.compare import Row
-from paretomtl.methods.registry import paper_label_of
+from paretomtl.methods.registry import colour_of, label_of, paper_label_of
 from paretomtl.paper.claims import Claim, judge
-from paretomtl.paper.images.cells import PAPER, SETS, ImageCell, resize
-from paretomtl.paper.panels import caption, grid, legend, legend_label
+from paretomtl.paper.images.cells import PAPER, SET_TITLES, SETS, ImageCell, resize
+from paretomtl.paper.panels import grid, legend, panel_title
 from paretomtl.paper.rows import pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
+from paretomtl.report.figures.scatter2d import label_outer
+from paretomtl.report.figures.style import INK, add_caption
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _FEW = 4  # epochs that are too few for a line alone
-_TASK_LINES: tuple[dict[str, Any], ...] = (
-    {"color": "#0b5fa5", "linestyle": "-"},
-    {"color": "#c98a00", "linestyle": "--"},
-)
+_TASK_LINES: tuple[Any, ...] = ("-", (0, (4, 1.6)))
+_THICK: dict[str, Any] = {"linewidth": 1.8}
+_THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.45}
+_SEEDS = "Thick: the first seed. Thin: other seeds."
 
 
 def cells(size: Size) -> list[ImageCell]:
@@ -83,43 +85,47 @@ def _share(weights: Sequence[float]) -> float:
 
 
 def _draw_weights(rows: Sequence[Row]) -> Figure | None:
-    half = "$(\\sqrt{2}/2, \\sqrt{2}/2)$"
-    wanted: tuple[tuple[str, str, tuple[float, float]], ...] = (
-        ("pareto-mtl", f"{legend_label('pareto-mtl')}, (1, 0)", (1, 0)),
-        ("pareto-mtl", f"{legend_label('pareto-mtl')}, {half}", (1, 1)),
-        ("pareto-mtl", f"{legend_label('pareto-mtl')}, (0, 1)", (0, 1)),
-        ("mgda", legend_label("mgda"), (1, 1)),
-        ("gradnorm", legend_label("gradnorm"), (1, 1)),
-        ("linear", "Fixed weights", (1, 1)),
-    )
-    panels = [(title, vector, mine) for m, title, vector in wanted if (mine := pick_by_seed(rows, method=m))]
+    panels = [(panel, mine) for panel in _panels(rows) if (mine := pick_by_seed(rows, method=panel[0]))]
     if not panels:
         return None
     columns = min(3, len(panels))
-    figure, axes = grid(-(-len(panels) // columns), columns, len(panels), height=2.7, below=0.6)
-    for i, (axis, (title, vector, mine)) in enumerate(zip(axes, panels, strict=True)):
-        _draw_course(axis, mine, vector)
-        caption(axis, i, title)
+    figure, axes = grid(-(-len(panels) // columns), columns, len(panels), height=2.35)
+    for axis, ((method, title, note, vector), mine) in zip(axes, panels, strict=True):
+        _draw_course(axis, method, mine, vector)
+        panel_title(axis, title, note)
     low, high = min(axis.get_ylim()[0] for axis in axes), max(axis.get_ylim()[1] for axis in axes)
     for axis in axes:
         axis.set_ylim(low, high)
-    legend(figure, "Line: the first seed. Band: from the least to the greatest of all seeds.")
+    label_outer(axes)
+    legend(figure)
+    title = f"Weights of the two tasks over training, {SET_TITLES[rows[0]['problem']]}"
+    add_caption(figure, title, f"A panel is one model. {_SEEDS}")
     return figure
 
 
-def _draw_course(axis: Axes, rows: Sequence[Row], vector: tuple[float, float]) -> None:
+def _panels(rows: Sequence[Row]) -> list[tuple[str, str, str, tuple[float, float]]]:
+    """Of each panel the method, the title, the note, and the vector of the model."""
+    first, second = (task.replace("-", " ") for task in rows[0]["tasks"]) if rows else ("", "")
+    return [
+        ("pareto-mtl", label_of("pareto-mtl"), f"vector (1, 0), for {second}", (1, 0)),
+        ("pareto-mtl", label_of("pareto-mtl"), "balanced vector", (1, 1)),
+        ("pareto-mtl", label_of("pareto-mtl"), f"vector (0, 1), for {first}", (0, 1)),
+        ("mgda", label_of("mgda"), "has no vectors", (1, 1)),
+        ("gradnorm", label_of("gradnorm"), "has no vectors", (1, 1)),
+        ("linear", "Fixed weights", "balanced: both lines are one", (1, 1)),
+    ]
+
+
+def _draw_course(axis: Axes, method: str, rows: Sequence[Row], vector: tuple[float, float]) -> None:
     """Draw the weights of the model whose preference vector is nearest to this one; the first one in a tie."""
     tasks = rows[0]["tasks"]
-    for task, style in zip(range(len(tasks)), _TASK_LINES, strict=True):
-        courses = [[_number(epoch[_nearest(row, vector)][task]) for epoch in row["weights"]] for row in rows]
-        epochs = range(1, len(courses[0]) + 1)
-        marker = "o" if len(epochs) < _FEW else None
-        axis.plot(epochs, courses[0], linewidth=1.3, marker=marker, markersize=3.5,
-                  label=f"weight of {tasks[task].replace('-', ' ')}", **style)  # fmt: skip
-        each = list(zip(*courses, strict=False))
-        band: dict[str, Any] = {"color": style["color"], "alpha": 0.18, "linewidth": 0}
-        axis.fill_between(range(1, len(each) + 1), [min(v) for v in each], [max(v) for v in each], **band)
-    axis.axhline(0, color="0.75", linewidth=0.6, zorder=0)
+    for i, row in enumerate(rows):
+        for task, dashes in zip(range(len(tasks)), _TASK_LINES, strict=True):
+            course = [_number(epoch[_nearest(row, vector)][task]) for epoch in row["weights"]]
+            style = {"linestyle": dashes, "marker": "o" if len(course) < _FEW else None, **(_THIN if i else _THICK)}
+            axis.plot(range(1, len(course) + 1), course, color=colour_of(method), markersize=3.5, **style)
+    for task, dashes in zip(tasks, _TASK_LINES, strict=True):
+        axis.plot([], [], color=INK, linestyle=dashes, label=f"Weight of {task.replace('-', ' ')}", **_THICK)
     axis.locator_params(axis="x", integer=True)
     axis.set(xlabel="epoch", ylabel="weight")
 

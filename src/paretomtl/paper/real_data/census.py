@@ -16,16 +16,17 @@ from paretomtl.paper.real_data.cells import EVEN, EXPERTS, SHARED, TaskCell, res
 from paretomtl.paper.real_data.dominance import dominance_facts, dominated
 from paretomtl.paper.real_data.shared_claims import AHEAD, MOST, judge_balanced, trade_offs
 from paretomtl.paper.real_data.three_task_figures import (
+    PARTS,
+    Pairs,
     draw_hypervolumes,
     draw_parallels,
     draw_projections,
-    draw_spaces,
     filled,
     first_seed,
 )
-from paretomtl.paper.rows import column, has, pick
+from paretomtl.paper.rows import column, has, pick, pick_by_seed
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.layers import Layer
+from paretomtl.report.figures.style import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -131,21 +132,19 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     return cell_facts(rows) + dominance_facts(rows) + scale_facts(rows, EVEN)
 
 
-def _draw_scatter(rows: Sequence[Row]) -> Figure | None:
-    """Draw a line for each network: few and many vectors; many vectors and as many random weights."""
-    results: list[list[tuple[str, list[Layer]]]] = []
-    for part in (SHARED, EXPERTS):
-        few = first_seed("pareto-mtl", rows, part=part, note="5 random", colour="black", marker="D", hollow=True)
-        many = first_seed("pareto-mtl", rows, part=part, note="25 random")
-        theirs = first_seed("random-search", rows, part=part)
-        title = f"{_TITLE}, {part}"
-        results.append(
-            [
-                (f"{title}:\n5 and 25 random vectors", filled([many, few])),
-                (f"{title}:\nPareto MTL and random search, 25 each", filled([many, theirs])),
-            ]
-        )
-    return draw_spaces([[panel for panel in line if panel[1]] for line in results])
+def _draw_projections(rows: Sequence[Row]) -> Figure | None:
+    """Draw a line for each network: few and many vectors, and as many weights."""
+    lines = []
+    for part in PARTS:
+        layers = [
+            first_seed("linear", rows, part=part),
+            first_seed("random-search", rows, part=part),
+            first_seed("pareto-mtl", rows, part=part, note="25 random"),
+            first_seed("pareto-mtl", rows, part=part, note="5 random", colour=INK, marker="D"),
+        ]
+        alone = pick_by_seed(rows, part=part, method="single-task")
+        lines.append(Pairs(part.capitalize(), filled(layers), alone))
+    return draw_projections(lines, f"{_TITLE}: test losses in pairs of tasks, first seed")
 
 
 STUDY = Study(
@@ -153,8 +152,7 @@ STUDY = Study(
     claims=claims,
     facts=facts,
     figures={
-        "census-scatter": _draw_scatter,
-        "census-projections": partial(draw_projections, title=_TITLE),
+        "census-projections": _draw_projections,
         "census-parallel": partial(draw_parallels, title=_TITLE),
         "census-hypervolume": partial(draw_hypervolumes, title=_TITLE),
     },

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
-from paretomtl.methods.registry import colour_of
+from paretomtl.methods.registry import colour_of, label_of, marker_of
 from paretomtl.paper.cell_settings import round_vectors
 from paretomtl.paper.claims import Claim
-from paretomtl.paper.panels import caption, grid, layer, legend, legend_label
+from paretomtl.paper.panels import grid, layer, legend, panel_title
 from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, scaled_cells
-from paretomtl.paper.real_data.mean_errors import ERRORS, Summary, as_errors, panel_title, panels_of, summarize
+from paretomtl.paper.real_data.mean_errors import ERRORS, Summary, as_errors, scaling, summarize
 from paretomtl.paper.real_data.shared_claims import judge_balanced
 from paretomtl.paper.real_data.table_claims import table_claims, table_facts
 from paretomtl.paper.real_data.tables import TABLE_METRICS
+from paretomtl.paper.real_data.three_task_figures import TASK_LINES, THICK, Pairs, draw_projections
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.layers import Layer, panel_limits
+from paretomtl.report.figures.layers import Layer
 from paretomtl.report.figures.parallel import Polyline, draw_parallel
-from paretomtl.report.figures.scatter2d import draw_scatter2d, projected
-from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
+from paretomtl.report.figures.style import add_caption
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,21 +41,9 @@ PAPER_TABLE: dict[str, tuple[float, ...]] = {
 KNOWING_NOTHING = (0.69, 1.45, 15.0)
 """The approximate training losses of a constant prediction: the worst point of the scale "points"."""
 _KINDS = ("classification", "classification", "regression")
-_BALANCED: dict[str, Any] = {"color": "black", "linestyle": "-", "marker": "o"}
-_FAVOURING: tuple[dict[str, Any], ...] = (
-    {"color": "#c1272d", "linestyle": "-", "marker": "s"},
-    {"color": "#0b5fa5", "linestyle": (0, (5, 1.5)), "marker": "^"},
-    {"color": "#c98a00", "linestyle": (0, (1.5, 1.2)), "marker": "D"},
-)
-_THIN: dict[str, Any] = {
-    "linear": {"linestyle": "-"},
-    "mgda": {"linestyle": (0, (6, 2))},
-    "gradnorm": {"linestyle": (0, (3, 2))},
-    "uncertainty": {"linestyle": (0, (6, 2, 1, 2))},
-    "single-task": {"linestyle": (0, (1, 1.5))},
-}
+_BALANCED: dict[str, Any] = {"linestyle": (0, (6, 1.5, 1.2, 1.5)), "marker": "D"}
 _SCALED_MARKERS = ("D", "s", "^", "v", "h")
-_MEANS = "Means over seeds on test: less is better; of gender and race the share of wrong labels, of age years."
+_MEANS = "Gender and race: share of wrong labels. Age: years."
 
 
 def cells(size: Size) -> list[TaskCell]:
@@ -86,6 +73,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _draw_parallel(rows: Sequence[Row]) -> Figure | None:
+    """Draw a panel for each way to scale the losses of Pareto MTL, with the same other methods."""
     panels, baselines, alone = summarize(rows)
     if not panels:
         return None
@@ -97,45 +85,24 @@ def _draw_parallel(rows: Sequence[Row]) -> Figure | None:
         _ends([course[i] for course in (*ours, *theirs)], first["better"][name]) for i, name in enumerate(metrics)
     )
     thin = [_thin(each, course) for each in (*baselines, *alone) for course in each.means]
-    figure, axes = panels_of(len(panels), height=3.4)
-    for i, (axis, (note, mine)) in enumerate(zip(axes, panels, strict=True)):
+    columns = min(3, len(panels))
+    figure, axes = grid(-(-len(panels) // columns), columns, len(panels), height=2.9)
+    for axis, (note, mine) in zip(axes, panels, strict=True):
         thick = [_favouring(mine.rows[0], k, course) for k, course in enumerate(mine.means)] if mine else []
-        draw_parallel(axis, [name.replace(" ", "\n") for name in metrics], limits, [*thick, *thin])
-        caption(axis, i, panel_title("Faces", note, mine), drop=54)
-    legend(figure, "Means over seeds on test. Up is better on every axis: the one of age is turned.", columns=5)
-    return figure
-
-
-def _draw_scatter(rows: Sequence[Row]) -> Figure | None:
-    """Draw unscaled losses with the other methods, and with scaled losses."""
-    plain, scaled, others = _layers(rows)
-    panels = [("losses as they are, and other methods", [*plain, *others])] if plain or others else []
-    panels += [("losses as they are, and scaled", [*plain, *scaled])] if scaled else []
-    if not panels:
-        return None
-    limits = panel_limits(ERRORS, [*plain, *scaled, *others], origin=False)
-    figure, axes = grid(1, len(panels), width=4.2, height=4.1, below=0.9, **PROJECTION_3D)
-    for i, (axis, (words, layers)) in enumerate(zip(axes, panels, strict=True)):
-        caption(axis, i, f"Faces: {words}", draw_scatter3d(axis, ERRORS, layers, limits), drop=22)
-    legend(figure, f"{_MEANS}\nLarger: nearer to the eye. Lines lead down to the floor.", columns=4)
+        draw_parallel(axis, metrics, limits, [*thin, *thick])
+        panel_title(axis, scaling(note) if mine else "Other methods", " ")  # with room for the numbers at upper ends
+    legend(figure, columns=3)
+    text = "Means over seeds on test. Up is better on each axis. Thick: Pareto MTL. Thin: other methods."
+    add_caption(figure, "Faces: three tasks at once, with unscaled and scaled losses", text)
     return figure
 
 
 def _draw_projections(rows: Sequence[Row]) -> Figure | None:
-    """Draw a panel for each pair of tasks."""
+    """Draw unscaled losses with the other methods, and with scaled losses."""
     plain, scaled, others = _layers(rows)
-    layers = [*others, *scaled, *plain]
-    if not layers:
-        return None
-    figure, axes = grid(1, 3)
-    for i, (axis, pair) in enumerate(zip(axes, itertools.combinations(range(3), 2), strict=True)):
-        seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
-        beyond = draw_scatter2d(axis, ERRORS, seen, (), panel_limits(ERRORS, seen, origin=False))
-        names = [layers[0].rows[0]["tasks"][task] for task in pair]
-        axis.set(xlabel=names[0], ylabel=names[1])
-        caption(axis, i, f"Faces: {' and '.join(name.split()[0] for name in names)}", beyond)
-    legend(figure, _MEANS, columns=4)
-    return figure
+    lines = [Pairs("Losses as they are, and other methods", [*others, *plain])]
+    lines += [Pairs("Losses as they are, and scaled", [*scaled, *plain])] if scaled else []
+    return draw_projections(lines, "Faces: mean test errors in pairs of tasks", _MEANS, quantity=ERRORS)
 
 
 def _layers(rows: Sequence[Row]) -> tuple[list[Layer], list[Layer], list[Layer]]:
@@ -143,24 +110,21 @@ def _layers(rows: Sequence[Row]) -> tuple[list[Layer], list[Layer], list[Layer]]
     panels, baselines, alone = summarize(rows)
     ours = {note: [as_errors(mine)] for note, mine in panels if mine}
     markers = dict(zip((note for note in ours if note), itertools.cycle(_SCALED_MARKERS), strict=False))
-    name = legend_label("pareto-mtl")
+    name = label_of("pareto-mtl")
     plain = [layer("pareto-mtl", mine) for note, mine in ours.items() if not note]
-    scaled = [
-        layer("pareto-mtl", ours[note], hollow=True, marker=marker, label=f"{name}, {note}")
-        for note, marker in markers.items()
-    ]
+    scaled = [layer("pareto-mtl", ours[note], marker=mark, label=f"{name}, {note}") for note, mark in markers.items()]
     others = [layer(each.method, [as_errors(each)], label=_label(each.method)) for each in (*baselines, *alone)]
     return plain, scaled, others
 
 
 def _label(method: str) -> str:
-    return "Fixed weights" if method == "linear" else legend_label(method)
+    return "Fixed weights" if method == "linear" else label_of(method)
 
 
 def _thin(each: Summary, course: Sequence[float | None]) -> Polyline:
-    style = {"color": colour_of(each.method), "linewidth": 0.8, "zorder": 2, "label": _label(each.method)}
-    style |= _THIN[each.method]
-    return Polyline(course, style)
+    marker: dict[str, Any] = {"marker": marker_of(each.method), "markersize": 4.5, "markeredgewidth": 0}
+    line: dict[str, Any] = {"color": "0.75", "linewidth": 0.7, "zorder": 2, "label": _label(each.method)}
+    return Polyline(course, {**line, **marker, "markerfacecolor": colour_of(each.method)})
 
 
 def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Polyline:
@@ -169,9 +133,9 @@ def _favouring(row: Row, model: int, course: Sequence[float | None]) -> Polyline
     least = [task for task, value in enumerate(vector) if value < min(vector) + 1e-3]
     style, word = _BALANCED, "balanced"
     if len(least) == 1:
-        style, word = _FAVOURING[least[0]], f"favours {row['tasks'][least[0]]}"
-    label = f"{legend_label('pareto-mtl')}, {word}"
-    return Polyline(course, {"linewidth": 1.6, "markersize": 4.5, "zorder": 3, "label": label, **style})
+        style, word = TASK_LINES[least[0]], f"favours {row['tasks'][least[0]]}"
+    label = f"{label_of('pareto-mtl')}, {word}"
+    return Polyline(course, {"color": colour_of("pareto-mtl"), "label": label, **THICK, **style})
 
 
 def _ends(values: Sequence[float | None], better: str) -> tuple[float, float]:
@@ -187,7 +151,6 @@ STUDY = Study(
     claims=claims,
     facts=facts,
     figures={
-        "faces-scatter": _draw_scatter,
         "faces-projections": _draw_projections,
         "faces-parallel": _draw_parallel,
     },

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
 from paretomtl.core import preferences as vector_sets
 from paretomtl.paper.cell_settings import round_vectors
 from paretomtl.paper.claims import Claim, better_verdict, compare_means, count_signs, measured_claim
-from paretomtl.paper.panels import caption, layer, legend
+from paretomtl.paper.panels import grid, layer, legend, panel_title
 from paretomtl.paper.real_data.cells import SHARED, TaskCell, baseline_cells, resize, scaled_cells
-from paretomtl.paper.real_data.mean_errors import ERRORS, in_plane, panel_title, panels_of, summarize
+from paretomtl.paper.real_data.mean_errors import ERRORS, in_plane, scaling, summarize
 from paretomtl.paper.real_data.shared_claims import judge_balanced
 from paretomtl.paper.real_data.table_claims import RIVALS, is_complete, table_claims, table_facts
 from paretomtl.paper.rows import column, has, pick
 from paretomtl.paper.study import Size, Study
-from paretomtl.report.figures.layers import Limits, panel_limits
-from paretomtl.report.figures.scatter2d import draw_scatter2d
+from paretomtl.report.figures.layers import panel_limits
+from paretomtl.report.figures.scatter2d import FRONT, draw_scatter2d, label_outer, point_to_better
+from paretomtl.report.figures.style import add_caption
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,8 +49,8 @@ def cells(size: Size) -> list[TaskCell]:
     common: dict[str, Any] = {"part": SHARED, "problem": "localization", "network": "PoseNet", "precision": "bfloat16"}
     three = round_vectors(vector_sets.even(3, 2).tolist())
     pareto = TaskCell(method="pareto-mtl", preferences=three, **common)
-    grid = ((0.25, 0.75), (0.5, 0.5), (0.75, 0.25))
-    study = [pareto, *baseline_cells(common, grid, _KINDS), *scaled_cells(pareto, KNOWING_NOTHING)]
+    weights = ((0.25, 0.75), (0.5, 0.5), (0.75, 0.25))
+    study = [pareto, *baseline_cells(common, weights, _KINDS), *scaled_cells(pareto, KNOWING_NOTHING)]
     return resize(study, size, samples=96, epochs=1)
 
 
@@ -83,23 +85,28 @@ def _outperforms(rows: Sequence[Row]) -> Claim:
 
 
 def _draw_errors(rows: Sequence[Row]) -> Figure | None:
+    """Draw a panel for each way to scale the losses of Pareto MTL, with the same other methods."""
     panels, baselines, alone = summarize(rows)
     if not panels:
         return None
-    others = [
-        layer(each.method, in_plane(each), others=True, joined=len(each.means) > 1, numbered=False)
-        for each in baselines
-    ]
+    others = [layer(each.method, in_plane(each), joined=len(each.means) > 1, numbered=False) for each in baselines]
     separate = in_plane(alone[0])[:1] if alone else []
     ours = [layer("pareto-mtl", in_plane(mine) if mine else [], joined=True, others=True) for _, mine in panels]
-    limits: Limits = panel_limits(ERRORS, [*ours, *others], separate, origin=False)
-    figure, axes = panels_of(len(panels), height=3.7)
-    for i, (axis, (note, mine), pareto) in enumerate(zip(axes, panels, ours, strict=True)):
+    means = [replace(each, others=False) for each in (*others, *ours)]
+    limits = panel_limits(ERRORS, means, separate, origin=False)
+    columns = min(3, len(panels))
+    figure, axes = grid(-(-len(panels) // columns), columns, len(panels), height=2.95)
+    for axis, (note, mine), pareto in zip(axes, panels, ours, strict=True):
         beyond = draw_scatter2d(axis, ERRORS, [*others, pareto], separate, limits)
         axis.set(xlabel=_NAMES[0], ylabel=_NAMES[1])
-        caption(axis, i, panel_title("Localization", note, mine), beyond)
-    numbers = "Numbers: the vectors (1, 0), which favours rotation, to (0, 1), which favours translation."
-    legend(figure, f"Large: means over seeds on test. Small and faint: the seeds.\n{numbers}", columns=6)
+        panel_title(axis, scaling(note) if mine else "Other methods", beyond or " ")
+    label_outer(axes)
+    point_to_better(axes[0], ERRORS)
+    legend(figure)
+    count = max((len(mine.means) for _, mine in panels if mine), default=0)
+    numbers = f"Model 1 is for rotation, model {count} for translation." if count else ""
+    text = f"Means over seeds on test. {FRONT} {numbers} Faint: each seed of Pareto MTL."
+    add_caption(figure, "Localization: Pareto MTL with unscaled and scaled losses, and other methods", text)
     return figure
 
 

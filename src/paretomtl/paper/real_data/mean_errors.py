@@ -5,22 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.significance import mean
 from paretomtl.compare import Row
 from paretomtl.methods.registry import is_separate
-from paretomtl.paper.panels import grid
 from paretomtl.paper.real_data.tables import TABLE_METRICS
 from paretomtl.paper.rows import pick_by_seed
 from paretomtl.report.figures.layers import Quantity
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _BASELINES = ("linear", "mgda", "gradnorm", "uncertainty")
-ERRORS = Quantity("losses", "error")
-"""The quantity in rows from :func:`as_errors` and :func:`in_plane`."""
+ERRORS = Quantity("losses", "")
+"""The quantity in rows from :func:`as_errors` and :func:`in_plane`; the names of tasks or axes say what it is."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +84,6 @@ def in_plane(each: Summary) -> list[Row]:
     return [means, *({**row, **common, "losses": _values(row)} for row in each.rows)]
 
 
-def panels_of(count: int, height: float) -> tuple[Figure, list[Any]]:
-    """A figure of ``count`` panels, at most three in a line."""
-    columns = min(3, count)
-    return grid(-(-count // columns), columns, count, height=height, below=1.1)
-
-
-def panel_title(problem: str, note: str, mine: Summary | None) -> str:
-    """The caption of a panel: how the losses of Pareto MTL are scaled in it."""
-    way = "" if mine is None else f": losses {note or 'as they are'}"
-    return f"{problem}{way}"
+def scaling(note: str) -> str:
+    """How the losses of a panel are scaled, in words."""
+    return f"Losses {note or 'as they are'}"

@@ -7,17 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
-from paretomtl.paper.panels import legend_label
+from paretomtl.methods.registry import label_of
 from paretomtl.paper.real_data.cell_facts import cell_facts
 from paretomtl.paper.real_data.cells import EVEN, SHARED, TaskCell, resize
 from paretomtl.paper.real_data.dominance import dominance_facts
 from paretomtl.paper.real_data.three_task_figures import (
+    Pairs,
     draw_hypervolumes,
     draw_parallels,
     draw_projections,
-    draw_spaces,
+    filled,
     first_seed,
 )
+from paretomtl.paper.rows import pick_by_seed
 from paretomtl.paper.study import Size, Study
 
 if TYPE_CHECKING:
@@ -48,21 +50,25 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     return cell_facts(rows) + dominance_facts(rows)
 
 
-def _draw_scatter(rows: Sequence[Row]) -> Figure | None:
-    panels = []
+def _draw_projections(rows: Sequence[Row]) -> Figure | None:
+    """Draw a line for each number of vectors, and a grid with as many weights, all with the same limits."""
+    alone, grid = pick_by_seed(rows, part=SHARED, method="single-task"), first_seed("linear", rows)
+    lines = []
     for count in COUNTS:
-        each = first_seed("pareto-mtl", rows, note=f"{count} even", label=legend_label("pareto-mtl"))
-        if each.rows:
-            panels.append((f"{_TITLE}, {count} even vectors", [each]))
-    return draw_spaces([panels[:2], panels[2:]], alike=True)
+        mine = first_seed("pareto-mtl", rows, note=f"{count} even", label=label_of("pareto-mtl"))
+        layers = filled([grid, mine] if f"{count} even" == EVEN else [mine])
+        if layers:
+            lines.append(Pairs(f"{count} vectors", layers, alone))
+    title = f"{_TITLE}: test losses in pairs of tasks, first seed"
+    text = "Each line of panels has another number of preference vectors, and the same scale."
+    return draw_projections(lines or [Pairs("", [], alone)], title, text, alike=True)
 
 
 STUDY = Study(
     cells=cells,
     facts=facts,
     figures={
-        "three-digits-scatter": _draw_scatter,
-        "three-digits-projections": partial(draw_projections, title=_TITLE),
+        "three-digits-projections": _draw_projections,
         "three-digits-parallel": partial(draw_parallels, title=_TITLE),
         "three-digits-hypervolume": partial(draw_hypervolumes, title=_TITLE),
     },

@@ -1,95 +1,127 @@
-"""Figures of three tasks: 3D scatter plots, pairs of losses, parallel coordinates, hypervolumes."""
+"""Figures of three tasks: pairs of losses, parallel coordinates, hypervolumes."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from paretomtl.compare import Row
-from paretomtl.methods.registry import paper_label_of
-from paretomtl.paper.panels import caption, draw_strip, grid, layer, legend, legend_label, name_lines
+from paretomtl.methods.registry import label_of
+from paretomtl.paper.panels import draw_strip, grid, layer, legend, name_lines, panel_title
 from paretomtl.paper.real_data.cells import EXPERTS, SHARED
 from paretomtl.paper.rows import has, pick_by_seed
-from paretomtl.report.figures.layers import TEST_LOSS, Layer, Limits, outside, panel_limits
+from paretomtl.report.figures.layers import (
+    TEST_LOSS,
+    Layer,
+    Limits,
+    Point,
+    Quantity,
+    best_alone,
+    outside,
+    panel_limits,
+    to_unit,
+)
 from paretomtl.report.figures.parallel import Polyline, draw_parallel
-from paretomtl.report.figures.scatter2d import draw_scatter2d, projected
-from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
-from paretomtl.report.figures.style import SMALL
+from paretomtl.report.figures.scatter2d import draw_alone, label_outer, point_to_better
+from paretomtl.report.figures.style import INK, add_caption
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PARTS = (SHARED, EXPERTS)
+PARTS = (SHARED, EXPERTS)
+BEATEN = "A hollow marker is a model that another one of the same kind beats in all three tasks."
+"""How projections show dominated models."""
 _ORDER = ("pareto-mtl", "linear", "random-search", "mgda", "gradnorm", "uncertainty", "single-task")
-_TASK_LINES: tuple[dict[str, Any], ...] = (
-    {"color": "#0b5fa5", "linestyle": "-"},
-    {"color": "#c98a00", "linestyle": (0, (5, 1.5))},
-    {"color": "#c1272d", "linestyle": (0, (1.2, 1.2))},
+TASK_LINES: tuple[dict[str, Any], ...] = (
+    {"linestyle": "-", "marker": "o"},
+    {"linestyle": (0, (5, 1.5)), "marker": "s"},
+    {"linestyle": (0, (1.2, 1.2)), "marker": "^"},
 )
-_NO_TASK: dict[str, Any] = {"color": "0.6", "linestyle": "-"}
-_SPACE_NOTE = "Test losses of the first seed. Larger: nearer to the eye. Lines lead down to the floor."
-_ALIKE = 1e-3  # numbers of a preference that differ less are the same
+"""The lines of models that favour the first, the second and the third task."""
+THICK: dict[str, Any] = {"linewidth": 1.7, "markersize": 5, "zorder": 3}
+"""The lines of models that matter."""
+_ANY = (-math.inf, math.inf)
+_EVERY: dict[str, Any] = {"color": "0.7", "linewidth": 0.6, "zorder": 2}
 
 
-def draw_spaces(lines: Sequence[Sequence[tuple[str, list[Layer]]]], *, alike: bool = False) -> Figure | None:
-    """Draw panels in 3D; those of a line have the same limits, or all of them with ``alike``."""
-    shown = [line for line in lines if line]
+@dataclass(frozen=True)
+class Pairs:
+    """A line of panels, one for each pair of the three tasks.
+
+    Attributes:
+        title: of the line.
+        layers: the models; each layer has rows.
+        alone: rows of separate networks; the first one is shown as dotted lines.
+    """
+
+    title: str
+    layers: Sequence[Layer]
+    alone: Sequence[Row] = ()
+
+
+def draw_projections(
+    lines: Sequence[Pairs], title: str, text: str = "", *, alike: bool = False, quantity: Quantity = TEST_LOSS
+) -> Figure | None:
+    """Draw models of three tasks in pairs of tasks; all lines have the same limits with ``alike``."""
+    shown = [line for line in lines if line.layers or line.alone]
     if not shown:
         return None
-    columns = max(map(len, shown))
-    figure, axes = grid(len(shown), columns, width=4.0, height=4.1, below=0.6, **PROJECTION_3D)
-    number = 0
+    figure, axes = grid(len(shown), 3, height=2.65 + 0.6 / len(shown))
     for i, line in enumerate(shown):
-        limits = _limits(each for one in (shown if alike else [line]) for _, layers in one for each in layers)
-        for axis, panel in itertools.zip_longest(axes[columns * i : columns * (i + 1)], line):
-            if panel is None:
-                axis.remove()
-                continue
-            caption(axis, number, panel[0], draw_scatter3d(axis, TEST_LOSS, panel[1], limits), drop=22)
-            number += 1
-    legend(figure, _SPACE_NOTE)
+        together = shown if alike else [line]
+        limits = _limits(quantity, [each for one in together for each in one.layers], together[0].alone)
+        for k, pair in enumerate(itertools.combinations(range(3), 2)):
+            beyond = _draw_pair(axes[3 * i + k], quantity, line, pair, limits)
+            panel_title(axes[3 * i + k], " " if k else line.title, beyond or " ")
+    label_outer(axes)
+    point_to_better(axes[0], quantity)
+    legend(figure)
+    add_caption(figure, title, f"{text} {BEATEN}".strip())
     return figure
 
 
-def draw_projections(rows: Sequence[Row], title: str) -> Figure | None:
-    """Draw a line for each network, with a panel for each pair of tasks."""
-    results = []
-    for part in _PARTS:
-        layers = filled(
-            [
-                first_seed("pareto-mtl", rows, part=part, note="25 random"),
-                first_seed("pareto-mtl", rows, part=part, note="25 even", hollow=has(rows, note="25 random")),
-                first_seed("random-search", rows, part=part),
-                first_seed("linear", rows, part=part),
-            ]
-        )
-        alone = pick_by_seed(rows, part=part, method="single-task")[:1]
-        if layers or alone:
-            results.append((part, layers, alone))
-    if not results:
-        return None
-    figure, axes = grid(len(results), 3)
-    pairs = list(itertools.combinations(range(3), 2))
-    for i, axis in enumerate(axes):
-        (part, layers, alone), pair = results[i // 3], pairs[i % 3]
-        seen = [replace(each, rows=[projected(row, pair) for row in each.rows]) for each in layers]
-        separate = [projected(row, pair) for row in alone]
-        beyond = draw_scatter2d(axis, TEST_LOSS, seen, separate, _limits(seen, separate))
-        caption(axis, i, f"{title}, {part}", beyond)
-    legend(figure, "Each pair of the three test losses, first seed.")
-    return figure
+def _draw_pair(axis: Axes, quantity: Quantity, line: Pairs, pair: tuple[int, int], limits: Limits) -> str:
+    """Draw two of three tasks; return a note on models outside the panel."""
+    for each in line.layers:
+        _draw_models(axis, quantity, each, pair)
+    best = best_alone(quantity, line.alone, 3)
+    draw_alone(axis, [best[task] for task in pair])
+    first = next(row for row in (*(each.rows[0] for each in line.layers), *line.alone))
+    names = [quantity.of(first["tasks"][task]) for task in pair]
+    axis.set(xlim=limits[pair[0]], ylim=limits[pair[1]], xlabel=names[0], ylabel=names[1])
+    axis.set_box_aspect(1)
+    axis.locator_params(nbins=4)
+    return outside(quantity, line.layers, tuple(ends if i in pair else _ANY for i, ends in enumerate(limits)))
+
+
+def _draw_models(axis: Axes, quantity: Quantity, each: Layer, pair: tuple[int, int]) -> None:
+    """Draw models in two of three tasks; those that are dominated in all three are hollow and lie below."""
+    points = quantity.points(each.rows[0])
+    front = quantity.along_front(points)
+    beaten = [point for k, point in enumerate(points) if k not in front]
+    hollow: dict[str, Any] = {"c": "white", "edgecolors": each.colour, "linewidths": 0.7, "zorder": 2}
+    axis.scatter(*_columns(beaten, pair), s=15, marker=each.marker, **hollow)
+    solid: dict[str, Any] = {"c": each.colour, "edgecolors": "white", "linewidths": 0.5, "zorder": 3}
+    size = 60 if each.marker == "*" else 28  # stars are small
+    axis.scatter(*_columns([points[k] for k in front], pair), s=size, marker=each.marker, label=each.label, **solid)
+
+
+def _columns(points: Sequence[Point], pair: tuple[int, int]) -> tuple[list[float], list[float]]:
+    return [point[pair[0]] for point in points], [point[pair[1]] for point in points]
 
 
 def draw_parallels(rows: Sequence[Row], title: str) -> Figure | None:
     """Draw a line for each network: Pareto MTL and random search, or else a grid, on the same axes."""
-    results = []
     rival = next((method for method in ("random-search", "linear") if has(rows, method=method)), "random-search")
-    for part in _PARTS:
+    results = []
+    for part in PARTS:
         layers = filled(
             [
-                first_seed("pareto-mtl", rows, part=part, note="25 even"),
+                first_seed("pareto-mtl", rows, part=part, note="25 even", label=label_of("pareto-mtl")),
                 first_seed(rival, rows, part=part),
             ]
         )
@@ -98,66 +130,74 @@ def draw_parallels(rows: Sequence[Row], title: str) -> Figure | None:
     if not results:
         return None
     columns = max(len(layers) for _, layers in results)
-    figure, axes = grid(len(results), columns, width=4.2, height=3.6, below=0.8)
-    number = 0
+    figure, axes = grid(len(results), columns, height=2.7 + 0.5 / len(results))
     for i, (part, layers) in enumerate(results):
-        limits = _limits(layers)
+        limits = _limits(TEST_LOSS, layers)
         for axis, each in itertools.zip_longest(axes[columns * i : columns * (i + 1)], layers):
             if each is None:
                 axis.remove()
                 continue
-            row = each.rows[0]
-            polylines = [
-                Polyline(point, _last_task(row, k)) for k, point in enumerate(row["losses"]) if None not in point
-            ]
-            draw_parallel(axis, row["tasks"], limits, polylines)
-            text = f"{title}, {part}:\n{each.label}"
-            caption(axis, number, text, outside(TEST_LOSS, [each], limits), drop=34)
-            number += 1
-    legend(
+            count = f"{len(each.rows[0]['losses'])} models"
+            note = ", ".join(filter(None, (part, count, outside(TEST_LOSS, [each], limits))))
+            _draw_models_as_lines(axis, each, limits)
+            panel_title(axis, each.label, note, " ")  # with room for the numbers at the upper ends
+    legend(figure)
+    add_caption(
         figure,
-        "Test losses of the first seed: lower is better. Lines by the task that the preference puts last, which has\n"
-        f"the largest number in a preference vector of Pareto MTL, and the smallest weight in {paper_label_of(rival)}.",
+        f"{title}: three test losses at once, first seed",
+        "Up is better on each axis. A grey line is a model; thick ones favour a task more than all others shown.",
     )
     return figure
 
 
-def _last_task(row: Row, model: int) -> dict[str, Any]:
-    """The style of a model's line, by the task that its preference puts last, if there is one."""
+def _draw_models_as_lines(axis: Axes, each: Layer, limits: Limits) -> None:
+    """Draw the models inside the limits, and on top those that favour a task most."""
+    row = each.rows[0]
+    inside = [k for k, point in enumerate(row["losses"]) if None not in point and _is_inside(point, limits)]
+    lines = [Polyline(row["losses"][k], _EVERY) for k in inside]
+    for task, style in enumerate(TASK_LINES if inside else ()):
+        model = min(inside, key=lambda k: _disfavour(row, k, task))
+        lines.append(Polyline(row["losses"][model], {"color": each.colour, **THICK, **style}))
+        axis.plot([], [], color=INK, label=f"Favours {row['tasks'][task].replace('-', ' ')} most", **THICK, **style)
+    draw_parallel(axis, row["tasks"], tuple((high, low) for low, high in limits), lines)
+
+
+def _is_inside(point: Sequence[float], limits: Limits) -> bool:
+    return all(0 <= value <= 1 for value in to_unit(point, limits))
+
+
+def _disfavour(row: Row, model: int, task: int) -> tuple[float, float]:
+    """How little a preference favours a task, and in a tie how much it favours one of the others."""
     vector = row["vectors"][model]
-    losses = vector if row["reading"] == "direction" else [-weight for weight in vector]
-    last = [task for task, value in enumerate(losses) if value > max(losses) - _ALIKE]
-    common: dict[str, Any] = {"linewidth": 1.1, "zorder": 2, "marker": "o", "markersize": 2.5}
-    if len(last) > 1:
-        return {**common, **_NO_TASK, "label": "no single one"}
-    return {**common, **_TASK_LINES[last[0]], "label": f"{row['tasks'][last[0]].replace('-', ' ')} last"}
+    shares = [float(value / (sum(vector) or 1.0)) for value in vector]
+    own, most = shares[task], max(share for other, share in enumerate(shares) if other != task)
+    return (round(own if row["reading"] == "direction" else 1 - own, 6), most)
 
 
 def draw_hypervolumes(rows: Sequence[Row], title: str) -> Figure | None:
     """Draw every seed as a point and the mean as a bar, with the same lines in the panel of each network."""
     measured = [row for row in rows if row["hypervolume"] is not None and row["stage"] == "final"]
-    parts = [part for part in _PARTS if has(measured, part=part)]
+    parts = [part for part in PARTS if has(measured, part=part)]
     if not parts:
         return None
     cells = {(row["method"], row["note"]) for row in measured if row["part"] in parts}
     lines = sorted(cells, key=_place, reverse=True)
-    width = 3.9 if len(parts) == 1 else 3.5
-    figure, axes = grid(1, len(parts), width=width + 0.8, height=0.34 * len(lines) + 1.1, below=0.3)
+    figure, axes = grid(1, len(parts), height=0.23 * len(lines) + 0.8)
     for i, (axis, part) in enumerate(zip(axes, parts, strict=True)):
         mine = [row for row in measured if row["part"] == part]
         for height, (method, note) in enumerate(lines):
             values = [row["hypervolume"] for row in pick_by_seed(mine, method=method, note=note)]
             draw_strip(axis, height, method, values)
-        names = [", ".join(filter(None, (legend_label(method), note))) for method, note in lines]
+        names = [", ".join(filter(None, (label_of(method), note))) for method, note in lines]
         name_lines(axis, names if i == 0 else [""] * len(names))
         reference = ", ".join(f"{value:g}" for value in mine[0]["reference"])
-        axis.set_xlabel(f"hypervolume of the test losses at ({reference})")
+        axis.set_xlabel(f"hypervolume at ({reference})")
         axis.locator_params(axis="x", nbins=4)
-        caption(axis, i, f"{title}, {part}")
-    note = "Points: seeds. Bars: their mean. Single task: one point made of separate networks, which is no front."
+        panel_title(axis, part.capitalize() if len(parts) > 1 else "")
+    note = "A marker is a seed, a bar is their mean. Single task is one point of separate networks, not a front."
     if any(not has(measured, part=part, method=method, note=each) for part in parts for method, each in lines):
-        note += "\nEmpty lines: not trained."
-    figure.supxlabel(note, fontsize=SMALL + 1)
+        note += " Empty lines were not trained."
+    add_caption(figure, f"{title}: hypervolume of the test losses, larger is better", note)
     return figure
 
 
@@ -171,7 +211,7 @@ def _place(cell: tuple[str, str]) -> tuple[int, bool, int, bool, str]:
 
 def first_seed(method: str, rows: Sequence[Row], *, part: str = SHARED, note: str = "", **options: Any) -> Layer:
     """The first seed of a cell, in the style of its method."""
-    label = ", ".join(filter(None, (legend_label(method), note)))
+    label = ", ".join(filter(None, (label_of(method), note)))
     results = pick_by_seed(rows, part=part, method=method, note=note)[:1]
     return layer(method, results, **{"label": label, **options})
 
@@ -181,7 +221,6 @@ def filled(layers: Sequence[Layer]) -> list[Layer]:
     return [each for each in layers if each.rows]
 
 
-def _limits(layers: Iterable[Layer], alone: Sequence[Row] = ()) -> Limits:
-    """Limits with room for the solutions of Pareto MTL."""
-    main = [replace(each, joined=each.rows[0]["method"] == "pareto-mtl") for each in layers]
-    return panel_limits(TEST_LOSS, main, alone, origin=False)
+def _limits(quantity: Quantity, layers: Iterable[Layer], alone: Sequence[Row] = ()) -> Limits:
+    """Limits with room for all models that are not much worse than most."""
+    return panel_limits(quantity, list(layers), alone, origin=False, outliers=False)

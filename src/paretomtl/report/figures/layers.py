@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
-import textwrap
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from paretomtl.compare import Row
 from paretomtl.compare.rows import accuracies
+from paretomtl.core import nondominated
 
 Point = tuple[float, ...]
 Limits = tuple[tuple[float, float], ...]
-_USELESS = 0.5  # an accuracy below which a solution does not widen a panel
+_USELESS = 0.5  # an accuracy below which a model does not widen a panel
 _FURTHER = 1.5  # other methods widen a panel up to this many times the worst value of Pareto MTL
+_FENCE = 4.0  # times the distance of the quartiles: a value further from them is an outlier
+_LINE = 36  # the letters of a note above one of three panels in a row
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity of stored rows that a panel shows: their field, and its name in words."""
+    """A quantity of stored rows that a panel shows: their field, and its name in words, if tasks do not have it."""
 
     field: str
     words: str
@@ -29,12 +34,16 @@ class Quantity:
         """Whether more is better."""
         return self.field.endswith("metrics")
 
+    def of(self, task: str) -> str:
+        """The name of a task's axis."""
+        return ", ".join(filter(None, (self.words, task.replace("-", " "))))
+
     def points(self, row: Row) -> list[Point]:
-        """The solutions of a row, in the order of its preference vectors, without those that are not finite."""
+        """The models of a row, in the order of its preference vectors, without those that are not finite."""
         return [tuple(point) for point in self.values(row) if None not in point]
 
     def values(self, row: Row) -> list[list[Any]]:
-        """The solutions, with None for numbers that are not finite."""
+        """The models, with None for numbers that are not finite."""
         if not self.rising:
             return list(row[self.field])
         return [[value if value == value else None for value in point] for point in accuracies(row, self.field)]
@@ -42,6 +51,13 @@ class Quantity:
     def badness(self, value: float) -> float:
         """The distance of a value from the best possible one."""
         return 1 - value if self.rising else value
+
+    def along_front(self, points: Sequence[Point]) -> list[int]:
+        """The places of the points that no other one dominates, in order along the front."""
+        if not points:
+            return []
+        bad = torch.tensor([[self.badness(value) for value in point] for point in points], dtype=torch.float64)
+        return sorted(nondominated(bad).nonzero().flatten().tolist(), key=lambda k: points[k])
 
 
 TEST_LOSS, TRAIN_LOSS = Quantity("losses", "test loss"), Quantity("train_losses", "training loss")
@@ -57,10 +73,10 @@ class Layer:
         label: for the legend.
         colour: of the points.
         marker: of the points.
-        joined: whether a line runs through the solutions of the first seed.
-        hollow: whether points are white inside, and the line is dashed.
+        joined: whether a line runs along the front of the first seed; dominated models are then white inside.
+        hollow: whether all points are white inside, without a line.
         others: whether to show the other seeds.
-        numbered: whether joined solutions have numbers, where there is room for them.
+        numbered: whether joined models have numbers, where there is room for them.
     """
 
     rows: Sequence[Row]
@@ -78,7 +94,12 @@ class Layer:
 
 
 def panel_limits(
-    quantity: Quantity, layers: Sequence[Layer], alone: Sequence[Row] = (), *, origin: bool = True
+    quantity: Quantity,
+    layers: Sequence[Layer],
+    alone: Sequence[Row] = (),
+    *,
+    origin: bool = True,
+    outliers: bool = True,
 ) -> Limits:
     """Return the limits of each task's axis, for two or more tasks.
 
@@ -87,9 +108,10 @@ def panel_limits(
 
     Args:
         quantity: what is shown.
-        layers: the solutions.
+        layers: the models.
         alone: rows of separate networks.
         origin: whether losses begin at zero.
+        outliers: whether models of the joined layers that are much worse than most models have room too.
     """
     filled = [each for each in layers if each.rows]
     count = len(next((row["tasks"] for row in [*(each.rows[0] for each in filled), *alone]), (0, 0)))
@@ -102,8 +124,9 @@ def panel_limits(
     limits = []
     for task in range(count):
         far = _FURTHER * max((quantity.badness(point[task]) for point in main), default=0.0)
-        values = [*(point[task] for point in main), *lines[task]]
+        values = [point[task] for point in main]
         values += [point[task] for point in good if quantity.badness(point[task]) <= far]
+        values = [*(values if outliers else _without_outliers(quantity, values)), *lines[task]]
         low, high = min(values, default=0.0), max(values, default=1.0)
         if origin and not quantity.rising:
             limits.append((0.0, 1.08 * high))
@@ -111,6 +134,14 @@ def panel_limits(
             margin = 0.08 * (high - low) or 0.05
             limits.append((low - margin, high + margin))
     return tuple(limits)
+
+
+def _without_outliers(quantity: Quantity, values: Sequence[float]) -> list[float]:
+    """The values that are not much worse than most."""
+    if len(values) < 2:
+        return list(values)
+    low, _, high = statistics.quantiles([quantity.badness(value) for value in values], n=4, method="inclusive")
+    return [value for value in values if quantity.badness(value) <= high + _FENCE * (high - low)]
 
 
 def _useful(quantity: Quantity, points: Sequence[Point], layers: Sequence[Layer]) -> list[Point]:
@@ -131,16 +162,20 @@ def best_alone(quantity: Quantity, rows: Sequence[Row], count: int) -> list[list
 
 
 def outside(quantity: Quantity, layers: Sequence[Layer], limits: Limits) -> str:
-    """Describe the solutions that lie outside the limits; empty if there are none."""
-    counts = []
+    """Say in a line how many models lie outside the limits; empty if there are none."""
+    counts = {}
     for each in layers:
-        inside = [
-            all(low <= value <= high for value, (low, high) in zip(point, limits, strict=True))
+        beyond = [
+            any(not low <= value <= high for value, (low, high) in zip(point, limits, strict=True))
             for point in each.shown(quantity)
         ]
-        if not all(inside):
-            counts.append(f"{inside.count(False)} of {each.label}")
-    return "\n".join(textwrap.wrap(f"outside: {'; '.join(counts)}", 44)) if counts else ""
+        if any(beyond):
+            counts[each.label] = sum(beyond)
+    if not counts:
+        return ""
+    named = f"outside: {', '.join(f'{count} of {label}' for label, count in counts.items())}"
+    total = sum(counts.values())
+    return named if len(named) <= _LINE else f"outside: {total} model{'s' if total > 1 else ''}"
 
 
 def to_unit(values: Sequence[float | None], limits: Limits) -> list[float]:

@@ -1,8 +1,9 @@
-"""Parallel coordinates: a vertical axis per task, and a line per solution."""
+"""Parallel coordinates: a vertical axis per task, and a line per model."""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from paretomtl.report.figures.style import SMALL, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_NAME = 20  # the most letters of a name below an axis
+_LETTERS = 12  # of a line of a name below an axis
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,13 @@ def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, lines: Seque
     for each in lines:
         axis.plot(places, to_unit(each.values, limits), **each.style)
     axis.set(xlim=(-0.22, len(names) - 0.78), ylim=(-0.025, 1.025), yticks=[])
-    axis.set_xticks(places, [plain(name.replace("-", " "), _NAME) for name in names])
+    axis.set_xticks(places, [_in_lines(plain(name.replace("-", " "))) for name in names])
     axis.tick_params(axis="x", length=0, pad=16)
     axis.spines[:].set_visible(False)
+
+
+def _in_lines(name: str) -> str:
+    return textwrap.fill(name, _LETTERS, break_long_words=False)
 
 
 def _digits(low: float, high: float) -> int:

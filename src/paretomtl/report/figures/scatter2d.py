@@ -9,48 +9,88 @@ from typing import TYPE_CHECKING, Any
 from paretomtl.compare import Row
 from paretomtl.methods.registry import colour_of, label_of
 from paretomtl.report.figures.layers import Layer, Limits, Point, Quantity, best_alone, outside, panel_limits
-from paretomtl.report.figures.style import RAY
+from paretomtl.report.figures.style import QUIET, RAY, SMALL, better_arrow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NUMBERS = "Numbers: the preference vectors from (1, 0) to (0, 1), which favours the first task."
-_NUMBERED = 9  # the most solutions that are numbered; more leave no room
-_NEAR = 0.045  # as a share of a panel: rays that end nearer to each other share a label
+FRONT = "Lines join models that no other one of their front beats in both tasks; beaten ones are hollow."
+"""How joined layers are drawn."""
+_NUMBERED = 9  # the most models that are numbered; more leave no room
+_AT_RIGHT, _AT_TOP = {"ha": "right", "va": "center"}, {"ha": "center", "va": "top"}
+_SHORT = 0.93  # of a ray, which leaves room for its number
+_NEAR = 0.07  # as a share of a panel: rays that end nearer to each other share a label
 
 
 def draw_scatter2d(
-    axis: Axes, quantity: Quantity, layers: Sequence[Layer], alone: Sequence[Row] = (), limits: Limits | None = None
+    axis: Axes,
+    quantity: Quantity,
+    layers: Sequence[Layer],
+    alone: Sequence[Row] = (),
+    limits: Limits | None = None,
+    *,
+    rays: bool = True,
 ) -> str:
-    """Draw one task against the other; return a note on solutions outside the panel, empty if there are none.
-
-    Panels of losses show the preference vectors as rays.
+    """Draw one task against the other; return a note on models outside the panel, empty if there are none.
 
     Args:
         axis: where to draw.
         quantity: what to show.
-        layers: the solutions.
+        layers: the models.
         alone: rows of separate networks; the first one is shown as dotted lines.
         limits: the limits of each axis; those of :func:`panel_limits` by default.
+        rays: whether panels of losses show the preference vectors as rays.
     """
     filled = [each for each in layers if each.rows]
     limits = limits or panel_limits(quantity, filled, alone)
     axis.set(xlim=limits[0], ylim=limits[1])
     axis.set_box_aspect(1)
+    axis.locator_params(nbins=5)
     tasks = next(row["tasks"] for row in [*(each.rows[0] for each in filled), *alone])
-    axis.set_xlabel(f"{quantity.words}, {tasks[0].replace('-', ' ')}")
-    axis.set_ylabel(f"{quantity.words}, {tasks[1].replace('-', ' ')}")
+    axis.set(xlabel=quantity.of(tasks[0]), ylabel=quantity.of(tasks[1]))
     for each in filled:
         _draw_layer(axis, quantity, each)
-    for task, (values, line) in enumerate(
-        zip(best_alone(quantity, alone, 2), (axis.axvline, axis.axhline), strict=True)
-    ):
-        for value in values:
-            label = label_of("single-task") if task == 0 else None
-            line(value, color=colour_of("single-task"), linewidth=1, linestyle=":", zorder=1, label=label)
-    if not quantity.rising:
+    draw_alone(axis, best_alone(quantity, alone, 2))
+    if rays and not quantity.rising:
         _draw_rays(axis, filled, limits)
     return outside(quantity, filled, limits)
+
+
+def draw_alone(axis: Axes, best: Sequence[Sequence[float]]) -> None:
+    """Draw the value of the separate network of each task, if there is one, as a dotted line."""
+    style: dict[str, Any] = {"color": colour_of("single-task"), "linewidth": 1, "linestyle": ":", "zorder": 1}
+    for task, (values, line) in enumerate(zip(best, (axis.axvline, axis.axhline), strict=True)):
+        for value in values:
+            line(value, label=label_of("single-task") if task == 0 else None, **style)
+
+
+def point_to_better(axis: Axes, quantity: Quantity) -> None:
+    """Draw an arrow to better values; accuracies have room for it at the lower left, behind the front."""
+    if quantity.rising:
+        better_arrow(axis, (0.28, 0.25), (0.04, 0.05))
+    else:
+        better_arrow(axis)
+
+
+def label_outer(axes: Sequence[Axes]) -> None:
+    """Name axes once: not above or at the right of a panel whose axis has the same name. Lines of panels get room."""
+    for axis in axes:
+        across, down = _place(axis)
+        below = [other for other in axes if _place(other)[0] == across and _place(other)[1] > down]
+        left = [other for other in axes if _place(other)[0] < across and _place(other)[1] == down]
+        if any(other.get_xlabel() == axis.get_xlabel() for other in below):
+            axis.set_xlabel("")
+        if any(other.get_ylabel() == axis.get_ylabel() for other in left):
+            axis.set_ylabel("")
+    engine: Any = axes[0].figure.get_layout_engine()
+    engine.set(hspace=0.05)
+
+
+def _place(axis: Axes) -> tuple[int, int]:
+    """The column and the line of a panel."""
+    place = axis.get_subplotspec()
+    assert place is not None
+    return place.colspan.start, place.rowspan.start
 
 
 def _draw_rays(axis: Axes, layers: Sequence[Layer], limits: Limits) -> None:
@@ -63,15 +103,17 @@ def _draw_rays(axis: Axes, layers: Sequence[Layer], limits: Limits) -> None:
     lengths = [min(right / x if x > 0 else math.inf, top / y if y > 0 else math.inf) for x, y in vectors]
     ends = [(length * x, length * y) for length, (x, y) in zip(lengths, vectors, strict=True)]
     many = len(vectors) > _NUMBERED
-    style = {**RAY, "linestyle": "-", "linewidth": 0.4} if many else RAY
+    style = {**RAY, "linestyle": "-", "linewidth": 0.5} if many else RAY
+    numbered = each.joined and not many
+    share = _SHORT if numbered else 1
     for i, (x, y) in enumerate(ends):
-        axis.plot([0, x], [0, y], **style, label="Preference vectors" if i == 0 else None)
-    if each.joined and not many:
+        axis.plot([0, share * x], [0, share * y], **style, label="Preference vectors" if i == 0 else None)
+    if numbered:
         _number_rays(axis, ends, right, top)
 
 
 def _number_rays(axis: Axes, ends: Sequence[Point], right: float, top: float) -> None:
-    """Number each ray at its end, outside the panel; rays that end near each other share a label."""
+    """Number each ray at its end; rays that end near each other share a label."""
     groups: list[list[int]] = []
     for i, (x, y) in enumerate(ends):
         last = ends[groups[-1][-1]] if groups else (math.inf, math.inf)
@@ -83,9 +125,10 @@ def _number_rays(axis: Axes, ends: Sequence[Point], right: float, top: float) ->
         x, y = (sum(ends[i][task] for i in group) / len(group) for task in range(2))
         text = str(group[0] + 1) if len(group) == 1 else f"{group[0] + 1}–{group[-1] + 1}"
         at_right = x > 0.999 * right
-        style: dict[str, Any] = {"ha": "left", "va": "center"} if at_right else {"ha": "center", "va": "bottom"}
-        offset = (4, 0) if at_right else (0, 3)
-        axis.annotate(text, (x, y), offset, textcoords="offset points", fontsize=7, color="0.35", **style)
+        aside = 5 if min(x / right, y / top) < _NEAR else 0  # off an axis that it would lie on
+        offset, place = ((-2, aside), _AT_RIGHT) if at_right else ((aside, -2), _AT_TOP)
+        style: dict[str, Any] = {**place, "fontsize": SMALL, "color": QUIET, "zorder": 0.5}
+        axis.annotate(text, (x, y), offset, textcoords="offset points", **style)
 
 
 def _draw_layer(axis: Axes, quantity: Quantity, each: Layer) -> None:
@@ -94,38 +137,33 @@ def _draw_layer(axis: Axes, quantity: Quantity, each: Layer) -> None:
     if each.others:
         faint = [point for row in each.rows[1:] for point in quantity.points(row)]
         options: dict[str, Any] = {"edgecolors": each.colour} if each.hollow else {"linewidths": 0}
-        axis.scatter(*_columns(faint), s=14, c=face, marker=each.marker, alpha=0.3, zorder=2, **options)
-    points = quantity.points(each.rows[0])
-    if not each.joined:
-        style: dict[str, Any] = {"c": face, "edgecolors": edge, "marker": each.marker, "linewidths": 0.5}
-        axis.scatter(*_columns(points), s=30, zorder=3, label=each.label, **style)
+        axis.scatter(*_columns(faint), s=11, c=face, marker=each.marker, alpha=0.35, zorder=2, **options)
+    if each.joined:
+        _draw_front(axis, quantity, each)
         return
-    marks: dict[str, Any] = {"marker": each.marker, "markersize": 6.5, "markerfacecolor": face, "markeredgecolor": edge}
-    line: dict[str, Any] = {
-        "color": each.colour,
-        "linewidth": 1,
-        "linestyle": "--" if each.hollow else "-",
-        "zorder": 3.5,
-    }
+    style: dict[str, Any] = {"c": face, "edgecolors": edge, "marker": each.marker, "linewidths": 0.5}
+    axis.scatter(*_columns(quantity.points(each.rows[0])), s=26, zorder=3, label=each.label, **style)
+
+
+def _draw_front(axis: Axes, quantity: Quantity, each: Layer) -> None:
+    """Draw the models of the first seed, with a line along the front; dominated ones are hollow."""
+    values = [(i, (x, y)) for i, (x, y) in enumerate(quantity.values(each.rows[0])) if None not in (x, y)]
+    points = [point for _, point in values]
+    front = quantity.along_front(points)
     numbered = each.numbered and len(each.rows[0]["vectors"]) <= _NUMBERED
+    line: dict[str, Any] = {"color": each.colour, "linewidth": 1, "zorder": 3.5}
+    marks: dict[str, Any] = {"marker": each.marker, "markersize": 6, "markeredgecolor": "white"}
     axis.plot([], [], **line, **marks, markeredgewidth=0.6, label=each.label)
-    axis.plot(*_columns(points), **line)
-    for i, (x, y) in enumerate(quantity.values(each.rows[0])):
-        if x is None or y is None:
-            continue
+    axis.plot(*_columns([points[k] for k in front]), **line)
+    for k, (i, (x, y)) in enumerate(values):
         height = 4 + 0.01 * i  # each point and its number cover those before it
-        axis.scatter(x, y, s=62 if numbered else 24, c=face, edgecolors=edge, marker=each.marker, zorder=height,
-                     linewidths=0.7)  # fmt: skip
+        ahead = k in front
+        face, edge = (each.colour, "white") if ahead else ("white", each.colour)
+        axis.scatter(x, y, s=74 if numbered else 26, c=face, edgecolors=edge, marker=each.marker, zorder=height,
+                     linewidths=0.7 if ahead else 0.9)  # fmt: skip
         if numbered:
-            colour = each.colour if each.hollow else "white"
-            axis.text(x, y, str(i + 1), color=colour, fontsize=6.5, ha="center", va="center_baseline", clip_on=True,
+            axis.text(x, y, str(i + 1), color=edge, fontsize=7, ha="center", va="center_baseline", clip_on=True,
                       zorder=height + 0.005)  # fmt: skip
-
-
-def projected(row: Row, pair: Sequence[int]) -> Row:
-    """Return a row with only two of its tasks, and without rays."""
-    fields = {name: [row[name][task] for task in pair] for name in ("tasks", "reference")}
-    return {**row, **fields, "reading": "", "losses": [[point[task] for task in pair] for point in row["losses"]]}
 
 
 def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:

@@ -1,12 +1,14 @@
 """Methods side by side on one problem: the runs, their stored rows, and the verdict."""
 
 from paretomtl.compare._compare import RESULTS, compare
+from paretomtl.compare._comparison import Comparison
 from paretomtl.compare._verdict import Summary, common_reference, summaries, tight_references, verdict
 from paretomtl.compare.failed_runs import FailedRun
 from paretomtl.compare.row_store import Row, environment, load_rows, numbers, save_rows
 
 __all__ = [
     "RESULTS",
+    "Comparison",
     "FailedRun",
     "Row",
     "Summary",

@@ -13,6 +13,7 @@ from paretomtl._support.files.atomic_files import check_writable, file_name
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.splits import ranking_split
+from paretomtl.compare._comparison import Comparison
 from paretomtl.compare._configuration import choose_methods, option_text, other_than_default
 from paretomtl.compare._runs import Runs
 from paretomtl.compare.cost import cost_fields
@@ -52,7 +53,7 @@ def compare(
     progress: ProgressStyle = "auto",
     failed: Callable[[FailedRun], None] = warn_of_failure,
     **options: Any,
-) -> tuple[list[Row], dict[str, Front]]:
+) -> Comparison:
     """Train every method with every seed.
 
     Args:
@@ -78,7 +79,8 @@ def compare(
         options: further arguments of :func:`paretomtl.fit`, the same for all.
 
     Returns:
-        One row per method and seed, except for runs that failed, and the fronts of seed 0 that this call trained.
+        One row per method and seed, except for runs that failed, and the fronts of seed 0 that this call trained. It
+        has a verdict and draws itself: see :class:`Comparison`.
 
     If Ctrl-C, SIGTERM or an error stops it, a note on the exception says how many runs are stored. The same call with
     the same ``folder`` trains the others.
@@ -165,7 +167,7 @@ def compare(
                 done += 1
     if errors and not done:
         errors[0].raise_()
-    return [row for row in rows if row["method"] in chosen and row["seed"] < seeds], fronts
+    return Comparison([row for row in rows if row["method"] in chosen and row["seed"] < seeds], fronts)
 
 
 def _difference(

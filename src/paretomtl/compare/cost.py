@@ -144,7 +144,7 @@ def cost_curves(rows: Sequence[Row]) -> CostComparison | None:
         elif history["split"] != split:
             left_out.append(f"{run}: it has no history on validation")
         elif any(takes_long(_tensor(table, len(reference))) for table in history["losses"]):
-            left_out.append(f"{run}: hypervolumes of so many solutions and tasks take long")
+            left_out.append(f"{run}: hypervolumes of so many models and tasks take long")
         else:
             curves.append(_curve(row, reference))
     return CostComparison(split, reference, curves, left_out)

@@ -3,5 +3,6 @@
 from paretomtl.diagnosis._diagnose import diagnose
 from paretomtl.diagnosis._result import Diagnosis
 from paretomtl.diagnosis._rules import Verdict
+from paretomtl.diagnosis.proposal import Proposal
 
-__all__ = ["Diagnosis", "Verdict", "diagnose"]
+__all__ = ["Diagnosis", "Proposal", "Verdict", "diagnose"]

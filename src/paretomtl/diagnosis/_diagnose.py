@@ -140,7 +140,7 @@ def _diagnose(
     with warnings.catch_warnings():
         # The verdict reports both.
         warnings.filterwarnings("ignore", "tasks .* had no labels in any batch")
-        warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")
+        warnings.filterwarnings("ignore", "losses or gradients of models .* were not finite")
         joint = train(0, Measure(scale=scale), 1)
         factors = _factors(joint)
         plain = Plain(scale=factors)
@@ -181,7 +181,7 @@ def _diagnose(
     weights = end_weights(weight_factors(diagnosis))
     with warnings.catch_warnings():
         # Then no directions are proposed.
-        warnings.filterwarnings("ignore", "losses or gradients of subproblems .* were not finite")
+        warnings.filterwarnings("ignore", "losses or gradients of models .* were not finite")
         near = train(2, plain, weights / diagnosis.units)
     ends = torch.stack([front.losses["train"].double() for front in near])
     return replace(diagnosis, ends=ends, seconds=time.monotonic() - began)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paretomtl.diagnosis._evidence import CONFLICT, GAINED, GAP, NOTICEABLE, USUAL_SEEDS, Conflict, Gap
 from paretomtl.diagnosis._measurements import Measurements
+from paretomtl.diagnosis.evidence import CONFLICT, GAINED, GAP, NOTICEABLE, USUAL_SEEDS, Conflict, Gap
 
 MARGIN = (
     f"within {100 * GAP:g} % of their losses, or {100 * NOTICEABLE:g} % of those at the start, and {100 * GAINED:g} % "

@@ -5,14 +5,19 @@ from __future__ import annotations
 import functools
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from paretomtl._support.html_table import html_table, paragraph
+from paretomtl._support.imports import facade
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.text import shorten
-from paretomtl.diagnosis._evidence import task_gaps
 from paretomtl.diagnosis._measurements import Measurements
 from paretomtl.diagnosis._rules import Verdict, judge
+from paretomtl.diagnosis.evidence import task_gaps
+from paretomtl.diagnosis.proposal import Proposal
+
+_WIDE = 80  # characters in a line
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -50,6 +55,17 @@ class Diagnosis(Measurements):
     def verdict(self) -> Verdict:
         """The recommendation, by the rules in docs/diagnose.md."""
         return judge(self)
+
+    @property
+    def proposal(self) -> Proposal | None:
+        """How to train the front that the verdict recommends; None if it recommends none."""
+        verdict = self.verdict
+        if verdict.preferences is None:
+            return None
+        method = "pareto-mtl" if verdict.directions else "auto"  # the default method reads rows as importances
+        rows = verdict.directions or verdict.preferences
+        scale = verdict.scale if verdict.factors is None else verdict.factors
+        return Proposal(self.problem, self.tasks, method, rows, scale)
 
     def numbers(self) -> dict[str, Any]:
         """Everything as numbers, strings and lists, for JSON; NaN as None."""
@@ -96,6 +112,22 @@ class Diagnosis(Measurements):
             "notes": list(verdict.notes),
         }
 
+    def plot(self, path: str | Path | None = None, *, dark: bool = False) -> Any:
+        """Plot what joint training costs each task, and which gradients conflict (extra ``figures``).
+
+        Args:
+            path: the file to write; its suffix, such as ``.pdf``, ``.svg`` or ``.png``, sets the format.
+            dark: whether to plot for a dark background.
+
+        Returns:
+            A matplotlib figure; closed if it was written to ``path``.
+        """
+        return facade.draw_diagnosis(self, path, dark=dark)
+
+    def figure(self) -> Any:
+        """Draw the same for a screen, as a plotly figure (extra ``report``)."""
+        return facade.interactive_diagnosis(self)
+
     def __repr__(self) -> str:
         return "\n".join([*self.tables(), "", *self.sentences()])
 
@@ -109,32 +141,41 @@ class Diagnosis(Measurements):
         ]
         return "".join([*map(paragraph, self.sentences()), html_table(heads, rows)])
 
-    def tables(self, most: int = 10) -> list[str]:
-        """The measurements as lines of at most 80 characters; of the pairs of tasks, the ``most`` that agree least."""
+    def tables(self, width: int = _WIDE, most: int = 10) -> list[str]:
+        """The measurements as lines; of the pairs of tasks, the ``most`` that agree least.
+
+        Names are cut so that lines of numbers fit into ``width`` characters, but never below 80.
+        """
         unit = "steps" if self.without_data else "epoch" if self.epochs == 1 else "epochs"
         seeds = "1 seed" if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
-        lines = [f"{self.problem}: {seeds}, {self.epochs} {unit} each; joint and alone are losses on {self.split}"]
+        wide = max(len("task"), min(max(map(len, self.tasks)), 18 + max(0, width - _WIDE)))
+        lines = [f"{self.problem}: {seeds}, {self.epochs} {unit} each", ""]
         splits = ["train", "train", "train", self.split, self.split]
-        lines += ["", f"{'':<18} {' '.join(f'{split:>9}' for split in splits)} {self.split:>7}"]
-        lines += [f"{'task':<18} {'first':>9} {'last':>9} {'gradient':>9} {'alone':>9} {'joint':>9} {'ratio':>7}"]
+        lines += [f"{'':<{wide}} {' '.join(f'{split:>9}' for split in splits)} {self.split:>7}"]
+        lines += [f"{'task':<{wide}} {'first':>9} {'last':>9} {'gradient':>9} {'alone':>9} {'joint':>9} {'ratio':>7}"]
         columns = [self.first, self.last, self.norms, self.alone.mean(0), self.joint.mean(0)]
         for i, task in enumerate(self.tasks):
             values = " ".join(f"{float(column[i]):9.3g}" for column in columns)
-            lines.append(f"{shorten(task, 18):<18} {values} {_ratio(float(self.ratios[i])):>7}")
-        lines += ["", f"{'pair':<37} {'cosine, by thirds':<20} steps with a negative"]
+            lines.append(f"{shorten(task, wide):<{wide}} {values} {_ratio(float(self.ratios[i])):>7}")
+        name = min(wide, 17 + max(0, width - _WIDE) // 2)
+        pair = max(len("pair"), 2 * name + 3)
+        lines += ["", f"{'pair':<{pair}} {'cosine, by thirds':<20} steps with a negative"]
         for i, j in self.pairs[:most]:
-            name = f"{shorten(self.tasks[i], 17)} / {shorten(self.tasks[j], 17)}"
+            names = f"{shorten(self.tasks[i], name)} / {shorten(self.tasks[j], name)}"
             cosines = " ".join(_or_dash(float(value), "{:6.2f}", 6) for value in self.cosines[:, i, j])
             shares = " ".join(_or_dash(100 * float(value), "{:3.0f} %", 5) for value in self.negative[:, i, j])
-            lines.append(f"{name:<37} {cosines} {shares:>21}")
+            lines.append(f"{names:<{pair}} {cosines} {shares:>21}")
         if len(self.pairs) > most:
             lines.append(f"and {len(self.pairs) - most} pairs that agree more")
         return lines
 
-    def sentences(self, width: int = 80) -> list[str]:
+    def paragraphs(self) -> list[str]:
+        """The verdict and the notes, a paragraph each."""
+        return [f"Verdict: {self.verdict.word}. {self.verdict.text}", *self.verdict.notes]
+
+    def sentences(self, width: int = _WIDE) -> list[str]:
         """The verdict and the notes, wrapped."""
-        paragraphs = [f"Verdict: {self.verdict.word}. {self.verdict.text}", *self.verdict.notes]
-        return [line for text in paragraphs for line in textwrap.wrap(text, width)]
+        return [line for text in self.paragraphs() for line in textwrap.wrap(text, width)]
 
 
 def _or_dash(value: float, form: str, width: int) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paretomtl.core.preferences import usual_count
-from paretomtl.diagnosis._evidence import conflicts, task_gaps
 from paretomtl.diagnosis._measurements import Measurements
 from paretomtl.diagnosis._missing_evidence import MARGIN, describe_missing, listed, pair_name
 from paretomtl.diagnosis._preferences import between, even_factors
+from paretomtl.diagnosis.evidence import conflicts, task_gaps
 from paretomtl.methods.loss_scaling import UNITS_DIFFER, format_ratio, largest_ratio
 
 _SLOW = "Hardly learnt"

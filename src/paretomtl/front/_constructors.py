@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.files.paths import as_path
+from paretomtl._support.imports import facade
 from paretomtl._support.splits import SPLITS
-from paretomtl.front import _facade as _upward
 from paretomtl.front._constructor_checks import (
     better_by_name,
     check_finite,
@@ -155,7 +155,7 @@ class FrontConstructors(FrontData):
             >>> front.names
             ('first', 'second')
         """
-        evaluated = _upward.evaluate_models(models, problem, batch_size=batch_size, device=device)
+        evaluated = facade.evaluate_models(models, problem, batch_size=batch_size, device=device)
         return cls._build(
             preferences=preferences,
             reading=reading,

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from paretomtl._support.argument_checks import as_whole
 from paretomtl._support.files.paths import as_path
+from paretomtl._support.imports import facade
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl._support.splits import training_split
 from paretomtl._support.terminal import escaped
 from paretomtl.core import in_region, nondominated
 from paretomtl.core import preferences as vectors
-from paretomtl.front import _facade as _upward
 from paretomtl.front import indicators
 from paretomtl.front._comparison_methods import FrontComparison
 from paretomtl.front._data import finite_losses, losses_on, scaled_losses
@@ -242,17 +242,20 @@ class Front(FrontComparison, FrontExtensions):
         columns |= {"status": list(self.status), "epoch": list(self.epochs) or None}
         return require("pandas", "frames").DataFrame(columns).set_index("subproblem")
 
-    def plot(self, path: str | Path | None = None, *, split: str | None = None) -> Any:
-        """Plot the losses of the solutions (extra ``figures``): in 2D, in 3D, or in parallel coordinates.
+    def plot(self, path: str | Path | None = None, *, split: str | None = None, dark: bool = False) -> Any:
+        """Plot the losses of the models for a paper (extra ``figures``), with a caption that says what is seen.
+
+        Two tasks are a plane, three are all pairs of them, more are parallel coordinates. PDF files embed their fonts.
 
         Args:
             path: the file to write; its suffix, such as ``.pdf``, ``.svg`` or ``.png``, sets the format.
             split: the split to plot; by default :attr:`ranking_split`, and test in a second panel.
+            dark: whether to plot for a dark background.
 
         Returns:
             A matplotlib figure; closed if it was written to ``path``.
         """
-        return _upward.draw_front(self, path, split=split)
+        return facade.draw_front(self, path, split=split, dark=dark)
 
     def figure(self, *, split: str | None = None, metrics: bool | None = None) -> Any:
         """Draw the front for a screen (extra ``report``): two tasks in a plane, three in pairs, more in parallel.
@@ -265,7 +268,7 @@ class Front(FrontComparison, FrontExtensions):
         Returns:
             A plotly figure.
         """
-        return _upward.draw_interactive(self, split=split, metrics=metrics)
+        return facade.interactive_front(self, split=split, metrics=metrics)
 
     def explore(self, *, name: str = "front", height: int = 900) -> Any:
         """Make the page of this front, which shows itself in a notebook (extra ``report``); see docs/report.md.
@@ -277,7 +280,7 @@ class Front(FrontComparison, FrontExtensions):
         Returns:
             An object that a notebook shows inline; ``save(path)`` writes it as an HTML file.
         """
-        return _upward.explore(self, name=name, height=height)
+        return facade.explore(self, name=name, height=height)
 
     def around(self, k: int, count: int = 5, *, angle: float | None = None, split: str | None = None) -> Tensor:
         """Return preferences ``[count, m]`` around a solution that a user likes, for a new run (paper, section 4.2.3).
@@ -307,7 +310,7 @@ class Front(FrontComparison, FrontExtensions):
             self.preferences[list(self.subproblems)] if self.reading == "importance" else scaled_losses(self, split)
         )
         if not bool(places[row].isfinite().all()) or not bool((places[row] > 0).any()):
-            raise ValueError(f"'k' must be a solution with finite losses that are not all zero. Got {k}.")
+            raise ValueError(f"'k' must be a model with finite losses that are not all zero. Got {k}.")
         others = [i for i in range(len(places)) if i != row and bool(places[i].isfinite().all())]
         if angle is None:
             gaps = [float(indicators.angles(places[[i]], places[[row]])[0]) for i in others]
@@ -356,16 +359,14 @@ class Front(FrontComparison, FrontExtensions):
     def _row(self, k: int) -> int:
         k = as_whole(k)
         if not isinstance(k, int) or isinstance(k, bool) or k not in self.subproblems:
-            raise IndexError(f"'k' must be one of the subproblems trained, {[*self.subproblems]}. Got {k!r} instead.")
+            raise IndexError(f"'k' must be one of the models trained, {[*self.subproblems]}. Got {k!r} instead.")
         return self.subproblems.index(k)
 
     def _row_of_model(self, k: int) -> int:
         row = self._row(k)
         if isinstance(self.models, NoModels):
             named = f" ({self.names[row]})" if self.names else ""
-            raise ValueError(
-                f"'k' must be of a front that has weights. Got solution {k}{named} of {self.models.reason}"
-            )
+            raise ValueError(f"'k' must be of a front that has weights. Got model {k}{named} of {self.models.reason}")
         return row
 
     def _check_directions(self, what: str) -> None:

@@ -31,15 +31,20 @@ def closed() -> Any:
     mpl.pyplot.close("all")
 
 
+def hollow(axis: Any) -> list[bool]:
+    """Whether each model is white inside."""
+    return [bool((each.get_facecolor()[0] == 1.0).all()) for each in axis.collections]
+
+
 def test_two_tasks_are_a_plane_with_rays_and_regions() -> None:
     found = front_of(TWO)
     (axis,) = found.plot().axes
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("a loss on train", "b loss on train")
-    assert axis.get_title(loc="left") == "made up, Pareto MTL, losses on train"
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("a loss", "b loss")
+    assert axis.get_title(loc="left") == "Losses on train"
     points = torch.tensor([each.get_offsets().tolist()[0] for each in axis.collections])
     torch.testing.assert_close(points, torch.tensor(TWO))
-    assert [each.get_alpha() for each in axis.collections] == [1.0] * 4 + [0.35], "what is dominated is faint"
-    assert [each.get_text() for each in axis.texts] == list("01234")
+    assert hollow(axis) == [False] * 4 + [True], "what is dominated is hollow"
+    assert [each.get_text() for each in axis.texts] == [*"01234", "better"]
     rays = axis.lines[:5]
     ends = torch.tensor([[line.get_xdata()[1], line.get_ydata()[1]] for line in rays])
     torch.testing.assert_close(torch.nn.functional.normalize(ends), found.preferences, atol=1e-6, rtol=0)
@@ -76,13 +81,15 @@ def test_units_that_differ_have_rays_alone() -> None:
 
 def test_more_tasks() -> None:
     generator = torch.Generator().manual_seed(0)
-    (space,) = front_of(torch.rand(6, 3, generator=generator).tolist()).plot().axes
-    assert space.name == "3d"
-    assert (space.get_xlabel(), space.get_ylabel(), space.get_zlabel()) == ("a on train", "b on train", "c on train")
+    pairs = front_of(torch.rand(6, 3, generator=generator).tolist()).plot().axes
+    names = [("a loss", "b loss"), ("a loss", "c loss"), ("b loss", "c loss")]
+    assert [(axis.get_xlabel(), axis.get_ylabel()) for axis in pairs] == names
     rows = torch.rand(6, 5, generator=generator)
     (axis,) = front_of(rows.tolist()).plot().axes
     assert [label.get_text() for label in axis.get_xticklabels()] == list("abcde")
-    assert len(axis.lines) == 5 + 6, "an upright axis for each task, a line for each solution"
+    assert len(axis.lines) == 5 + 6, "an upright axis for each task, a line for each model"
+    heights = torch.tensor([list(line.get_ydata()) for line in axis.lines[5:]])
+    assert bool((heights.argmax(0) == rows.argmin(0)).all()), "the least loss is up"
 
 
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
@@ -110,7 +117,7 @@ def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:
     assert not mpl.pyplot.get_fignums()
     with pytest.raises(ValueError, match=r"'split' must be one of \['train'\]. Got 'test'"):
         front_of(TWO).plot(split="test")
-    with pytest.raises(ValueError, match=r"must have a solution with finite losses to draw"):
+    with pytest.raises(ValueError, match=r"must have a model with finite losses to draw"):
         front_of([[torch.nan, 1.0]]).plot()
     some = front_of([*TWO, [torch.nan, 1.0]]).plot().axes[0]
     assert "1 not finite" in some.get_title(loc="left")
@@ -149,20 +156,22 @@ def test_names_that_no_font_has_are_drawn(name: str, tasks: int, tmp_path: Path)
 def test_test_losses_have_a_panel_of_their_own(tasks: int) -> None:
     found = page_front(7, tasks)
     panels = found.plot().axes
-    assert [axis.get_title(loc="left") for axis in panels] == ["losses on val", "losses on test"]
-    assert panels[0].get_xlim() == panels[1].get_xlim()
-    (alone,) = found.plot(split="test").axes
-    assert alone.get_title(loc="left").endswith("losses on test")
+    many = 3 if tasks == 3 else 1
+    assert [axis.get_title(loc="left") for axis in panels[::many]] == ["Losses on val", "Losses on test"]
+    assert panels[0].get_xlim() == panels[many].get_xlim()
+    alone = found.plot(split="test").axes
+    assert len(alone) == many
+    assert alone[0].get_title(loc="left") == "Losses on test"
 
 
-def test_what_is_faint_is_dominated_on_the_split_that_ranks() -> None:
+def test_what_is_hollow_is_dominated_on_the_split_that_ranks() -> None:
     first, second = ranked("val", "test").plot().axes
     for axis, split in ((first, "val"), (second, "test")):
-        assert (axis.get_xlabel(), axis.get_ylabel()) == (f"a loss on {split}", f"b loss on {split}")
-        assert [each.get_alpha() for each in axis.collections] == [1.0, 1.0, 1.0, 0.35]
+        assert axis.get_title(loc="left") == f"Losses on {split}"
+        assert hollow(axis) == [False, False, False, True]
         points = [each.get_offsets().tolist()[0] for each in axis.collections]
         torch.testing.assert_close(torch.tensor(points), torch.tensor({"val": VAL, "test": TEST}[split]))
-    assert [axis.get_xlabel() for axis in ranked("test").plot().axes] == ["a loss on train", "a loss on test"]
+    assert [axis.get_title(loc="left") for axis in ranked("test").plot().axes] == ["Losses on train", "Losses on test"]
 
 
 @pytest.mark.parametrize("tasks", [2, 3, 4])
@@ -171,9 +180,22 @@ def test_solutions_beyond_the_reference_are_left_out_and_counted(tasks: int) -> 
     losses = torch.eye(tasks) + 0.1
     losses[0, 1] = 900.0
     made = front_of(losses.tolist(), reference=(2.0,) * tasks)
-    (axis,) = made.plot().axes
-    assert axis.get_title(loc="left").endswith("losses on train, 1 beyond the reference")
-    limits = [axis.get_xlim(), axis.get_ylim(), axis.get_zlim()] if tasks == 3 else [axis.get_xlim(), axis.get_ylim()]
+    axes = made.plot().axes
+    assert axes[0].get_title(loc="left") == "Losses on train, 1 beyond the reference"
+    limits = [limit for axis in axes for limit in (axis.get_xlim(), axis.get_ylim())]
     assert max(high for _, high in limits) < max(3.0, tasks), "in the units of the others"
-    (axis,) = front_of(losses.tolist(), reference=(0.5,) * tasks).plot().axes
-    assert axis.get_title(loc="left").endswith("losses on train")
+    axes = front_of(losses.tolist(), reference=(0.5,) * tasks).plot().axes
+    assert axes[0].get_title(loc="left") == "Losses on train"
+
+
+def test_the_caption_says_what_is_seen() -> None:
+    title, caption = (text.get_text().replace("\n", " ") for text in front_of(TWO).plot().texts)
+    assert title == "made up: 5 models, Pareto MTL"
+    assert caption == (
+        "Each point is a model. Lower left is better. From model 0 to 3, a loss rises from 0.1 to 1 and b loss falls "
+        "from 1 to 0.1. 1 model is dominated (hollow). Dashed: the preferences."
+    )
+    one = front_of([[0.5, 0.2], [0.9, 0.9]], method="linear", reading="importance").plot().texts[1].get_text()
+    assert one.replace("\n", " ") == "Each point is a model. Lower left is better. 1 model is dominated (hollow)."
+    many = front_of(torch.eye(5).add(0.1).tolist()).plot().texts[1].get_text()
+    assert many.startswith("Each line is a model. Up is better on every axis.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from paretomtl._support.files.atomic_files import whole_file
 from paretomtl._support.imports.optional_packages import require
 from paretomtl.problems import Canvases
-from paretomtl.report.figures.style import paper_style
+from paretomtl.report.figures.style import figure_style
 
 _ROWS, _COLUMNS = 4, 6
 _LETTERS, _LINE = 20, 0.2  # letters in a line under a canvas, and inches per further line
@@ -25,7 +25,7 @@ def draw_sheet(canvases: Canvases, path: Path) -> None:
         for n in numbers
     ]
     height = 1.5 + _LINE * max(text.count("\n") for text in words)
-    with paper_style():
+    with figure_style():
         figure = kind(figsize=(1.25 * _COLUMNS, height * _ROWS), layout="constrained")
         axes = figure.subplots(_ROWS, _COLUMNS)
         for axis, number, text in zip(axes.flat, numbers, words, strict=True):

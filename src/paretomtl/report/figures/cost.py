@@ -15,7 +15,7 @@ from paretomtl.compare.cost import CostComparison, CostCurve, cost_curves, cost_
 from paretomtl.compare.rows import row_of
 from paretomtl.front import Front
 from paretomtl.methods.registry import colour_of, label_of, marker_of
-from paretomtl.report.figures.style import paper_style, plain, save_figure
+from paretomtl.report.figures.style import WIDTH, add_caption, figure_style, plain, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,16 +47,20 @@ def draw_cost(runs: Sequence[Front | dict[str, Any]], folder: Path) -> list[Path
         return []
     passes = all(curve.passes is not None for curve in found.curves)
     pyplot = require("matplotlib.pyplot", "figures")
-    with paper_style():
-        size = (4.6 * (1 + passes), 3.9)
+    with figure_style():
+        size = (WIDTH if passes else 4.6, 3.3)
         figure, axes = pyplot.subplots(1, 1 + passes, figsize=size, squeeze=False, sharey=True, layout="constrained")
         for axis, field, label in zip(axes[0], ("seconds", "passes"), ("seconds", "network passes"), strict=False):
             _panel(axis, found, field)
             axis.set(xlabel=label, xlim=(0, None), ylim=(0, None))
+            axis.set_title(f"Hypervolume by {label}")
         where = "val" if found.split == "val" else "train, means over epochs"
         point = ", ".join(f"{value:.3g}" for value in found.reference)
-        axes[0][0].set_ylabel(f"hypervolume on {where}, at ({plain(point, 60)})")
-        figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8.5)
+        axes[0][0].set_ylabel(f"hypervolume on {where}")
+        figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
+        title = "What a front costs while it trains"
+        thin = "Thick lines are means over seeds, thin ones are seeds. " if _has_seeds(found) else ""
+        add_caption(figure, title, f"Upper left is better. {thin}Reference point: ({plain(point, 60)}).")
         paths = save_figure(figure, folder, NAME)
         pyplot.close(figure)
     numbers = folder / f"{NAME}.json"
@@ -71,6 +75,12 @@ def _row(run: Front | dict[str, Any]) -> dict[str, Any]:
     if "losses" not in run.history:
         raise ValueError(f"'runs' must have a history: fronts that were trained here do. Got one of {run.method!r}.")
     return {**row_of(run), **cost_fields(run)}
+
+
+def _has_seeds(found: CostComparison) -> bool:
+    """Whether a method has several runs, so that its mean is drawn among them."""
+    methods = [curve.method for curve in found.curves]
+    return any(methods.count(method) > 1 and found.mean(method) is not None for method in methods)
 
 
 def _panel(axis: Axes, found: CostComparison, field: str) -> None:

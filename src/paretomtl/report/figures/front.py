@@ -1,4 +1,4 @@
-"""One front as a figure: a 2D plot for two tasks, a 3D plot for three, parallel coordinates for more."""
+"""One front as a figure: a plane for two tasks, all pairs of three, parallel coordinates for more."""
 
 from __future__ import annotations
 
@@ -17,79 +17,76 @@ from paretomtl._support.imports.optional_packages import require
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.solution_labels import short
-from paretomtl.methods.registry import colour_of, label_of, marker_of
-from paretomtl.report.figures.layers import Layer, Quantity
+from paretomtl.methods.registry import colour_of, marker_of
+from paretomtl.report.figures.captions import front_caption, front_title
+from paretomtl.report.figures.layers import Limits
 from paretomtl.report.figures.parallel import Polyline, draw_parallel
-from paretomtl.report.figures.scatter3d import PROJECTION_3D, draw_scatter3d
-from paretomtl.report.figures.style import RAY, paper_style, plain
+from paretomtl.report.figures.style import (
+    QUIET,
+    RAY,
+    SMALL,
+    WIDTH,
+    add_caption,
+    better_arrow,
+    figure_style,
+    finish_figure,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_FAINT = 0.35  # the opacity of solutions that another one dominates
-_NUMBERED = 12  # the most solutions that are numbered; more leave no room
-_NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5, "color": "0.3"}
+_FAINT = 0.35  # the opacity of lines of models that another one dominates
+_NUMBERED = 12  # the most models that are numbered; more leave no room
+_NEAR = 0.06  # as a share of the height of a panel: lines that end nearer to each other share a label
+_NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": SMALL, "color": QUIET}
 _WEDGE: dict[str, Any] = {"color": "0.955", "linewidth": 0, "zorder": -1}
 
 
-def draw_front(front: Front, path: str | Path | None = None, *, split: str | None = None) -> Figure:
-    """Draw the losses of a front's solutions; return the figure.
+def draw_front(front: Front, path: str | Path | None = None, *, split: str | None = None, dark: bool = False) -> Figure:
+    """Draw the losses of a front's models; return the figure.
 
     Two tasks: one loss against the other. If preferences are directions, they are drawn as rays, and every other region
-    is grey. Three tasks: points in 3D. More: parallel coordinates, one line per solution. Dominated solutions are
-    faint, or hollow in 3D. Solutions that are not finite, or have a loss beyond the reference point while others have
-    none, are left out and counted in the title.
+    is grey. Three tasks: every pair of them. More: parallel coordinates, one line per model, best up. Dominated models
+    are hollow, or faint lines. Models that are not finite, or have a loss beyond the reference point while others have
+    none, are left out and counted in the title of the panel. A caption says what is seen.
 
-    The panel shows losses on the split that ranks. If there is a test split, a second panel shows the same solutions
-    there, in the same units; solutions that are faint in the first panel are faint in both.
+    A panel shows losses on the split that ranks. If there is a test split, another one shows the same models there, in
+    the same units; models that are hollow in the first panel are hollow in both.
 
     Args:
         front: what to draw.
         path: the file to write; its suffix sets the format: ``.pdf`` and ``.svg`` are vector formats, ``.png`` is not.
             The figure is closed after it is written.
         split: the split to show, in one panel; by default ``front.ranking_split``, and test in a second panel.
+        dark: whether to draw for a dark background.
     """
     path = None if path is None else as_path("path", path)
     if split is not None and (not isinstance(split, str) or split not in front.losses):
         raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
     splits = front.shown_splits if split is None else (split,)
     panels = [_Panel.of(front, each, splits[0]) for each in splits]
-    if not panels[0].finite:
-        raise ValueError(f"'split' must have a solution with finite losses to draw. Got none on {splits[0]!r}.")
-    panels = [panel for panel in panels if panel.finite]
-    pyplot = require("matplotlib.pyplot", "figures")
-    tasks = len(front.tasks)
-    across, wide = (len(panels), 1) if tasks < 4 else (1, len(panels))
-    with paper_style():
-        size = (4.6, 3.9) if tasks < 4 else (1.5 + 1.1 * tasks, 3.6)
-        figure = pyplot.figure(figsize=(size[0] * across, size[1] * wide), layout="constrained" if panels[1:] else None)
-        points = torch.cat([panel.losses[panel.finite] for panel in panels])
-        whose = f"{plain(front.problem)}, {plain(label_of(front.method))}"
-        if panels[1:]:
-            figure.suptitle(whose, x=0.01, ha="left")
-        for number, panel in enumerate(panels):
-            axis = figure.add_subplot(wide, across, number + 1, **(PROJECTION_3D if tasks == 3 else {}))
-            draw = {2: _draw_two, 3: _draw_three}.get(tasks, _draw_many)
-            draw(axis, front, panel, points)
-            title = f"losses on {panel.split}{panel.missing}"
-            axis.set_title(title if panels[1:] else f"{whose}, {title}", loc="left", pad=22 if tasks > 3 else None)
-        if path is not None:
-            try:
-                _save(figure, path)
-            finally:
-                pyplot.close(figure)
-    return figure  # type: ignore[no-any-return]
+    if not panels[0].rows:
+        raise ValueError(f"'split' must have a model with finite losses to draw. Got none on {splits[0]!r}.")
+    panels = [panel for panel in panels if panel.rows]
+    with figure_style():
+        figure = _DRAW.get(len(front.tasks), _draw_many)(front, panels)
+        columns = {f"{task} loss": panels[0].losses[:, i].tolist() for i, task in enumerate(front.tasks)}
+        text = front_caption(front, columns, [False] * len(columns), panels[0].rows, panels[0].kept)
+        add_caption(figure, plain(front_title(front), 72), plain(text, 400))
+        finish_figure(figure, path, dark=dark)
+    return figure
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """The solutions of a front on one split.
+    """The models of a front on one split.
 
     Attributes:
         split: the split of the losses.
         losses: ``[K, m]``.
-        finite: the rows to draw.
+        rows: the rows to draw.
         kept: the non-dominated ones among them, on the split that ranks.
         ranks: whether this is that split.
         beyond: the number of rows left out: they lie beyond the reference point, and would squeeze all others.
@@ -97,7 +94,7 @@ class _Panel:
 
     split: str
     losses: Tensor
-    finite: list[int]
+    rows: list[int]
     kept: list[int]
     ranks: bool
     beyond: int
@@ -115,50 +112,78 @@ class _Panel:
         return cls(split, losses, drawn, kept, split == ranking, len(finite) - len(drawn))
 
     @property
-    def missing(self) -> str:
-        """A note on the solutions that are not drawn."""
-        broken = len(self.losses) - len(self.finite) - self.beyond
+    def title(self) -> str:
+        """The split, and a note on the models that are not drawn."""
+        broken = len(self.losses) - len(self.rows) - self.beyond
         counts = {"not finite": broken, "beyond the reference": self.beyond}
-        return "".join(f", {count} {what}" for what, count in counts.items() if count)
+        return f"Losses on {self.split}" + "".join(f", {count} {what}" for what, count in counts.items() if count)
 
 
 def _finite_rows(losses: Tensor) -> list[int]:
     return [row for row, fine in enumerate(losses.isfinite().all(-1).tolist()) if fine]
 
 
-def _save(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of the path's suffix; the same figure gives the same bytes."""
-    known = figure.canvas.get_supported_filetypes()
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in known:
-        raise ValueError(f"'path' must end in one of {', '.join(f'.{each}' for each in sorted(known))}. Got '{path}'.")
-    without = {"png": ["Software"], "svg": ["Date", "Creator"], "pdf": ["CreationDate", "Creator", "Producer"]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=200, bbox_inches="tight", metadata=dict.fromkeys(without.get(kind, [])) or None)
+def _points(panels: Sequence[_Panel]) -> Tensor:
+    """All losses that are drawn, which set the limits of all panels."""
+    return torch.cat([panel.losses[panel.rows] for panel in panels])
 
 
-def _draw_two(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
+def _draw_two(front: Front, panels: Sequence[_Panel]) -> Figure:
+    pyplot = require("matplotlib.pyplot", "figures")
+    size = (WIDTH if panels[1:] else 4.6, 3.5)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained")
     origin = (0.0, 0.0) if front.ideal is None else front.ideal
+    points = _points(panels)
     least = torch.minimum(points.amin(0), torch.tensor(origin, dtype=torch.float64)).tolist()
     most = points.amax(0).tolist()
     spans = [high - low or 1.0 for low, high in zip(least, most, strict=True)]
     lows = [low - (0.04 * span if low < 0 else 0.0) for low, span in zip(least, spans, strict=True)]
     highs = [high + 0.1 * span for high, span in zip(most, spans, strict=True)]
-    names = [f"{plain(task)} loss on {panel.split}" for task in front.tasks]
-    axis.set(xlim=(lows[0], highs[0]), ylim=(lows[1], highs[1]), xlabel=names[0], ylabel=names[1])
-    if front.reading == "direction":
-        far = 2 * max(high - start for high, start in zip(highs, origin, strict=True))
-        _draw_rays(axis, front, origin, far)
+    for axis, panel in zip(axes[0], panels, strict=True):
+        axis.set(xlim=(lows[0], highs[0]), ylim=(lows[1], highs[1]))
+        if front.reading == "direction":
+            far = 2 * max(high - start for high, start in zip(highs, origin, strict=True))
+            _draw_rays(axis, front, origin, far)
+        _draw_pair(axis, front, panel, (0, 1))
+        axis.set_title(panel.title)
+    better_arrow(axes[0][0])
+    return figure  # type: ignore[no-any-return]
+
+
+def _draw_three(front: Front, panels: Sequence[_Panel]) -> Figure:
+    pyplot = require("matplotlib.pyplot", "figures")
+    pairs = list(itertools.combinations(range(3), 2))
+    size = (WIDTH, 2.6 * len(panels))
+    figure, axes = pyplot.subplots(len(panels), 3, figsize=size, squeeze=False, layout="constrained")
+    limits = _limits(_points(panels))
+    for line, panel in zip(axes, panels, strict=True):
+        for axis, pair in zip(line, pairs, strict=True):
+            axis.set(xlim=limits[pair[0]], ylim=limits[pair[1]])
+            _draw_pair(axis, front, panel, pair)
+        line[0].set_title(panel.title)
+    better_arrow(axes[0][0])
+    return figure  # type: ignore[no-any-return]
+
+
+def _draw_pair(axis: Axes, front: Front, panel: _Panel, pair: tuple[int, int]) -> None:
+    """Draw one loss against another: filled models are not dominated, and a line joins them if there are two tasks."""
+    labels = [plain(f"{front.tasks[task]} loss") for task in pair]
+    axis.set(xlabel=labels[0], ylabel=labels[1])
     colour, marker = colour_of(front.method), marker_of(front.method)
-    if panel.ranks:  # on other splits the line would go back and forth
-        along = sorted(panel.kept, key=lambda row: tuple(panel.losses[row].tolist()))
-        axis.plot(*panel.losses[along].T.tolist(), color=colour, linewidth=0.8, alpha=0.6, zorder=2)
-    for row in panel.finite:
-        x, y = panel.losses[row].tolist()
-        shown = 1.0 if row in panel.kept else _FAINT
-        style: dict[str, Any] = {"color": colour, "marker": marker, "linewidths": 0.5, "edgecolors": "white"}
-        axis.scatter([x], [y], s=34, alpha=shown, zorder=3, **style)
-        if len(panel.finite) <= _NUMBERED:
+    values = panel.losses[:, list(pair)]
+    if panel.ranks and len(front.tasks) == 2:  # on other splits the line would go back and forth
+        along = sorted(panel.kept, key=lambda row: tuple(values[row].tolist()))
+        axis.plot(*values[along].T.tolist(), color=colour, linewidth=0.9, alpha=0.6, zorder=2)
+    for row in panel.rows:
+        x, y = values[row].tolist()
+        filled = row in panel.kept
+        style: dict[str, Any] = {
+            "facecolor": colour if filled else "white",
+            "edgecolors": "white" if filled else colour,
+            "linewidths": 0.5 if filled else 1.1,
+        }
+        axis.scatter([x], [y], s=38 if filled else 28, marker=marker, zorder=3 if filled else 2.5, **style)
+        if len(panel.rows) <= _NUMBERED:
             axis.annotate(_label(front, row), (x, y), (5, 4), **_NUMBER)
 
 
@@ -166,7 +191,7 @@ def _draw_rays(axis: Axes, front: Front, origin: Sequence[float], far: float) ->
     """Draw preference vectors as rays, and every other region grey, in the units in which regions were decided.
 
     A region holds the directions that are nearer to its vector than to any other, so it ends half way to its
-    neighbours. If units differ between solutions, regions have no common borders and are left out.
+    neighbours. If units differ between models, regions have no common borders and are left out.
     """
     rows = list(range(len(front.preferences))) if front.scale is None else list(front.subproblems)
     factors = torch.ones(len(rows), 2, dtype=torch.float64) if front.scale is None else front.scale.double().cpu()
@@ -191,44 +216,54 @@ def _end(angle: float, factor: Tensor, origin: Sequence[float], far: float) -> t
     return origin[0] + length * x, origin[1] + length * y
 
 
-def _draw_three(axis: Any, front: Front, panel: _Panel, points: Tensor) -> None:
-    layers = []
-    names = [f"{task} on {panel.split}" for task in front.tasks]
-    for hollow in (True, False):
-        rows = [row for row in panel.finite if (row not in panel.kept) == hollow]
-        row = {"tasks": names, "losses": panel.losses[rows].tolist(), "seed": front.seed}
-        style = colour_of(front.method), marker_of(front.method)
-        layers.append(Layer([row], label_of(front.method), *style, hollow=hollow))
-    draw_scatter3d(axis, Quantity("losses", "loss"), layers, _limits(points))
-
-
-def _draw_many(axis: Axes, front: Front, panel: _Panel, points: Tensor) -> None:
+def _draw_many(front: Front, panels: Sequence[_Panel]) -> Figure:
+    pyplot = require("matplotlib.pyplot", "figures")
+    size = (min(WIDTH, 1.6 + 1.2 * len(front.tasks)), 2.9 * len(panels))
+    figure, axes = pyplot.subplots(len(panels), 1, figsize=size, squeeze=False, layout="constrained")
+    limits = tuple((high, low) for low, high in _limits(_points(panels)))  # low losses are up
     colour = colour_of(front.method)
-    lines = [
-        Polyline(
-            panel.losses[row].tolist(),
-            {"color": colour, "linewidth": 1.0, "alpha": 0.85 if row in panel.kept else _FAINT},
-        )
-        for row in panel.finite
-    ]
-    limits = _limits(points)
-    draw_parallel(axis, front.tasks, limits, lines)
-    axis.set_ylabel(f"losses on {panel.split}")
-    if len(panel.finite) <= _NUMBERED:
-        low, high = limits[-1]
-        for row in panel.finite:
-            end = (len(front.tasks) - 1, (float(panel.losses[row, -1]) - low) / (high - low))
-            axis.annotate(_label(front, row), end, (5, 0), va="center", **_NUMBER)
+    for (axis,), panel in zip(axes, panels, strict=True):
+        lines = [
+            Polyline(
+                panel.losses[row].tolist(),
+                {"color": colour, "linewidth": 1.1, "alpha": 0.9 if row in panel.kept else _FAINT},
+            )
+            for row in panel.rows
+        ]
+        draw_parallel(axis, front.tasks, limits, lines)
+        axis.set_title(panel.title, pad=22)
+        if len(panel.rows) <= _NUMBERED:
+            _number_lines(axis, front, panel, limits[-1])
+    return figure  # type: ignore[no-any-return]
+
+
+def _number_lines(axis: Axes, front: Front, panel: _Panel, limits: tuple[float, float]) -> None:
+    """Number the lines at their right ends; lines that end at the same height share a label."""
+    worst, best = limits
+    heights = sorted(((float(panel.losses[row, -1]) - worst) / (best - worst), row) for row in panel.rows)
+    groups: list[list[tuple[float, int]]] = []
+    for height, row in heights:
+        if groups and height - groups[-1][-1][0] < _NEAR:
+            groups[-1].append((height, row))
+        else:
+            groups.append([(height, row)])
+    for group in groups:
+        middle = sum(height for height, _ in group) / len(group)
+        text = ", ".join(_label(front, row) for _, row in sorted(group, key=lambda each: each[1]))
+        axis.annotate(text, (len(front.tasks) - 1, middle), (5, 0), va="center", **_NUMBER)
+
+
+_DRAW = {2: _draw_two, 3: _draw_three}
 
 
 def _label(front: Front, row: int) -> str:
-    """The label of a solution: its name, or its number."""
+    """The label of a model: its name, or its number."""
     return plain(short(front.names[row])) if front.names else str(front.subproblems[row])
 
 
-def _limits(points: Tensor) -> tuple[tuple[float, float], ...]:
+def _limits(points: Tensor) -> Limits:
     limits = []
     for low, high in zip(points.amin(0).tolist(), points.amax(0).tolist(), strict=True):
-        margin = 0.04 * (high - low) or 0.05
+        margin = 0.06 * (high - low) or 0.05
         limits.append((low - margin, high + margin))
     return tuple(limits)

@@ -1,0 +1,80 @@
+"""Captions: what a figure shows, in a sentence or two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from paretomtl.compare import Row, summaries, verdict
+from paretomtl.diagnosis import Diagnosis
+from paretomtl.front import Front
+from paretomtl.methods.registry import label_of
+
+_SENTENCES = re.compile(r"(?<=[.!?]) +(?=[^ ])")
+
+
+def front_title(front: Front) -> str:
+    """The title of a front: problem, number of models, method."""
+    return f"{front.problem}: {len(front)} model{'s' if len(front) != 1 else ''}, {label_of(front.method)}"
+
+
+def front_caption(
+    front: Front,
+    columns: Mapping[str, Sequence[float]],
+    higher: Sequence[bool],
+    rows: Sequence[int],
+    kept: Sequence[int],
+) -> str:
+    """Describe the models of a front.
+
+    Args:
+        front: what is drawn.
+        columns: the values on each axis, by its name.
+        higher: for each of them, whether more is better.
+        rows: the rows that are drawn.
+        kept: those that no other one dominates.
+    """
+    corner = "Upper right is better." if all(higher) else "" if any(higher) else "Lower left is better."
+    each = {2: f"Each point is a model. {corner}", 3: f"Each panel is a pair of tasks. {corner}"}
+    parts = [each.get(len(columns), "Each line is a model. Up is better on every axis.").strip()]
+    if len(kept) > 1:
+        parts.append(_extremes(front, columns, higher, kept))
+    beaten = len(rows) - len(kept)
+    if beaten:
+        look = "hollow" if len(columns) < 4 else "faint"
+        parts.append(f"{'1 model is' if beaten == 1 else f'{beaten} models are'} dominated ({look}).")
+    if len(columns) == 2 and front.reading == "direction" and not any(higher):
+        parts.append("Dashed: the preferences.")
+    return " ".join(parts)
+
+
+def _extremes(front: Front, columns: Mapping[str, Sequence[float]], higher: Sequence[bool], kept: Sequence[int]) -> str:
+    """Say which models are best on the first and on the last axis, and what changes between them."""
+    names = list(columns)
+    ends = [_best(columns[name], more, kept) for name, more in ((names[0], higher[0]), (names[-1], higher[-1]))]
+    one, other = (front.subproblems[row] for row in ends)
+    if one == other:
+        return f"Model {one} is best in {names[0]} and in {names[-1]}."
+    words = []
+    for name in (names[0], names[-1]):
+        before, after = (columns[name][row] for row in ends)
+        words.append(f"{name} {'rises' if after > before else 'falls'} from {before:.3g} to {after:.3g}")
+    return f"From model {one} to {other}, {words[0]} and {words[1]}."
+
+
+def _best(values: Sequence[float], higher: bool, kept: Sequence[int]) -> int:
+    return (max if higher else min)(kept, key=values.__getitem__)
+
+
+def comparison_caption(rows: Sequence[Row]) -> str:
+    """The verdict on a comparison, its first two sentences, with the labels of the methods."""
+    table = summaries(rows)
+    text = " ".join(_SENTENCES.split(verdict(table))[:2])
+    names = sorted({each.method for each in table}, key=len, reverse=True)
+    any_name = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, names))})(?![\w-])")
+    return any_name.sub(lambda found: label_of(found.group()), text)
+
+
+def diagnosis_caption(diagnosis: Diagnosis) -> str:
+    """The verdict of a diagnosis, its first two sentences."""
+    return " ".join(_SENTENCES.split(diagnosis.verdict.text)[:2])

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from paretomtl._support.torchrun import is_torchrun
 from paretomtl._support.version import __version__
 from paretomtl.cli._errors import BAD_INPUT
+from paretomtl.cli._help import HELP, HelpfulCommand, HelpfulGroup
 from paretomtl.cli._ray import RayCommand
 from paretomtl.cli._resume_command import RepeatableCommand
 from paretomtl.cli.commands.compare import compare
@@ -30,31 +30,34 @@ from paretomtl.cli.commands.watch import watch
 
 app = typer.Typer(
     name="paretomtl",
-    help="Train a set of models, one per trade-off, spread over the Pareto front.",
+    cls=HelpfulGroup,
+    help=HELP[""].summary,
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def _add(name: str, command: Callable[..., None], kind: type[TyperCommand] = TyperCommand) -> None:
+def _add(panel: str, name: str, command: Callable[..., None], kind: type[HelpfulCommand] = HelpfulCommand) -> None:
     """Add a command. Its docstring is the help text; paragraphs are wrapped to the width of the terminal."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    app.command(name, cls=kind, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(command)
+    text = "\n\n".join(" ".join(text.split()) for text in paragraphs)
+    app.command(name, cls=kind, help=text, short_help=HELP[name].summary, rich_help_panel=panel)(command)
 
 
-_add("diagnose", diagnose, RepeatableCommand)
-_add("run", run, RayCommand)
-_add("compare", compare, RayCommand)
-_add("show", show)
-_add("select", select)
-_add("report", report)
-_add("watch", watch)
-_add("refine", refine, RepeatableCommand)
-_add("doctor", doctor)
-_add("reproduce", reproduce, RayCommand)
-_add("list", list_names)
-app.add_typer(data, name="data")
+_TRAIN, _CHOOSE, _KEEP = "Train models", "Choose a model", "Data, folders and the paper"
+_add(_TRAIN, "diagnose", diagnose, RepeatableCommand)
+_add(_TRAIN, "run", run, RayCommand)
+_add(_TRAIN, "compare", compare, RayCommand)
+_add(_TRAIN, "refine", refine, RepeatableCommand)
+_add(_CHOOSE, "show", show)
+_add(_CHOOSE, "select", select)
+_add(_CHOOSE, "report", report)
+_add(_CHOOSE, "watch", watch)
+_add(_KEEP, "list", list_names)
+_add(_KEEP, "doctor", doctor)
+_add(_KEEP, "reproduce", reproduce, RayCommand)
+app.add_typer(data, name="data", help=HELP["data"].summary, rich_help_panel=_KEEP)
 
 
 def _print_version(wanted: bool) -> None:

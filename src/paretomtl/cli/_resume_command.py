@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
-from typer.core import TyperCommand
 
 from paretomtl._support.error_notes import Way, way_on
 from paretomtl._support.torchrun import is_torchrun
+from paretomtl.cli._help import HelpfulCommand
 
 _arguments: list[str] = []  # of the running command, its name first
 _OPTIONS: dict[Way, tuple[str, ...]] = {"resume": ("--resume",), "again": (), "with folder": ("--out", "FOLDER")}
@@ -22,7 +22,7 @@ _LABELS: dict[Way, str] = {
 }
 
 
-class RepeatableCommand(TyperCommand):
+class RepeatableCommand(HelpfulCommand):
     """A command that records its arguments, so that an error can print the command to type next."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]

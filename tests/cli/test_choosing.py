@@ -34,25 +34,45 @@ def test_questions_lead_to_one_solution(stored: str) -> None:
     out, err = call("select", stored, "--json", typed="2\nno\n1\n")
     choice = json.loads(out)
     assert choice["k"] == 2
-    assert choice["reason"] == "Subproblem 2: your preference on train among 4 solutions, after 2 questions."
-    assert "4 non-dominated solutions; losses on train. At most 3 questions." in err
-    assert "1: subproblem 1 2: subproblem 2" in err
-    assert "2 instead of 1 gains 0.2 in b (-50 %); gives up 0.3 in a (+150 %)." in err
+    assert choice["reason"] == "Model 2: your preference on train among 4 models, after 2 questions."
+    assert "4 non-dominated models, on train. At most 3 questions." in err
+    assert "1: model 1 2: model 2" in err
+    assert "a loss 0.2 0.5 0.3 (150 %) worse" in err
+    assert "b loss 0.4 0.2 0.2 (50 %) better" in err
     assert "Type 1 or 2" in err
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_question_can_be_answered_by_equal_and_taken_back(stored: str) -> None:
+    """The first answer is taken back; then both models are equal, and the first of them is kept."""
+    out, err = call("select", stored, "--json", typed="b\n1\nback\n=\n1\n1\n")
+    assert "This is the first question." in err
+    assert err.count("Question 1, 4 models left") == 3
+    choice = json.loads(out)
+    assert choice["k"] in (0, 1)
+    assert choice["reason"].endswith("questions.")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_differences_have_colours_on_a_terminal(stored: str) -> None:
+    """Green is better and red is worse; the words say the same."""
+    found = CliRunner().invoke(app, ["select", stored], input="1\n1\n", env={"COLUMNS": "80", "FORCE_COLOR": "1"})
+    assert "\x1b[31m0.3 (150 %) worse\x1b[0m" in found.stderr
+    assert "\x1b[32m0.2 (50 %) better\x1b[0m" in found.stderr
 
 
 @pytest.mark.usefixtures("terminal")
 def test_nothing_to_ask(tmp_path: Path) -> None:
     front_of([[1.0, 1.0], [2.0, 2.0]]).save(tmp_path / "one")
-    assert "the only non-dominated solution" in call("select", str(tmp_path / "one"))[0]
+    assert "the only non-dominated model" in call("select", str(tmp_path / "one"))[0]
     front_of([[float("nan"), 1.0], [float("inf"), 2.0]]).save(tmp_path / "none")
-    assert "No solution has finite losses on train" in call("select", str(tmp_path / "none"), code=3)[0]
+    assert "No model has finite losses on train" in call("select", str(tmp_path / "none"), code=3)[0]
 
 
 @pytest.mark.usefixtures("terminal")
 def test_whoever_leaves_gets_nothing(stored: str) -> None:
     out, _ = call("select", stored, typed="2\n", code=130)
-    assert "Subproblem" not in out
+    assert "Model" not in out
 
 
 def test_without_a_terminal_nothing_is_asked(stored: str) -> None:
@@ -62,7 +82,7 @@ def test_without_a_terminal_nothing_is_asked(stored: str) -> None:
 
 def test_what_only_an_export_needs_is_read_for_one_alone(stored: str) -> None:
     (Path(stored) / "asked.json").write_text("{")
-    assert "Subproblem 0" in call("select", stored, "--best", "a")[0]
+    assert "Model 0" in call("select", stored, "--best", "a")[0]
     assert "asked.json" in call("select", stored, "--best", "a", "--export", "chosen", code=2)[1]
 
 

@@ -138,7 +138,7 @@ def test_the_card_says_what_it_is(here: Path) -> None:
     assert card["data"] == json.loads((here / "run" / "config.json").read_text())["data"]
     assert card["method_in_words"].startswith("ParetoMTL(")
     assert card["seed"] == 0
-    assert card["chosen_because"].startswith(f"Subproblem {k}: its losses on train")
+    assert card["chosen_because"].startswith(f"Model {k}: its losses on train")
     assert "model = make(width=2.0).model()\nmodel.to(torch.float64)" in card["load"]
 
 

@@ -69,7 +69,7 @@ def test_every_command_prints_names_as_they_are(names: list[str], monkeypatch: p
     monkeypatch.setattr("paretomtl.cli._interview.at_terminal", lambda: True)
     asked = CliRunner().invoke(app, ["select", folder], input="1\n" * 20)
     assert asked.exit_code == 0, asked.output
-    assert f"{names[0]}, lower is better" in asked.output
+    assert f"{names[0]} loss" in asked.output
 
 
 def test_errors_print_names_as_they_are(names: list[str]) -> None:

@@ -83,7 +83,8 @@ def test_gaps_are_filled_and_joined(here: Path) -> None:
 def test_the_text_says_what_was_gained(here: Path) -> None:
     run("--method", "linear", "--preferences", "3")
     text = call("refine", "first", "--gaps", 1, "--epochs", 5, "--out", "new", "--progress", "quiet")
-    assert "Joined with the run: 4 solutions in new/joined; see them with: paretomtl show new/joined" in text
+    assert "Joined with the run: 4 models in new/joined." in text
+    assert "paretomtl show new/joined" in text
     assert "before, " in text.split("Joined with")[1]
     assert pm.Front.load("new").epochs == [5]
 
@@ -122,7 +123,7 @@ def test_gaps_of_fronts_after_a_probe(here: Path, words: tuple[str, ...], method
     assert front.decisions
     if method is None:
         text = " ".join(call("refine", "first", "--gaps", 1, code=2).split())
-        assert "'front' must have at least two solutions with different losses" in text
+        assert "'front' must have at least two models with different losses" in text
         return
     refine("first", "--gaps", 2)
     new, joined = pm.Front.load("first-gaps"), pm.Front.load("first-gaps/joined")

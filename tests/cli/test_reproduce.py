@@ -35,7 +35,7 @@ def test_a_study_without_figures(name: str, option: str, tmp_path: Path, monkeyp
     module = ModuleType("paretomtl.paper.bare")
     module.STUDY = Study(lambda size: [], {})  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "paretomtl.paper.bare", module)
-    monkeypatch.setitem(REGISTRY, "bare", Entry("bare", "A study without figures."))
+    monkeypatch.setitem(REGISTRY, "bare", Entry("bare", "no figures", "A study without figures."))
     result, text = invoke(name, option, "--out", str(tmp_path))
     assert result.exit_code == 2
     assert "The study 'bare' must have figures: at least one name with a function that draws rows. Got none." in text
@@ -51,7 +51,7 @@ def test_matplotlib_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", ["broken", "all"])
 def test_a_study_that_cannot_be_imported(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(REGISTRY, "broken", Entry("no_such_study", "A study whose module is not there."))
+    monkeypatch.setitem(REGISTRY, "broken", Entry("no_such_study", "not there", "A study whose module is not there."))
     result, _ = invoke(name, "--smoke", "--out", str(tmp_path))
     assert isinstance(result.exception, ImportError)
     assert "The study 'broken' must be a module that can be imported" in str(result.exception)

@@ -73,7 +73,8 @@ def test_a_run_that_is_stopped_prints_what_goes_on(
     with pytest.warns(UserWarning, match="training was stopped after .* The last checkpoint is in 'a b'"):
         text = call(*arguments, code=code)
     assert signal.getsignal(signal.SIGTERM) is handler
-    again = printed_command(text, "Stopped early. Go on with")
+    assert "Stopped early." in text
+    again = shlex.split(next(line for line in text.splitlines() if "--resume" in line), comments=True)[1:]
     assert again == [*arguments, "--resume"]
     call(*again)
     assert pm.Front.load(stops / "a b").complete

@@ -97,7 +97,7 @@ def test_run_show_and_select(here: Path) -> None:
     weights = load_file(here / "chosen.safetensors")
     front = pm.Front.load(here / "first")
     assert (weights["0.weight"] == front.state_dict(choice["k"])["0.weight"]).all()
-    assert "Subproblem" in call("select", "first", "--direction", "1,1")
+    assert "Model" in call("select", "first", "--direction", "1,1")
     text = call("select", "first", "--bound", "sum<=100", "--best", "product")
     assert "it has the best product" in " ".join(text.split())
     text = call("select", "first", "--at-most", "sum=100", "--at-least", "loss:sum=0", "--best", "product")
@@ -115,7 +115,7 @@ def test_json_is_all_that_is_printed(here: Path) -> None:
 def test_no_solution_has_its_own_exit_code(here: Path) -> None:
     run("--preferences", "2", "--out", "first")
     text = call("select", "first", "--bound", "sum=0.0000001", "--best", "product", code=3)
-    assert "No solution on val has sum at most 1e-07" in text
+    assert "No model on val has sum at most 1e-07" in text
     assert "comes nearest: its sum is" in " ".join(text.split())
     facts = json.loads(call("select", "first", "--at-most", "loss:sum=1e-9", "--best", "sum", "--json", code=3))
     assert facts["k"] is None
@@ -266,7 +266,7 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     assert max(len(line.rstrip()) for line in table.splitlines()) <= 80
     for words in ("tight", "% of", "Δm %", "region", "angle", "regret", "R2", "IGD+"):
         assert words in table
-    assert "Tight hypervolume: just beyond the best solutions of all methods, (" in text
+    assert "Tight hypervolume: just beyond the best models of all methods, (" in text
     assert "below zero is better" in text
     assert (
         "Regret: what users with random utilities lose who choose from one run on val and are measured on test." in text
@@ -362,7 +362,7 @@ def test_refine_trains_around_a_solution_as_the_run_was_trained(here: Path) -> N
     run = ("run", "toys:make", "--epochs", "3", "--seed", "4", "--batch-size", "16", "--out", "first")
     call(*run, "--method", "pareto-mtl", "--set", "epsilon=0.3", "--progress", "quiet", "--device", "cpu")
     proposed = call("refine", "first", "--around", "1", "--count", "3", "--propose")
-    assert "Directions around subproblem 1 of first, by its losses on val:" in proposed
+    assert "Directions around model 1 of first, by its losses on val:" in proposed
     assert not (here / "first-around-1").exists()
     found = CliRunner().invoke(
         app, ["refine", "first", "--trust", "--around", "1", "--count", "3", "--progress", "quiet", "--json"]
@@ -387,7 +387,7 @@ def test_refine_goes_on_with_weights_where_a_probe_found_no_directions(here: Pat
     run(*words, "--out", "first")
     assert json.loads(call("show", "first", "--json"))["reading"] == "importance"
     text = call("refine", "first", "--trust", "--around", "0", "--count", "3", "--progress", "quiet", "--out", "closer")
-    assert text.startswith("Importances around subproblem 0 of first:")
+    assert text.startswith("Importances around model 0 of first:")
     front = pm.Front.load(here / "closer")
     assert (front.method, front.reading, len(front)) == ("linear", "importance", 3)
     assert front.scale is not None
@@ -397,7 +397,7 @@ def test_refine_goes_on_with_weights_where_a_probe_found_no_directions(here: Pat
 def test_refine_names_what_cannot_be_refined(here: Path) -> None:
     assert "must be the folder of a front" in call("refine", "nowhere", "--around", "1", code=2)
     call("run", "toys:make", "--epochs", "1", "--out", "first", "--progress", "quiet", "--device", "cpu")
-    assert "'k' must be one of the subproblems trained" in call("refine", "first", "--around", "9", code=2)
+    assert "'k' must be one of the models trained" in call("refine", "first", "--around", "9", code=2)
     assert "'angle' must be over 0" in call("refine", "first", "--around", "1", "--angle", "0", code=2)
     asked = here / "first" / "asked.json"
     asked.write_text('{"problem": 1}')

@@ -71,7 +71,7 @@ def test_it_ends_when_told(tmp_path: Path, number: signal.Signals, code: int) ->
         watch.send_signal(number)
         _, errors = watch.communicate(timeout=60)
     assert watch.returncode == code
-    assert errors.strip() == "Stopped."
+    assert errors.strip() == "Stopped.\nTo keep the page: paretomtl report run"
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:

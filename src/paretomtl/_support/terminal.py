@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
+import re
+import shutil
+import sys
+import textwrap
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -60,6 +64,45 @@ def text_console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return console
 
 
+def print_text(console: Console, text: Any, *, style: str = "", indent: int = 0) -> None:
+    """Print a message: wrapped between words on a terminal; on one line elsewhere, where programs read it.
+
+    A word that is longer than a line, such as a path, stays whole, so that it can be copied.
+
+    Args:
+        console: where to print.
+        text: text of a user, or of rich.
+        style: of the whole text.
+        indent: letters before all lines but the first.
+    """
+    rich_text = require("rich.text", "cli").Text
+    text = rich_text(escaped(text), style) if isinstance(text, str) else text
+    lines = _wrapped(text, console.width, indent) if console.is_terminal else [text]
+    for number, line in enumerate(lines):
+        console.print(rich_text(" " * indent if number else "") + line, highlight=False, soft_wrap=True)
+
+
+def _wrapped(text: Any, width: int, indent: int) -> list[Any]:
+    """Break styled text between words; further lines leave room for an indent."""
+    cell_len = require("rich.cells", "cli").cell_len
+    breaks: list[int] = []
+    line_start = 0
+    for word in re.finditer(r"\S+", text.plain):
+        room = width - (indent if breaks else 0)
+        if word.start() > line_start and cell_len(text.plain[line_start : word.end()]) > room:
+            line_start = word.start()
+            breaks.append(line_start)
+    lines = text.divide(breaks)
+    for line in lines:
+        line.rstrip()
+    return list(lines)
+
+
+def print_command(console: Console, text: str) -> None:
+    """Print a line that ends with a command: never wrapped, so that the command can be copied."""
+    console.print(text, highlight=False, soft_wrap=True)
+
+
 @functools.cache
 def _console_type() -> Any:
     segment = require("rich.segment", "cli").Segment
@@ -88,7 +131,7 @@ def shown_warnings() -> Iterator[None]:
 
     def formatted(message: Any, category: type[Warning], filename: str, *rest: Any, **more: Any) -> str:
         if is_in_package(filename):
-            return escaped(f"Warning: {message}") + "\n"
+            return _wrapped_on_terminal(escaped(f"Warning: {message}")) + "\n"
         return escaped(before(message, category, filename, *rest, **more))
 
     warnings.formatwarning = formatted
@@ -96,3 +139,13 @@ def shown_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = before
+
+
+def _wrapped_on_terminal(text: str) -> str:
+    """Wrap lines between words if standard error is a terminal."""
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(
+        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines()
+    )

@@ -13,7 +13,7 @@ import typer
 from paretomtl._support.files.paths import is_in_package
 from paretomtl._support.imports.import_path import is_of_library
 from paretomtl._support.signals import sigterm_interrupts, stopped_by
-from paretomtl._support.terminal import escaped, shown_warnings, text_console
+from paretomtl._support.terminal import escaped, print_command, print_text, shown_warnings, text_console
 from paretomtl.cli._resume_command import noting_resume_command
 
 P = ParamSpec("P")
@@ -35,16 +35,17 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
                 command(*args, **kwargs)
         except KeyboardInterrupt as error:
             for line in ("Stopped.", *getattr(error, "__notes__", [])):
-                text_console(stderr=True).print(line, highlight=False, soft_wrap=True)
+                print_command(text_console(stderr=True), line)
             raise typer.Exit(stop_exit_code()) from None
         except (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError) as error:
             if not _is_about_input(error):
                 raise
             from rich.text import Text
 
-            lines = [escaped(text, lines=False) for text in (str(error), *getattr(error, "__notes__", []))]
-            message = Text.assemble(("Error:", "red"), " " + "\n".join(lines))
-            text_console(stderr=True).print(message, highlight=False, soft_wrap=True)
+            console = text_console(stderr=True)
+            print_text(console, Text.assemble(("Error:", "red"), " " + escaped(str(error), lines=False)))
+            for note in getattr(error, "__notes__", []):  # these may end with a command
+                print_command(console, escaped(note, lines=False))
             raise typer.Exit(BAD_INPUT) from None
 
     return wrapped

@@ -11,7 +11,7 @@ import torch
 
 from paretomtl._support.files.atomic_files import read_record
 from paretomtl._support.files.safe_open import exists
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_text, text_console
 from paretomtl.cli._lookup import find_problem, problem_in_python
 from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._trust import needs_trust, refusal
@@ -107,17 +107,17 @@ def export(
             note = (
                 f"The names of the weights are not checked: that would import '{source.name}', which asked.json names."
             )
-            console.print(f"{note} With --trust they are.", highlight=False, soft_wrap=True)
+            print_text(console, f"{note} With --trust they are.")
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if torchscript is not None or onnx is not None:
             raise
         if source.name is not None:
             note = f"The problem cannot be made here ({error}), so the names of the weights are not checked."
-            console.print(note, highlight=False, soft_wrap=True)
+            print_text(console, note)
     front = Front.load(run, problem)
     if weights is not None:
         make = None if problem is None or source.name is None else problem_in_python(source.name, source.settings)
-        run_facts = source.facts(lambda text: console.print(text, highlight=False, soft_wrap=True))
+        run_facts = source.facts(lambda text: print_text(console, text))
         facts = {**run_facts, "chosen_because": reason, "chosen_on": split}
         written += export_weights(front, k, weights, make=make, facts=facts)
     if problem is not None and (torchscript is not None or onnx is not None):
@@ -126,9 +126,9 @@ def export(
         for path, write in ((torchscript, export_torchscript), (onnx, export_onnx)):
             if path is not None:
                 for note in write(model, path, inputs, others):
-                    console.print(f"Note: {note}", highlight=False, soft_wrap=True)
+                    print_text(console, f"Note: {note}")
                 written.append(path)
-    console.print(f"Written: {', '.join(map(str, written))}", highlight=False, soft_wrap=True)
+    print_text(console, f"Written: {', '.join(map(str, written))}")
 
 
 def _inputs(problem: Problem, model: torch.nn.Module, samples: int) -> tuple[Any, ...]:

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import sys
+from typing import Literal
 
 from rich.console import Console
-from rich.table import Table as Grid
+from rich.text import Text
 
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_text, text_console
+from paretomtl.cli._tables import Column, print_tables
 from paretomtl.front.choosing.candidates import CandidateTable, Choice
-from paretomtl.front.choosing.questions import begin, difference
+from paretomtl.front.choosing.questions import begin, differences
+
+Answer = Literal["1", "2", "=", "back"]
+
+_ANSWERS: dict[str, Answer] = {
+    "1": "1",
+    "2": "2",
+    "=": "=",
+    "e": "=",
+    "equal": "=",
+    "b": "back",
+    "back": "back",
+}
 
 
 def at_terminal() -> bool:
@@ -18,51 +32,57 @@ def at_terminal() -> bool:
 
 
 def ask(table: CandidateTable) -> Choice:
-    """Ask which of two solutions is better until one is left. Questions go to standard error."""
+    """Ask which of two models is better until one is left. Questions go to standard error."""
     console = text_console(stderr=True)
-    search = begin(table)
-    if not search.rows:
-        return table.choose_none(f"No solution has finite losses on {table.split}: {table.known()}.")
-    count = len(search.rows)
-    if search.most:
-        console.print(
-            f"{count} non-dominated solutions; losses on {table.split}. At most {_counted(search.most)}"
-            f"{', usually far fewer' if search.most > 6 else ''}.",
-            highlight=False,
+    history = [begin(table)]
+    rows = history[0].rows
+    if not rows:
+        return table.choose_none(f"No model has finite losses on {table.split}: {table.known()}.")
+    if history[0].most:
+        few = ", usually far fewer" if history[0].most > 6 else ""
+        print_text(
+            console, f"{len(rows)} non-dominated models, on {table.split}. At most {_counted(history[0].most)}{few}."
         )
-    asked = 0
-    while search.pair is not None:
-        asked += 1
-        console.print(f"\nQuestion {asked}, {len(search.rows)} solutions left:", highlight=False)
-        search = search.after(first=_prefers_first(console, table, *search.pair))
+    while (pair := history[-1].pair) is not None:
+        search = history[-1]
+        console.print(f"\nQuestion {len(history)}, {len(search.rows)} models left", style="bold", highlight=False)
+        _print_pair(console, table, *pair)
+        answer = _answer(console)
+        if answer != "back":
+            history.append(search.after_tie() if answer == "=" else search.after(first=answer == "1"))
+        elif len(history) > 1:
+            history.pop()
+        else:
+            print_text(console, "This is the first question.")
+    (chosen,), asked = history[-1].rows, len(history) - 1
     if not asked:
-        return table.choose(search.rows[0], f"it is the only non-dominated solution on {table.split}.")
-    return table.choose(
-        search.rows[0],
-        f"your preference on {table.split} among {count} solutions, after {_counted(asked)}.",
-    )
+        return table.choose(chosen, f"it is the only non-dominated model on {table.split}.")
+    return table.choose(chosen, f"your preference on {table.split} among {len(rows)} models, after {_counted(asked)}.")
 
 
 def _counted(questions: int) -> str:
     return f"{questions} question{'s' if questions > 1 else ''}"
 
 
-def _prefers_first(console: Console, table: CandidateTable, one: int, other: int) -> bool:
-    grid = Grid(box=None, padding=(0, 2, 0, 0))
-    grid.add_column(f"on {table.split}")
-    for number, row in ((1, one), (2, other)):
-        grid.add_column(f"{number}: {table.label(row)}", justify="right")
-    for name in (*table.tasks, *table.metrics):
-        values, higher = table.column(name)
-        label = f"{name}, {'higher' if higher else 'lower'} is better"
-        grid.add_row(label, f"{float(values[one]):.4g}", f"{float(values[other]):.4g}")
-    console.print(grid)
-    console.print(f"2 instead of 1 {difference(table, one, other)}.", highlight=False)
+def _print_pair(console: Console, table: CandidateTable, one: int, other: int) -> None:
+    """Print two models and what the second one changes: green if it is better, red if it is worse."""
+    lines = differences(table, one, other)
+    styles = {True: "green", False: "red", None: "dim"}
+    texts = [Text(line.text, styles[line.better]) for line in lines]
+    models = [
+        Column(f"{number}: {table.label(row)}", [line.values[number - 1] for line in lines])
+        for number, row in ((1, one), (2, other))
+    ]
+    change = Column("2 instead of 1", [line.text for line in lines], text=True, styled=texts)
+    print_tables(console, Column("", [line.name for line in lines], text=True), [change], [[models]])
+
+
+def _answer(console: Console) -> Answer:
     while True:
-        console.print("Which one, 1 or 2? ", end="", highlight=False)
-        answer = sys.stdin.readline()  # input() would write to standard output
-        if not answer:
+        console.print("1, 2, = (equal) or b (back)? ", end="", highlight=False)
+        typed = sys.stdin.readline()  # input() would write to standard output
+        if not typed:
             raise KeyboardInterrupt
-        if answer.strip() in ("1", "2"):
-            return answer.strip() == "1"
-        console.print("Type 1 or 2; Ctrl-C stops.", highlight=False)
+        if (word := typed.strip().lower()) in _ANSWERS:
+            return _ANSWERS[word]
+        print_text(console, "Type 1 or 2 for the model that you prefer, = or b; Ctrl-C stops.")

@@ -8,13 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.imports.import_path import FORMS, absolute_name, is_file
-from paretomtl._support.terminal import text_console
+from paretomtl._support.files.atomic_files import file_name
+from paretomtl._support.imports.import_path import FORMS, absolute_name, is_file, short_name
+from paretomtl._support.terminal import print_text, text_console
 from paretomtl._support.text import suggest_name
 from paretomtl.cli._options import OPTIMIZERS, parse_settings
 from paretomtl.methods import Method, resolve_method
 from paretomtl.methods.lookup import option_names, set_options
 from paretomtl.problems import PROBLEMS, NamedProblem, OptimizerFactory, Problem
+
+_UNNAMED = str(inspect.signature(Problem).parameters["name"].default)
 
 
 def _suggestion(name: str) -> str:
@@ -71,6 +74,12 @@ def problem_in_python(name: str, settings: Sequence[str] = ()) -> str:
     return f"{import_line}\n\nmodel = {code}.model()"
 
 
+def name_on_disk(argument: str, problem: Problem) -> str:
+    """The name of a problem in paths; an unnamed problem is called after its file or attribute."""
+    unnamed = argument not in PROBLEMS and problem.name == _UNNAMED
+    return file_name(short_name(argument) if unnamed else problem.name)
+
+
 def ranking_remedy(name: str) -> str:
     """How a problem gets a validation split: the data sets of this library have an argument for it."""
     known = inspect.signature(PROBLEMS[name]).parameters if name in PROBLEMS else ()
@@ -103,7 +112,7 @@ def method_settings(settings: Sequence[str], methods: Sequence[str], problem: Pr
         without = [name for name in methods if option not in known[name]]
         if without:
             text = f"{option} is not an option of {', '.join(without)}; trained without it."
-            text_console(stderr=True).print(text, style="dim", highlight=False, soft_wrap=True)
+            print_text(text_console(stderr=True), text, style="dim")
     return values
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 DOT = "● "
 
 
-def method_name(console: Console, method: str) -> Text:
+def method_name(console: Console, method: str, style: str = "") -> Text:
     """The name of a method, with its dot if the console shows colours; pipes and files get the name alone.
 
     Only the dot is coloured: nobody knows whether the terminal is light or dark, and the name must be legible.
@@ -21,5 +21,5 @@ def method_name(console: Console, method: str) -> Text:
     from rich.text import Text
 
     if console.color_system is None or method not in REGISTRY:
-        return Text(method)
-    return Text.assemble((DOT, colour_of(method)), method)
+        return Text(method, style)
+    return Text.assemble((DOT, colour_of(method)), (method, style))

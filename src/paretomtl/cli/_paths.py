@@ -19,11 +19,16 @@ def load_front(run: Path) -> Front:
     return Front.load(run)
 
 
+def has_front(run: Path) -> bool:
+    """Whether a folder is a stored front, or a run that has stored one."""
+    return exists(run / "front.json") or exists(run / "front" / "front.json")
+
+
 def check_run(run: Path) -> None:
     """Refuse a path that is neither the folder of a run or front nor a table of losses."""
     if is_table(run) and exists(run):
         return
-    if exists(run / "front.json") or exists(run / "front" / "front.json"):
+    if has_front(run):
         return
     if exists(run / "config.json"):
         state = "has an unfinished run: resume it with its command and --resume, or look at it with watch"

@@ -28,7 +28,7 @@ OnRay = Annotated[
     ),
 ]
 Cpus = Annotated[int, typer.Option(help="CPUs per shard (with --ray).")]
-ShardSize = Annotated[int | None, typer.Option(help="Subproblems per shard (with --ray); default: measured.")]
+ShardSize = Annotated[int | None, typer.Option(help="Models per shard (with --ray); default: measured.")]
 
 
 class RayCommand(RepeatableCommand):

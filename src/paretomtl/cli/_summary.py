@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,9 +88,7 @@ def joined_facts(old: Front, new: Front, joined: Front, folder: Path) -> dict[st
 
 def joined_lines(facts: dict[str, Any]) -> list[str]:
     """Describe what new solutions add to a front."""
-    folder = facts["folder"]
-    where = f"in {folder}; see them with: paretomtl show {shlex.quote(folder)}"
-    lines = [f"Joined with the run: {facts['solutions']} solutions {where}"]
+    lines = [f"Joined with the run: {facts['solutions']} models in {facts['folder']}."]
     for part in [facts] if facts["test"] is None else [facts, facts["test"]]:
         words = []
         points = {"hypervolume": facts["reference"], "tight_hypervolume": part["tight_reference"]}

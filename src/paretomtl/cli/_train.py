@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any
 import typer
 
 from paretomtl._support.files.atomic_files import file_name
-from paretomtl._support.imports.import_path import short_name
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_text, text_console
 from paretomtl.cli._errors import NOT_STORED, stop_exit_code
-from paretomtl.cli._lookup import find_method, find_optimizer, find_problem
+from paretomtl.cli._lookup import find_method, find_optimizer, find_problem, name_on_disk
+from paretomtl.cli._next_steps import Step, choosing_steps, print_next
 from paretomtl.cli._printing import print_json
 from paretomtl.cli._resume_command import resume_command
 from paretomtl.cli._run_options import RunOptions
@@ -25,11 +24,9 @@ from paretomtl.front import Front
 from paretomtl.front.storage.front_folder import is_stored
 from paretomtl.methods import Method
 from paretomtl.methods.lookup import name_in_tables
-from paretomtl.problems import PROBLEMS, Problem
+from paretomtl.problems import Problem
 from paretomtl.runs.folder import RunFolder
 from paretomtl.training import TensorBoard, fit
-
-_UNNAMED = str(inspect.signature(Problem).parameters["name"].default)
 
 
 def train(options: RunOptions, *, out: Path | None, tensorboard: Path | None = None) -> tuple[Front, Path]:
@@ -48,10 +45,8 @@ def train(options: RunOptions, *, out: Path | None, tensorboard: Path | None = N
 
 
 def _folder_name(options: RunOptions, problem: Problem, method: Method) -> str:
-    """Return the name of the run's folder; an unnamed problem is called after its file or attribute."""
-    unnamed = options.problem not in PROBLEMS and problem.name == _UNNAMED
-    name = file_name(short_name(options.problem) if unnamed else problem.name)
-    return f"{name}-{file_name(name_in_tables(options.method, method).replace(':', '-'))}-{options.training.seed}"
+    name, shown = name_on_disk(options.problem, problem), name_in_tables(options.method, method)
+    return f"{name}-{file_name(shown.replace(':', '-'))}-{options.training.seed}"
 
 
 def print_result(front: Front, folder: Path, *, as_json: bool, joined: dict[str, Any] | None = None) -> None:
@@ -78,11 +73,12 @@ def print_result(front: Front, folder: Path, *, as_json: bool, joined: dict[str,
         print_front(console, front, front.shown_splits)
         ranked = ranked_words(front)
         for line in (f"{ranked[0].upper()}{ranked[1:]}.", *quality_lines(facts), *_lines(facts)):
-            console.print(line, highlight=False, soft_wrap=True)
+            print_text(console, line)
         for decision in front.decisions:
-            console.print(f"choice: {decision}", highlight=False, markup=False)
+            print_text(console, f"choice: {decision}")
         for line in [] if joined is None else joined_lines(joined):
-            console.print(line, highlight=False, soft_wrap=True)
+            print_text(console, line)
+        print_next(console, _next_steps(facts))
     if not front.complete:
         raise typer.Exit(stop_exit_code())
     if not stored:
@@ -90,11 +86,23 @@ def print_result(front: Front, folder: Path, *, as_json: bool, joined: dict[str,
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    first = f"Trained in {facts['seconds']:.1f} s; {facts['strategy']}."
-    lines = [first] if facts["complete"] else [first, f"Stopped early. Go on with: {facts['resume']}"]
-    if facts["ended"].startswith("patience"):
+    lines = [f"Trained in {facts['seconds']:.1f} s; {facts['strategy']}."]
+    if not facts["complete"]:
+        lines.append("Stopped early.")
+    elif facts["ended"].startswith("patience"):
         lines.append(f"Ended by {facts['ended']}.")
     if not facts["stored"]:
         return [*lines, f"Not stored in {facts['folder']}: a warning above says why, and where it is."]
-    shown = shlex.quote(facts["folder"])
-    return [*lines, f"Stored in {facts['folder']}; see it again with: paretomtl show {shown}"]
+    return [*lines, f"Stored in {facts['folder']}."]
+
+
+def _next_steps(facts: dict[str, Any]) -> list[Step]:
+    """The commands after training: resume, or see the new models with the old ones, choose and explore."""
+    if not facts["complete"]:
+        return [(facts["resume"], "resume the run")]
+    if not facts["stored"]:
+        return []
+    joined = facts.get("joined")
+    folder = shlex.quote(facts["folder"] if joined is None else joined["folder"])
+    more = [] if joined is None else [(f"paretomtl show {folder}", "old and new models")]
+    return [*more, *choosing_steps(folder)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import paretomtl as pm
 from _helpers.fronts import front_of
 from paretomtl.front.choosing.candidates import CandidateTable, build_table
-from paretomtl.front.choosing.questions import begin, difference
+from paretomtl.front.choosing.questions import begin, differences
 
 CONCAVE = [[0.0, 1.0], [0.6, 0.7], [1.0, 0.0]]
 
@@ -117,10 +117,29 @@ def test_what_is_asked_for() -> None:
 def test_a_difference_in_words() -> None:
     metrics = {"train": {"a accuracy": torch.tensor([0.9, 0.8, 0.7]), "x": torch.full((3,), torch.nan)}}
     table = build_table(front_of(CONCAVE, metrics=metrics, better={"a accuracy": "higher"}), None)
-    said = difference(table, 1, 2)
-    assert said == "gains 0.7 in b (-100 %); gives up 0.4 in a (+67 %), 0.1 in a accuracy (-13 %)"
-    assert difference(table, 0, 1) == "gains 0.3 in b (-30 %); gives up 0.6 in a, 0.1 in a accuracy (-11 %)"
-    assert difference(table, 1, 1) == "makes no difference"
+    said = {each.name: (each.values, each.text, each.better) for each in differences(table, 1, 2)}
+    assert said == {
+        "a accuracy": (("80.0 %", "70.0 %"), "10.0 points worse", False),
+        "x": (("-", "-"), "", None),
+        "b loss": (("0.7", "0"), "0.7 (100 %) better", True),
+    }, "the accuracy stands for its task"
+    assert {each.text for each in differences(table, 1, 1)} == {"equal", ""}
+
+
+@given(st.integers(2, 4).flatmap(fronts), st.data())
+def test_ties_bring_the_end_nearer_too(rows: list[list[float]], data: st.DataObject) -> None:
+    """Whatever is answered, what was not preferred, and the second of a tie, are never shown again."""
+    search = begin(build_table(front_of(rows), None))
+    gone: set[int] = set()
+    while search.pair is not None:
+        first, second = search.pair
+        assert not gone & {first, second}
+        before, answer = search.most, data.draw(st.sampled_from(["first", "second", "tie"]))
+        search = search.after_tie() if answer == "tie" else search.after(first=answer == "first")
+        gone.add(first if answer == "second" else second)
+        assert search.most < before
+    assert len(search.rows) == 1 or not rows
+    assert not gone & set(search.rows)
 
 
 def test_many_solutions_take_little_memory_and_too_many_are_refused() -> None:
@@ -129,5 +148,5 @@ def test_many_solutions_take_little_memory_and_too_many_are_refused() -> None:
         return build_table(front_of(torch.stack([first, (1 - first).square()], -1).tolist()), None)
 
     assert begin(front(200)).scores.numel() <= 2 * 16_200 * 200
-    with pytest.raises(ValueError, match=r"questions must be about at most 1,000 solutions .* Got 1,001 on 'train'"):
+    with pytest.raises(ValueError, match=r"questions must be about at most 1,000 models .* Got 1,001 on 'train'"):
         begin(front(1001))

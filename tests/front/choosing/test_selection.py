@@ -21,10 +21,10 @@ def test_by_direction() -> None:
     found = front_of(CONVEX)
     choice = found.select(direction=[2.0, 4.0])
     assert choice.k == 1
-    assert "0.0° from the direction (2, 4); the next is subproblem" in choice.reason
+    assert "0.0° from the direction (2, 4); the next is model" in choice.reason
     assert choice.losses == {"a": 0.2, "b": 0.4}
     assert found.select(direction=[0, 1]).k == 0
-    assert found.select(direction=[1, 1]).k != 4, "a dominated solution is never chosen"
+    assert found.select(direction=[1, 1]).k != 4, "a dominated model is never chosen"
 
 
 def test_by_importance_reads_the_other_way() -> None:
@@ -71,13 +71,13 @@ def test_within_bounds() -> None:
     found = front_of(CONVEX, metrics=metrics, better={"race": "higher", "age": "lower"})
     choice = found.select(bounds={"race": 0.78}, best="age")
     assert choice.k == 4
-    assert "of 3 solutions with race at least 0.78 on train, it has the best age, 5" in choice.reason
+    assert "of 3 models with race at least 0.78 on train, it has the best age, 5" in choice.reason
     assert found.select(bounds={"race": 0.78, "b": 0.35}, best="age").k == 2
     assert found.select(bounds={"age": 7.5}, best="race").k == 4
     none = found.select(bounds={"race": 0.99}, best="age")
     assert none.k is None
     assert none.reason == (
-        "No solution on train has race at least 0.99. Subproblem 4 comes nearest: its race is 0.95, 0.04 too low."
+        "No model on train has race at least 0.99. Model 4 comes nearest: its race is 0.95, 0.04 too low."
     )
     assert none.nearest == 4
     assert none.misses == pytest.approx({"race": 0.04})
@@ -121,7 +121,7 @@ def test_bad_questions_are_named(options: dict[str, Any], message: str) -> None:
 def test_the_best_of_one_name_needs_no_bounds() -> None:
     choice = front_of(CONVEX).select(best="b")
     assert choice.k == min(range(len(CONVEX)), key=lambda row: CONVEX[row][1])
-    assert choice.reason.startswith(f"Subproblem {choice.k}: of {len(CONVEX)} solutions on train, it has the best b")
+    assert choice.reason.startswith(f"Model {choice.k}: of {len(CONVEX)} models on train, it has the best b")
     assert front_of([[torch.nan, 1.0], [torch.inf, 1.0]]).select(best="a").k is None
 
 
@@ -130,7 +130,7 @@ def test_nothing_finite_to_choose_from() -> None:
     for options in ({"direction": [1, 1]}, {"importance": [1, 1]}, {"knee": True}, {"max_regret": True}):
         choice = broken.select(**options)
         assert choice.k is None
-        assert choice.reason == "No solution has finite losses on train: 0 (nan, 1), 1 (inf, 1)."
+        assert choice.reason == "No model has finite losses on train: 0 (nan, 1), 1 (inf, 1)."
 
 
 @given(st.lists(st.lists(st.floats(0.01, 10.0), min_size=3, max_size=3), min_size=1, max_size=12), st.data())
@@ -183,7 +183,7 @@ def test_the_largest_regret_is_the_smallest() -> None:
     choice = found.select(max_regret=True)
     assert choice.k == regrets.index(min(regrets)) == 1
     assert "in a, is the smallest: 0.5 of the way" in choice.reason
-    assert "the next is subproblem 2 with 0.6" in choice.reason
+    assert "the next is model 2 with 0.6" in choice.reason
 
 
 def test_regret_does_not_depend_on_units_and_breaks_ties_by_the_sum() -> None:
@@ -193,7 +193,7 @@ def test_regret_does_not_depend_on_units_and_breaks_ties_by_the_sum() -> None:
     assert tied.select(max_regret=True).k == 1
     alone = front_of([[1.0, 1.0], [2.0, 2.0]]).select(max_regret=True)
     assert alone.k == 0
-    assert "the only solution on train that no other one dominates" in alone.reason
+    assert "the only model on train that no other one dominates" in alone.reason
 
 
 def test_a_concave_front_has_a_middle_by_regret() -> None:
@@ -229,9 +229,9 @@ def test_what_is_beyond_the_reference_is_said_to_be_left_out() -> None:
     assert front_of(rows).select(max_regret=True).k == 2, "of a range of 1000, all others have next to nothing"
     choice = front_of(rows, reference=(1.5, 1.5)).select(max_regret=True)
     assert choice.k == 1
-    assert choice.reason.endswith("Beyond the reference point (1.5, 1.5), and left out: subproblem 3.")
+    assert choice.reason.endswith("Beyond the reference point (1.5, 1.5), and left out: model 3.")
     alone = front_of(rows[2:], reference=(1.5, 1.5)).select(max_regret=True)
-    assert "the only solution on train within the reference point that no other one dominates. Beyond" in alone.reason
+    assert "the only model on train within the reference point that no other one dominates. Beyond" in alone.reason
 
 
 def test_a_reference_that_nothing_reaches_leaves_nothing_out() -> None:
@@ -294,7 +294,7 @@ def test_a_rule_within_bounds_is_that_rule_on_what_is_left(rows: list[Any], limi
     alone = front_of([rows[k] for k in left]).select(**rule)
     assert choice.k == (None if alone.k is None else left[alone.k])
     if choice.k is not None:
-        assert f"{len(left)} solution" in choice.reason
+        assert f"{len(left)} model" in choice.reason
 
 
 def test_a_bound_counts_to_the_digits_that_are_shown() -> None:
@@ -321,14 +321,14 @@ def test_bounds_on_what_nobody_knows() -> None:
     choice = unknown.select(at_least={"x": 0.5}, best="a")
     assert choice.k is None
     assert choice.nearest is None
-    assert choice.reason == "No solution on train has x at least 0.5. No solution has a known x."
+    assert choice.reason == "No model on train has x at least 0.5. No model has a known x."
     assert "with a at most 2 has a known x" in unknown.select(at_most={"a": 2}, best="x").reason
 
 
 def test_what_dominates_all_others_is_no_knee() -> None:
     choice = front_of([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0]]).select(knee=True)
     assert choice.k is None
-    assert "subproblem 0 dominates all other solutions on train" in choice.reason
+    assert "model 0 dominates all other models on train" in choice.reason
 
 
 def test_zero_losses_have_no_direction() -> None:
@@ -349,7 +349,7 @@ def test_on_the_synthetic_problem_the_nearest_possible_solution_is_chosen() -> N
     losses = front.losses["train"].double()
     kept = nondominated(losses)
     assert problem.truth is not None
-    assert problem.truth.distance(losses).max() < 0.02, "the solutions lie on the true front"
+    assert problem.truth.distance(losses).max() < 0.02, "the models lie on the true front"
     for degrees in range(0, 91, 3):
         wish = torch.tensor([degrees * torch.pi / 180]).double()
         direction = torch.cat([wish.cos(), wish.sin()]).clamp_min(0.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_command, print_text, text_console
 from paretomtl.cli._errors import SOME_FAILED, clean_errors
 from paretomtl.cli._options import (
     BatchSize,
@@ -37,6 +37,7 @@ from paretomtl.training.options import STORED
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from paretomtl.cli._next_steps import Step
     from paretomtl.compare import FailedRun, Summary
 
 _UNRANKED = "No validation split; {} to rank by it."
@@ -92,6 +93,8 @@ def compare(
     from rich.text import Text
 
     from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, ranking_remedy
+    from paretomtl.cli._method_names import method_name
+    from paretomtl.cli._next_steps import print_next
     from paretomtl.cli._summary import point_text, ranked_words
     from paretomtl.cli._tables import print_front
     from paretomtl.compare import RESULTS, common_reference, summaries, tight_references, verdict
@@ -112,7 +115,7 @@ def compare(
     errors = text_console(stderr=True)
     place = "are not stored: --out FOLDER keeps every run" if out is None else f"go to {out / RESULTS}"
     if not as_json:
-        errors.print(f"Results {place}.", style="dim", highlight=False, soft_wrap=True)
+        print_text(errors, f"Results {place}.", style="dim")
     failed: list[FailedRun] = []
 
     def tell_failed(run: FailedRun) -> None:
@@ -130,8 +133,8 @@ def compare(
         method_settings=method_settings(set_ or [], names, made),
         problem_settings=settings,
         folder=out,
-        command=f"{shlex.join(['paretomtl', 'compare', problem])}{arguments} --methods {','.join(names)}{changed} "
-        f"--seeds {seeds}",
+        command=f"{shlex.join(['paretomtl', 'compare', problem])}{arguments} --methods {','.join(names)}"
+        f"{changed} --seeds {seeds}",
         keep_fronts=fronts_,
         progress=progress,  # type: ignore[arg-type]
         failed=tell_failed,
@@ -164,27 +167,25 @@ def compare(
     console = text_console()
     if seeds == 1:
         for name, front in fronts.items():
-            console.print(Text.assemble((name, "bold"), f", {len(front)} models, {ranked_words(front)}"))
+            title = Text.assemble(method_name(console, name, "bold"), f", {len(front)} models, {ranked_words(front)}")
+            print_text(console, title)
             print_front(console, front, front.shown_splits)
             console.print()
     _print_table(console, table, rows[0]["tasks"])
     where = f"Ranked by hypervolume on {ranking} at {point_text(reference)}"
     test = ", test next to it" if table[0].test is not None else ""
     note = "; * of a single point, the best losses of separate networks" if any(s.ideal for s in table) else ""
-    console.print(f"{where}{test}{note}; K models each.", highlight=False, soft_wrap=True)
+    print_text(console, f"{where}{test}{note}; K models each.")
     for line in _explanations(table, tight):
-        console.print(line, highlight=False, soft_wrap=True)
+        print_text(console, line)
     if unranked:
-        console.print(remedy, highlight=False, soft_wrap=True)
-    console.print(verdict(table), highlight=False, soft_wrap=True)
+        print_text(console, remedy)
+    print_text(console, verdict(table))
     if out is not None:
         drawn = f" Hypervolume against cost: {costs[0]}." if costs else ""
-        console.print(
-            f"All points: {out / 'compare.json'}. Figure: {out / 'compare.png'}.{drawn}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        print_text(console, f"All points: {out / RESULTS}. Figure: {out / 'compare.png'}.{drawn}")
     _leave_if(failed, out)
+    print_next(console, _next_steps(table[0].method, [problem, *_with(settings)], out, fronts=fronts_))
 
 
 def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
@@ -193,10 +194,23 @@ def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
         return
     errors = text_console(stderr=True)
     for run in failed:
-        errors.print(str(run), style="yellow", highlight=False, soft_wrap=True)
+        print_text(errors, str(run), style="yellow")
     if out is not None:
-        errors.print(f"To try them again: {repeat_command()}", highlight=False, soft_wrap=True)
+        print_command(errors, f"To try them again: {repeat_command()}")
     raise typer.Exit(SOME_FAILED)
+
+
+def _next_steps(best: str, words: list[str], out: Path | None, *, fronts: bool) -> list[Step]:
+    """The commands after a comparison: explore the stored fronts, or train the best method and keep its models."""
+    if out is not None and fronts:
+        folders = shlex.quote(str(out / "fronts"))
+        return [(f"paretomtl report {folders}/*", "explore all models in a browser")]
+    run = shlex.join(["paretomtl", "run", *words, "--method", best])
+    return [(run, f"train {best}, and keep its models")]
+
+
+def _with(settings: list[str]) -> list[str]:
+    return [word for setting in settings for word in ("--with", setting)]
 
 
 class _Named:
@@ -273,13 +287,13 @@ def _explanations(summaries: list[Summary], tight: dict[str, list[float]]) -> li
     lines = []
     if tight:
         places = ", ".join(f"{point_text(point)} on {split}" for split, point in tight.items())
-        lines.append(f"Tight hypervolume: just beyond the best solutions of all methods, {places}.")
+        lines.append(f"Tight hypervolume: just beyond the best models of all methods, {places}.")
     if any((each.test or each).regret is not None for each in summaries):
         first = summaries[0]
         measured = "" if first.test is None else " and are measured on test"
         lines += [
             f"Regret: what users with random utilities lose who choose from one run on {first.split}{measured}.",
-            "R2, IGD+: distance to the ideal point, and to the best solutions, of all runs here.",
+            "R2, IGD+: distance to the ideal point, and to the best models, of all runs here.",
             "These three are lower for better fronts, and in units of the losses' range over all runs here.",
         ]
     if any(each.delta_m is not None for each in summaries):

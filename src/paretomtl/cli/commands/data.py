@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_command, print_text, text_console
 from paretomtl._support.text import suggest_name
 from paretomtl.cli._errors import clean_errors
+from paretomtl.cli._help import HELP, HelpfulCommand, HelpfulGroup
+from paretomtl.cli._next_steps import print_next
 from paretomtl.cli._printing import print_json
 from paretomtl.problems.data_set import PrepareOptions
 from paretomtl.problems.registry import DATA_SETS, ENTRIES, find_data_set
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from paretomtl.problems import Canvases
 
-data = typer.Typer(help="Data sets: read published files or your own, verify them, store them.", no_args_is_help=True)
+data = typer.Typer(cls=HelpfulGroup, no_args_is_help=True)
 
 _SIZE = "x".join(map(str, PrepareOptions.size))
 _NOT_DOWNLOADED = ", ".join(name for name in DATA_SETS if not ENTRIES[name].download)
@@ -31,7 +33,7 @@ def complete_name(start: str) -> list[str]:
     return [name for name in DATA_SETS if name.startswith(start)]
 
 
-@data.command("prepare")
+@data.command("prepare", cls=HelpfulCommand, short_help=HELP["prepare"].summary)
 @clean_errors
 def prepare(
     name: Annotated[
@@ -79,7 +81,7 @@ def prepare(
     errors, began = text_console(stderr=True), time.perf_counter()
 
     def log(text: str) -> None:
-        errors.print(text, highlight=False, soft_wrap=True)
+        print_text(errors, text)
 
     data_set = find_data_set(name)
     options = PrepareOptions(source, cache, seed, side, _size(size), skip_broken, log)
@@ -107,11 +109,12 @@ def prepare(
         f"sha256  {prepared.checksum} ({prepared.status})",
         *([] if drawn is None else [f"sheet   {drawn}"]),
     ]
+    console = text_console()
+    for line in lines:
+        print_command(console, line)
     if prepared.facts.get("seed", 0) == 0:
         place = "" if path == default_path else f"PARETOMTL_DATA={shlex.quote(str(path.parent))} "
-        lines.append(f"Train on it with: {place}paretomtl run {name}{prepared.arguments}")
-    for line in lines:
-        text_console().print(line, highlight=False, soft_wrap=True)
+        print_next(console, [(f"{place}paretomtl run {name}{prepared.arguments}", "train on it")])
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -129,6 +132,6 @@ def _draw(canvases: Canvases, path: Path, errors: Console) -> Path | None:
     try:
         draw_sheet(canvases, path)
     except ModuleNotFoundError as error:
-        errors.print(f"No contact sheet: {error}", highlight=False, soft_wrap=True)
+        print_text(errors, f"No contact sheet: {error}")
         return None
     return path

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_command, print_text, text_console
 from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import (
     BatchSize,
@@ -20,7 +21,11 @@ from paretomtl.cli._options import (
     WeightDecay,
 )
 from paretomtl.cli._printing import print_json
+from paretomtl.cli._proposals import proposal_path, spelled_out
 from paretomtl.training.options import STORED
+
+if TYPE_CHECKING:
+    from paretomtl.diagnosis import Diagnosis
 
 
 @clean_errors
@@ -46,18 +51,28 @@ def diagnose(
     strategy: StrategyName = "auto",
     device: Device = None,
     precision: Precision = "float32",
+    out: Annotated[
+        Path | None, typer.Option(help="File of the proposal (JSON); default: in runs, named by the problem.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the diagnosis to this file, such as diagnosis.pdf, .svg or .png.")
+    ] = None,
     progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Find out in a short run whether a front is worth it, with which preferences, and whether losses need scaling.
 
     For each seed, it trains one model with equal weights and a network for each task; if a front is worth it, also
-    models near its ends. Nothing is stored.
+    models near its ends. Models are not stored. The proposal is: run takes it by name.
     """
-    from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings
+    from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, name_on_disk
+    from paretomtl.cli._next_steps import print_next
+    from paretomtl.cli._paths import check_target
     from paretomtl.diagnosis import diagnose as measure
 
     training: dict[str, Any] = {name: value for name, value in locals().items() if name in STORED}
+    for option, path in (("--out", out), ("--plot", plot)):
+        check_target(option, path)
     made = find_problem(problem, with_ or [])
     chosen = method_settings(set_ or [], ["linear"], made)  # all runs of a diagnosis have fixed weights
     diagnosis = measure(
@@ -69,33 +84,52 @@ def diagnose(
         progress=progress,  # type: ignore[arg-type]
         **training,
     )
+    name = name_on_disk(problem, made) if out is None else str(out)
+    stored = _store(diagnosis, proposal_path(name) if out is None else out)
+    if plot is not None:
+        diagnosis.plot(plot)
     if as_json:
-        print_json(diagnosis.numbers())
+        print_json({**diagnosis.numbers(), "proposal": None if stored is None else str(stored)})
         return
     console = text_console()
-    for line in [*diagnosis.tables(), "", *diagnosis.sentences(min(console.width, 80))]:
-        console.print(line, highlight=False, soft_wrap=True)
-    verdict = diagnosis.verdict
+    for line in (*diagnosis.tables(console.width), ""):
+        print_command(console, line)
+    for text in diagnosis.paragraphs():
+        print_text(console, text)
+    if stored is not None:
+        print_text(console, f"The proposal is stored in {stored}.")
     settings = [word for setting in with_ or [] for word in ("--with", setting)]
-    options: dict[str, object] = {
+    recipe: dict[str, object] = {
         "--batch-size": batch_size,
         "--optimizer": optimizer,
         "--learning-rate": learning_rate,
         "--weight-decay": weight_decay,
     }
-    words: list[str] = []
-    if verdict.preferences is not None:
-        rows = ":".join(",".join(f"{part:g}" for part in row) for row in verdict.directions)
-        by = verdict.scale if verdict.factors is None else ",".join(f"{factor:g}" for factor in verdict.factors)
-        scale = [] if by is None else ["--set", f"scale={by}"]
+    if diagnosis.proposal is not None:
         long = diagnosis.epochs * (1 if made.train is None else 10)  # for a recipe without a number of epochs
-        options["--epochs"] = long if made.recipe.epochs is None else None
-        by_direction = ["--method", "pareto-mtl"] if rows else []  # the default method reads rows as importances
-        words = ["run", problem, *settings, *by_direction, "--preferences", rows or str(verdict.preferences), *scale]
-    elif verdict.again is not None:
-        words = ["diagnose", problem, *settings, *(part for name, n in verdict.again for part in (f"--{name}", str(n)))]
-        words += [word for setting in set_ or [] for word in ("--set", setting)]
-        options |= {"--split": split, "--device": device, "--precision": None if precision == "float32" else precision}
-    if words:
-        given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
-        console.print(f"Next: paretomtl {shlex.join([*words, *given])}", highlight=False, soft_wrap=True)
+        recipe["--epochs"] = long if made.recipe.epochs is None else None
+        taken = spelled_out(diagnosis.proposal) if stored is None else ["--proposal", name]
+        words, what = ["run", problem, *settings, *taken, *_given(recipe)], "train the proposed front"
+    elif diagnosis.verdict.again is not None:
+        settings += [word for setting in set_ or [] for word in ("--set", setting)]
+        recipe |= {"--split": split, "--device": device, "--precision": None if precision == "float32" else precision}
+        longer = [part for key, value in diagnosis.verdict.again for part in (f"--{key}", str(value))]
+        words, what = ["diagnose", problem, *settings, *longer, *_given(recipe)], "diagnose again"
+    else:
+        return
+    print_next(console, [(f"paretomtl {shlex.join(words)}", what)])
+
+
+def _given(options: dict[str, object]) -> list[str]:
+    return [word for name, value in options.items() if value is not None for word in (name, str(value))]
+
+
+def _store(diagnosis: Diagnosis, path: Path) -> Path | None:
+    """Store the proposal, if there is one; a folder that cannot be written loses nothing that was measured."""
+    if diagnosis.proposal is None:
+        return None
+    try:
+        return diagnosis.proposal.save(path)
+    except OSError as error:
+        print_text(text_console(stderr=True), f"The proposal is not stored in '{path}': {error}", style="yellow")
+        return None

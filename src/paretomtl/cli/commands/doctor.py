@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paretomtl._support.terminal import escaped, text_console
+from paretomtl._support.terminal import escaped, print_text, text_console
 from paretomtl.cli._errors import LOST, REPAIRABLE, clean_errors
 from paretomtl.cli._options import RunArgument
 from paretomtl.cli._printing import print_json
 
+if TYPE_CHECKING:
+    from paretomtl.cli._next_steps import Step
+
 _STYLES = {"ok": "green", "info": "dim", "repairable": "yellow", "lost": "red"}
 _CODES = {"ok": 0, "info": 0, "repairable": REPAIRABLE, "lost": LOST}
+_WIDE = 12  # letters of the column of states
 _SUMS = {
     "ok": "The run is ok.",
     "info": "The run is ok.",
@@ -39,6 +45,7 @@ def doctor(
     """
     from rich.text import Text
 
+    from paretomtl.cli._next_steps import print_next
     from paretomtl.runs.doctor import inspect_run, repair_run, worst
 
     repaired = repair_run(run) if fix else []
@@ -50,11 +57,24 @@ def doctor(
     else:
         console = text_console()
         for line in repaired:
-            console.print(escaped(line, lines=False), highlight=False, soft_wrap=True)
+            print_text(console, escaped(line, lines=False))
         for each in findings:
             text = escaped(f"{each.file}: {each.text}", lines=False)  # a newline in a name starts no new finding
-            console.print(Text.assemble((f"{each.state:<11}", _STYLES[each.state]), text), soft_wrap=True)
-        hint = " --fix does what is safe." if any(each.repair is not None for each in findings) else ""
-        console.print(_SUMS[state] + hint, highlight=False)
+            print_text(console, Text.assemble((f"{each.state:<{_WIDE}}", _STYLES[each.state]), text), indent=_WIDE)
+        console.print(_SUMS[state], highlight=False)
+        print_next(console, _next_steps(run, state, repairable=any(each.repair is not None for each in findings)))
     if _CODES[state]:
         raise typer.Exit(_CODES[state])
+
+
+def _next_steps(run: Path, state: str, *, repairable: bool) -> list[Step]:
+    """The commands after an inspection: repair what can be repaired, or go on with the run."""
+    from paretomtl.cli._next_steps import choosing_steps
+    from paretomtl.cli._paths import has_front
+
+    folder = shlex.quote(str(run))
+    if repairable:
+        return [(f"paretomtl doctor {folder} --fix", "do what is safe")]
+    if state == "lost" or not has_front(run):
+        return []
+    return choosing_steps(folder)

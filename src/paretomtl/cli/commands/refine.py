@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paretomtl._support.imports.import_path import absolute_name
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_text, text_console
 from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import ProblemSettings, ProgressName, Resume, RunArgument, complete_problem
 from paretomtl.cli._trust import Trust, method_needs_trust, needs_trust, refusal
@@ -24,7 +24,7 @@ _JOINED = "joined"  # the folder of the front of old and new solutions, in that 
 @clean_errors
 def refine(
     run: RunArgument,
-    around: Annotated[int | None, typer.Option(help="Subproblem whose trade-off you like.", show_default=False)] = None,
+    around: Annotated[int | None, typer.Option(help="Model whose trade-off you like.", show_default=False)] = None,
     gaps: Annotated[
         int | None, typer.Option(help="Number of new models for the largest gaps of the front.", show_default=False)
     ] = None,
@@ -34,7 +34,7 @@ def refine(
     angle: Annotated[
         float | None,
         typer.Option(
-            help="With --around: largest angle from it, in degrees; default: half way to the nearest other solution."
+            help="With --around: largest angle from it, in degrees; default: half way to the nearest other model."
         ),
     ] = None,
     epochs: Annotated[
@@ -55,13 +55,13 @@ def refine(
     progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Train further solutions, with the options of a run: around one that you like, or in the gaps of its front.
+    """Train more models, with the options of a run: around one that you like, or in the gaps of its front.
 
-    With --around, the new preferences lie around the direction of that solution's losses on validation (on training if
-    there is no such split), or around its importances, up to half way to the nearest other solution.
+    With --around, the new preferences lie around the direction of that model's losses on validation (on training if
+    there is no such split), or around its importances, up to half way to the nearest other model.
 
     With --gaps, they lie where neighbours on the front are farthest apart by the same losses. Each new model begins
-    with the weights of the nearer neighbour, and the folder 'joined' of the new run has the front of all solutions.
+    with the weights of the nearer neighbour, and the folder 'joined' of the new run has the front of all models.
     """
     from paretomtl.cli._paths import load_front
     from paretomtl.cli._printing import print_json
@@ -71,7 +71,7 @@ def refine(
     front = load_front(run)
     if around is not None:
         rows = front.around(around, _COUNT if count is None else count, angle=angle)
-        _print_rows(rows.tolist(), front, f"around subproblem {around} of {run}")
+        _print_rows(rows.tolist(), front, f"around model {around} of {run}")
         plan: dict[str, Any] = {"preferences": rows}
         found, name = None, f"-around-{around}"
     else:
@@ -133,9 +133,9 @@ def _print_gaps(gaps: Gaps[Front], run: Path) -> None:
     for row, (a, b), begin, size in zip(gaps.rows.tolist(), gaps.neighbours, gaps.begins, gaps.sizes, strict=True):
         values = "  ".join(f"{value:.4f}" for value in row)
         text = f"  {values}  between {a} and {b}, {size:.2f} of the range apart; begins with the weights of {begin}"
-        console.print(text, highlight=False, soft_wrap=True)
+        print_text(console, text)
     for remark in gaps.remarks:
-        console.print(remark, highlight=False, markup=False, soft_wrap=True)
+        print_text(console, remark)
     if not len(gaps):
         console.print("Nothing to train.", highlight=False)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_text, text_console
 from paretomtl.cli._errors import clean_errors
 
 
@@ -20,7 +20,7 @@ def report(
     out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page; default: the problem.")] = None,
 ) -> None:
-    """Write one HTML file with the fronts of these runs, to explore, to select from and to share.
+    """Write one HTML page with the models of these runs, to explore, to select from and to share.
 
     It needs no network and no other file. All runs of a page must have the same tasks.
     """
@@ -32,4 +32,6 @@ def report(
     check_target("--out", out)
     path = write_page(runs, out, title=title)
     size = path.stat().st_size / 1e6
-    text_console().print(f"Written: {path} ({size:.1f} MB); open it in a browser.", highlight=False)
+    console = text_console()
+    print_text(console, f"Written: {path} ({size:.1f} MB).")
+    print_text(console, "\nNext: open it in a browser, find a model, and copy its command from the page.")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paretomtl._support.imports.optional_packages import require
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_text, text_console
 from paretomtl._support.text import suggest_name
 from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import ProgressName
@@ -18,6 +19,7 @@ from paretomtl.cli._ray import Cpus, OnRay, ray_executor
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from paretomtl.cli._next_steps import Step
     from paretomtl.paper.claims import Claim
     from paretomtl.paper.runner import Progress
     from paretomtl.paper.study import Size, Study
@@ -30,6 +32,7 @@ VERDICT_STYLE = {
     "not measured": "dim",
 }
 EVERYTHING = "all"
+_DEFAULT = Path("out") / "reproduce"
 
 
 def complete_study(start: str) -> list[str]:
@@ -83,7 +86,7 @@ def reproduce(
     size: Size = "smoke" if smoke else "quick" if quick else "full"
     results, errors = {}, text_console(stderr=True)
     executor = ray_executor(ray, cpus)
-    folder = out or Path("out") / "reproduce"
+    folder = out or _DEFAULT
     check_writable("--out", folder)
     chosen = _choose_studies(name, size, only)
     require("matplotlib.pyplot", "figures")  # fails now rather than after hours of training
@@ -103,7 +106,7 @@ def reproduce(
                 command = f"paretomtl reproduce {each}{''.join(options)}"
                 if not as_json:
                     place = runner.results_file(folder, each)
-                    errors.print(f"Results go to {place}.", style="dim", highlight=False, soft_wrap=True)
+                    print_text(errors, f"Results go to {place}.", style="dim")
                 stored = runner.run_study(
                     each, STUDIES[each], folder, size=size, seeds=seeds, seconds=seconds, only=only, data=data,
                     again=again, command=command, executor=executor, progress=progress,  # type: ignore[arg-type]
@@ -144,6 +147,7 @@ def _print_results(
     name: str, study: Study, progress: Progress, folder: Path, *, quiet: bool, began: float, size: Size, draw: bool
 ) -> dict[str, Any]:
     """Draw the figures, and print the claims and facts as far as the rows allow."""
+    from paretomtl.cli._next_steps import print_next
     from paretomtl.paper.panels import draw_figures
     from paretomtl.paper.runner import results_file
     from paretomtl.paper.study import describe_divergence
@@ -168,23 +172,34 @@ def _print_results(
         remarks.append(f"A {size} run: too short for its verdicts to mean anything.")
     if progress.missing:
         shown = "; ".join(progress.missing[:4]) + ("; ..." if len(progress.missing) > 4 else "")
-        command = "The same command without --draw" if draw else "The same command"
-        remarks.append(f"Missing {len(progress.missing)} cells: {shown}. {command} goes on.")
+        remarks.append(f"Missing {len(progress.missing)} cells: {shown}.")
     for remark in remarks:
-        console.print(remark, style="yellow", soft_wrap=True)
+        print_text(console, remark, style="yellow")
     seconds = time.perf_counter() - began
     drawn = ", ".join(sorted({path.stem for path in figures})) or "none"
-    console.print(
+    print_text(
+        console,
         f"{name}: {len(progress.rows)} runs, {progress.trained} cells trained now, {seconds:.0f} s. All points: "
-        f"{results_file(folder, name)}. Figures (PNG, SVG): {drawn}.",
-        soft_wrap=True,
+        f"{results_file(folder, name)}. Figures (PNG for light and dark pages, SVG): {drawn}.",
     )
+    print_next(console, _next_steps(name, folder, size, missing=bool(progress.missing)))
     return {
         "size": size,
         "missing": progress.missing,
         "claims": [vars(claim) for claim in claims],
         "measured": dict(facts),
     }
+
+
+def _next_steps(name: str, folder: Path, size: Size, *, missing: bool) -> list[Step]:
+    """The commands after a study: train what is missing, then the full study; at its end, draw it again."""
+    place = "" if folder == _DEFAULT else f" --out {shlex.quote(str(folder))}"
+    again = f"paretomtl reproduce {name}{'' if size == 'full' else f' --{size}'}{place}"
+    if missing:
+        return [(again, "train the missing cells")]
+    if size != "full":
+        return [(f"paretomtl reproduce {name}{place}", "the full study: hours")]
+    return [(f"{again} --draw", "draw the figures again")]
 
 
 def _claims_table(claims: list[Claim], title: str) -> Table:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,6 +36,7 @@ from paretomtl.cli._options import (
     complete_method,
     parse_preferences,
 )
+from paretomtl.cli._proposals import take_proposal
 from paretomtl.cli._ray import Cpus, OnRay, ShardSize, check_methods_for, ray_executor
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ def run(
         typer.Option("--set", metavar="NAME=VALUE", help="Option of the method, such as epsilon=0.2; may be repeated."),
     ] = None,
     preferences: PreferenceVectors = None,
+    proposal: Annotated[
+        str | None, typer.Option(help="Models, method and scale that diagnose has stored, by name or file.")
+    ] = None,
     epochs: Epochs = None,
     minutes: Minutes = None,
     batch_size: BatchSize = None,
@@ -75,7 +79,7 @@ def run(
     ] = None,
     branch: Branch = None,
     average: Average = None,
-    only: Annotated[str | None, typer.Option(help="Train only these subproblems, such as 0,2.")] = None,
+    only: Annotated[str | None, typer.Option(help="Train only these models, such as 0,2.")] = None,
     ray: OnRay = None,
     cpus: Cpus = 1,
     shard_size: ShardSize = None,
@@ -91,7 +95,7 @@ def run(
     progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Train a front: one model per preference.
+    """Train a front: one model per trade-off.
 
     Under torchrun, all processes share each batch, and the first one writes and prints.
 
@@ -101,9 +105,12 @@ def run(
     from paretomtl.cli._run_options import RunOptions
     from paretomtl.cli._train import print_result, train
 
-    check_methods_for(ray, [method])
+    chosen: dict[str, Any] = {"method": method, "preferences": parse_preferences(preferences)}
+    if proposal is not None:
+        chosen |= take_proposal(proposal, None if method == "auto" else method, preferences, set_ or [])
+    check_methods_for(ray, [chosen["method"]])
     parsed = {
-        "preferences": parse_preferences(preferences),
+        **chosen,
         "start": None if start is None else _front_in(start),
         "only": _subproblems(only),
         "executor": ray_executor(ray, cpus, shard_size, problem, with_ or []),

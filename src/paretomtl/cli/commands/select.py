@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from paretomtl._support.tensor_json import to_numbers
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_text, text_console
 from paretomtl.cli._errors import NOTHING_FITS, clean_errors
 from paretomtl.cli._options import FrontArgument, ProblemSettings, complete_problem, parse_numbers
 from paretomtl.cli._printing import print_json
@@ -15,6 +16,7 @@ from paretomtl.cli._trust import Trust
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from paretomtl.cli._next_steps import Step
     from paretomtl.front import Choice, Front
 
 
@@ -24,19 +26,19 @@ def select(
     direction: Annotated[
         str | None,
         typer.Option(
-            help="Nearest solution to this direction of the losses, such as 1,2; a larger part allows a larger loss."
+            help="Nearest model to this direction of the losses, such as 1,2; a larger part allows a larger loss."
         ),
     ] = None,
     importance: Annotated[
         str | None,
         typer.Option(
-            help="Best solution for these importances of tasks, such as 3,1; a larger part asks for a smaller loss."
+            help="Best model for these importances of tasks, such as 3,1; a larger part asks for a smaller loss."
         ),
     ] = None,
     knee: Annotated[bool, typer.Option("--knee", help="Knee of the front, if it has one.")] = False,
     max_regret: Annotated[
         bool,
-        typer.Option("--max-regret", help="Solution of minimax regret, relative to the range of the front."),
+        typer.Option("--max-regret", help="Model of minimax regret, relative to the range of the front."),
     ] = False,
     at_least: Annotated[
         list[str] | None,
@@ -58,9 +60,9 @@ def select(
     ] = None,
     best: Annotated[
         str | None,
-        typer.Option(help="Best solution in this task or metric, within the bounds if there are any."),
+        typer.Option(help="Best model in this task or metric, within the bounds if there are any."),
     ] = None,
-    k: Annotated[int | None, typer.Option(help="Select this subproblem directly.")] = None,
+    k: Annotated[int | None, typer.Option(help="Select this model directly.")] = None,
     split: Annotated[
         str | None, typer.Option(help="Split of the losses and metrics; default: val (train if there is none).")
     ] = None,
@@ -86,14 +88,15 @@ def select(
     trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the choice as JSON.")] = False,
 ) -> None:
-    """Select one solution of a stored front, and say why.
+    """Select one model of a stored front, and say why.
 
-    Without an option that selects, a few questions on the terminal find it; each compares two solutions.
+    Without an option that selects, a few questions on the terminal find it; each compares two models.
 
-    Exit codes: 0 selected, 2 bad input, 3 no solution fits, 130 stopped by Ctrl-C.
+    Exit codes: 0 selected, 2 bad input, 3 no model fits, 130 stopped by Ctrl-C.
     """
     from paretomtl._support.files.tensor_files import write_tensors
     from paretomtl.cli import _interview
+    from paretomtl.cli._next_steps import print_next
     from paretomtl.cli._paths import check_target, load_front
     from paretomtl.front.choosing.candidates import build_table
 
@@ -141,9 +144,10 @@ def select(
         print_json({"k": choice.k, "reason": choice.reason, "split": choice.split, **own, "test": test, **missed})
     else:
         console = text_console()
-        console.print(choice.reason, highlight=False)
+        print_text(console, choice.reason)
         if shown:
-            _print_values(console, shown)
+            console.print()
+            _print_values(console, front, shown)
     if choice.k is None:
         raise typer.Exit(NOTHING_FITS)
     if save is not None:
@@ -152,6 +156,8 @@ def select(
         write_tensors(save, weights, {"problem": front.problem, "subproblem": str(choice.k)})
     if source is not None:
         export(run, source, choice.k, choice.reason, choice.split, weights=export_, torchscript=torchscript, onnx=onnx)
+    elif not as_json and save is None:
+        print_next(text_console(), _next_steps(run, front, choice.k))
 
 
 def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice:
@@ -161,7 +167,7 @@ def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice
     if not alone:
         raise ValueError(f"'--k' must be the only way of choosing. Got {k} with another one.")
     if k not in front.subproblems:
-        raise ValueError(f"'--k' must be one of the subproblems trained, {list(front.subproblems)}. Got {k} instead.")
+        raise ValueError(f"'--k' must be one of the models trained, {list(front.subproblems)}. Got {k} instead.")
     table = build_table(front, split)
     return table.choose(front.subproblems.index(k), f"asked for by its number; values on {table.split}.")
 
@@ -180,10 +186,31 @@ def _by_split(front: Front, choice: Choice) -> dict[str, dict[str, dict[str, flo
     return by_split
 
 
-def _print_values(console: Console, shown: dict[str, dict[str, dict[str, float | None]]]) -> None:
+def _next_steps(run: Path, front: Front, k: int) -> list[Step]:
+    """The commands after a choice: keep the weights if there are any, and train more models like this one."""
+    from paretomtl._support.files.atomic_files import file_name
+    from paretomtl._support.files.safe_open import exists
+    from paretomtl.front.models import NoModels
+    from paretomtl.runs.options import OPTIONS
+
+    folder = shlex.quote(str(run))
+    steps = []
+    if not isinstance(front.models, NoModels):
+        name = shlex.quote(f"{file_name(front.problem)}-model-{k}")
+        steps.append((f"paretomtl select {folder} --k {k} --export {name}", "keep its weights"))
+    if exists(run / OPTIONS) and front.reading in ("direction", "importance"):
+        steps.append((f"paretomtl refine {folder} --around {k}", "train more models like it"))
+    return steps
+
+
+def _print_values(console: Console, front: Front, shown: dict[str, dict[str, dict[str, float | None]]]) -> None:
+    """Print metrics and losses of the chosen model, a line each."""
     from paretomtl.cli._tables import Column, print_tables
 
-    columns = [{**parts["losses"], **parts["metrics"]} for parts in shown.values()]
+    columns = [
+        {**parts["metrics"], **{f"{task} loss": parts["losses"][task] for task in front.tasks}}
+        for parts in shown.values()
+    ]
     names = list(dict.fromkeys(name for values in columns for name in values))
     cells = [["-" if (value := values.get(name)) is None else f"{value:.4g}" for name in names] for values in columns]
     groups = [[[Column(split, some)] for split, some in zip(shown, cells, strict=True)]]

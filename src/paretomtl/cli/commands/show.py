@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from paretomtl._support.terminal import text_console
+from paretomtl._support.terminal import print_text, text_console
 from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import FrontArgument
 from paretomtl.cli._printing import print_json
@@ -23,10 +24,11 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show a stored front: its solutions, their status and regions, its indicators, and how it was trained."""
+    """Show a stored front: its models, their status and regions, its indicators, and how it was trained."""
     from rich.text import Text
 
     from paretomtl.cli._method_names import method_name
+    from paretomtl.cli._next_steps import choosing_steps, print_next
     from paretomtl.cli._paths import check_target, load_front
     from paretomtl.cli._summary import quality_lines, ranked_words, region_lines, summary
     from paretomtl.cli._tables import print_front
@@ -45,16 +47,17 @@ def show(
     console = text_console()
     seed = "" if front.seed is None else f", seed {front.seed}"
     title = f"{seed}{early_end(front)}; {ranked_words(front, split)}"
-    console.print(Text.assemble((front.problem, "bold"), ", ", method_name(console, front.method), title))
+    print_text(console, Text.assemble((front.problem, "bold"), ", ", method_name(console, front.method), title))
     print_front(console, front, front.shown_splits if split is None else [split])
     for line in (*quality_lines(facts), *region_lines(facts)):
-        console.print(line, highlight=False, soft_wrap=True)
+        print_text(console, line)
     if front.seed is not None:
-        console.print(f"trained in {front.seconds:.1f} s; {front.strategy}", highlight=False, soft_wrap=True)
+        print_text(console, f"trained in {front.seconds:.1f} s; {front.strategy}")
     for decision in front.decisions:
-        console.print(f"choice: {decision}", highlight=False, markup=False)
+        print_text(console, f"choice: {decision}")
     for remark in front.remarks:
-        console.print(f"remark: {remark}", highlight=False, soft_wrap=True)
+        print_text(console, f"remark: {remark}")
     if front.made_by:
         made = ", ".join(f"{name} {value}" for name, value in front.made_by.items())
-        console.print(f"made by {made}", highlight=False, soft_wrap=True)
+        print_text(console, f"made by {made}")
+    print_next(console, choosing_steps(shlex.quote(str(run))))

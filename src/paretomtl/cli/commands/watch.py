@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -22,8 +23,12 @@ def watch(
     """Show runs while they train: serve the page of [bold]report[/] to this machine alone, until Ctrl-C."""
     from paretomtl.report.page import PageServer, Watched
 
-    with PageServer(Watched(runs), port) as server:
-        text_console().print(f"Serving {server.url} until Ctrl-C.", highlight=False)
-        if open_:
-            webbrowser.open(server.url)
-        server.serve_forever(poll_interval=0.2)
+    try:
+        with PageServer(Watched(runs), port) as server:
+            text_console().print(f"Serving {server.url} until Ctrl-C.", highlight=False)
+            if open_:
+                webbrowser.open(server.url)
+            server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt as error:
+        error.add_note(f"To keep the page: paretomtl report {shlex.join(map(str, runs))}")
+        raise

@@ -70,7 +70,7 @@ def bounded_table(table: CandidateTable, bounds: Sequence[Bound]) -> CandidateTa
     if not bool(within.any()):
         return _nearest(table, bounds, misses)
     count = int(within.sum())
-    noun = "solution" if count == 1 else "solutions"
+    noun = "model" if count == 1 else "models"
     return replace(table, within=within, note=f" Of {count} {noun} with {' and '.join(map(str, bounds))}.")
 
 
@@ -86,24 +86,24 @@ def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str) -> 
         return _nearest(table, bounds, misses)
     usable = fits & values.isfinite()
     if not bool(usable.any()):
-        return table.choose_none(f"No solution on {table.split}{within} has a known {best}.")
+        return table.choose_none(f"No model on {table.split}{within} has a known {best}.")
     row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
     return table.choose(
         row,
-        f"of {int(fits.sum())} solutions{within} on {table.split}, it has the best {table.find(best)}, "
+        f"of {int(fits.sum())} models{within} on {table.split}, it has the best {table.find(best)}, "
         f"{float(values[row]):.4g}.",
     )
 
 
 def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
     """Choose none, and name the nearest solution: its largest miss is smallest, in units of the front's range."""
-    none = f"No solution on {table.split} has {' and '.join(map(str, bounds))}."
+    none = f"No model on {table.split} has {' and '.join(map(str, bounds))}."
     columns = [table.column(bound.name)[0].double() for bound in bounds]
     known = torch.stack([values.isfinite() for values in columns]).all(0)
     if not bool(known.any()):
         unknown = [bound.name for bound, values in zip(bounds, columns, strict=True) if not values.isfinite().any()]
         return table.choose_none(
-            f"{none} No solution has a known {' and a known '.join(unknown) or 'value for all of them'}."
+            f"{none} No model has a known {' and a known '.join(unknown) or 'value for all of them'}."
         )
     usual = known & ~table.beyond()  # one diverged model would stretch the range of its names
     usual = usual if bool(usual.any()) else known

@@ -14,7 +14,7 @@ from paretomtl._support.html_table import html_table, paragraph
 from paretomtl._support.text import shorten, suggest_name
 from paretomtl.front._data import FrontData, losses_on
 from paretomtl.front.indicators import finite_nondominated
-from paretomtl.front.solution_labels import label, noun_of
+from paretomtl.front.solution_labels import label
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,6 @@ class CandidateTable:
     better: Mapping[str, str]
     reference: Sequence[float] | None = None
     names: Sequence[str] = ()
-    noun: str = "subproblem"
     within: Tensor | None = None
     """Whether each row satisfies the bounds, ``[K]`` bool; None without bounds."""
     note: str = ""
@@ -66,7 +65,7 @@ class CandidateTable:
 
     def label(self, row: int) -> str:
         """The label of a row in a sentence: its number, and its name if it has one."""
-        return label(self.noun, self.subproblems[row], self.names, row)
+        return f"model {label(self.subproblems[row], self.names, row)}"
 
     def candidates(self) -> list[int]:
         """The rows within the bounds that have finite losses, and that no other such row dominates."""
@@ -93,15 +92,13 @@ class CandidateTable:
     def left_out(self) -> str:
         """A sentence that names the candidates beyond the reference point; empty if there are none."""
         numbers = [
-            label("", self.subproblems[row], self.names, row).strip()
-            for row in self.candidates()
-            if bool(self.beyond()[row])
+            label(self.subproblems[row], self.names, row) for row in self.candidates() if bool(self.beyond()[row])
         ]
         if not numbers:
             return ""
         assert self.reference is not None
         point = ", ".join(f"{value:.4g}" for value in self.reference)
-        which = f"{self.noun}{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+        which = f"model{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
         return f" Beyond the reference point ({point}), and left out: {which}."
 
     def choose(self, row: int, reason: str) -> Choice:
@@ -166,7 +163,6 @@ def build_table(front: FrontData, split: str | None) -> CandidateTable:
         better=front.better,
         reference=front.reference,
         names=front.names,
-        noun=noun_of(front),
     )
 
 

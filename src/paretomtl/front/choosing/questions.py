@@ -1,4 +1,4 @@
-"""Questions that find the solution a user likes best. Each one compares two solutions."""
+"""Questions that find the model a user likes best. Each one compares two models."""
 
 from __future__ import annotations
 
@@ -66,6 +66,19 @@ class Search:
         one, other = (self.scores[:, self.columns.index(row)] for row in self.pair)
         return _search(self.columns, self.scores[(one <= other) if first else (one > other)])
 
+    def after_tie(self) -> Search:
+        """The search after the user found both of the pair equally good.
+
+        The half of the simulated users to whom the two matter most is left out, and so is the second of the pair.
+        """
+        assert self.pair is not None
+        first, second = (self.columns.index(row) for row in self.pair)
+        apart = (self.scores[:, first] - self.scores[:, second]).abs()
+        scores = self.scores[apart <= apart.median()].clone()
+        gone = [place for place, row in enumerate(self.columns) if place == second or row not in self.rows]
+        scores[:, gone] = math.inf
+        return _search(self.columns, scores)
+
 
 def begin(table: CandidateTable) -> Search:
     """Start with all non-dominated solutions within the reference point; of those with equal losses, the first."""
@@ -74,7 +87,7 @@ def begin(table: CandidateTable) -> Search:
         rows.setdefault(tuple(table.losses[row].tolist()), row)
     if len(rows) > _MOST:
         raise ValueError(
-            f"questions must be about at most {_MOST:,} solutions that no other one dominates. Got {len(rows):,} on "
+            f"questions must be about at most {_MOST:,} models that no other one dominates. Got {len(rows):,} on "
             f"'{table.split}': choose by direction, importance, regret or bounds."
         )
     points = sorted(rows)
@@ -125,24 +138,59 @@ def _thinned(ordered: list[float]) -> list[float]:
     return [ordered[round(i * (len(ordered) - 1) / (_USERS - 1))] for i in range(_USERS)]
 
 
-def difference(table: CandidateTable, one: int, other: int) -> str:
-    """Describe what the row ``other`` gains and gives up compared with the row ``one``."""
-    gains: list[str] = []
-    losses: list[str] = []
-    for name in (*table.tasks, *table.metrics):
+@dataclass(frozen=True)
+class Difference:
+    """One line of a comparison of two models.
+
+    Attributes:
+        name: of a metric, or of a loss.
+        values: those of the two models, as text.
+        text: what changes from the first one to the second; empty if nothing is known.
+        better: whether the second one is better; None if they are equal, or one is not finite.
+    """
+
+    name: str
+    values: tuple[str, str]
+    text: str
+    better: bool | None
+
+
+def differences(table: CandidateTable, one: int, other: int) -> list[Difference]:
+    """Compare two rows by all metrics, and by the losses of tasks that have none, in the words of the page."""
+    lines = []
+    for name in compared_names(table):
         values, higher = table.column(name)
-        change = float(values[other]) - float(values[one])
-        if change == 0 or not math.isfinite(change):
-            continue
-        better = (change > 0) == higher
-        (gains if better else losses).append(f"{abs(change):.3g} in {name}{_share(change, values, one)}")
-    if not gains and not losses:
-        return "makes no difference"
-    parts = [f"gains {', '.join(gains)}" if gains else "gains nothing", f"gives up {', '.join(losses)}"]
-    return "; ".join(parts if losses else parts[:1])
+        before, after = float(values[one]), float(values[other])
+        share = name in table.metrics and _is_share(values, higher)
+        change = after - before
+        better = None if change == 0 or not math.isfinite(change) else (change > 0) == higher
+        text = "equal" if change == 0 else "" if better is None else _change(change, before, share, better)
+        title = name if name in table.metrics else f"{name} loss"
+        lines.append(Difference(title, (_shown(before, share), _shown(after, share)), text, better))
+    return lines
 
 
-def _share(change: float, values: Tensor, one: int) -> str:
-    """A change in percent of the value before; empty where a percentage would say nothing."""
-    before = abs(float(values[one]))
-    return f" ({100 * change / before:+.0f} %)" if before > 0 and abs(change) < 10 * before else ""
+def compared_names(table: CandidateTable) -> list[str]:
+    """All metrics, and the tasks without a metric, whose name would begin with that of the task."""
+    alone = [task for task in table.tasks if not any(name.startswith(f"{task} ") for name in table.metrics)]
+    return [*table.metrics, *alone]
+
+
+def _is_share(values: Tensor, higher: bool) -> bool:
+    """Whether values are shares, which are shown in per cent: more is better, and all lie between 0 and 1."""
+    finite = values[values.isfinite()]
+    return higher and len(finite) > 0 and bool(((finite >= 0) & (finite <= 1)).all())
+
+
+def _shown(value: float, share: bool) -> str:
+    if not math.isfinite(value):
+        return "-"
+    return f"{100 * value:.1f} %" if share else f"{value:.4g}"
+
+
+def _change(change: float, before: float, share: bool, better: bool) -> str:
+    word = "better" if better else "worse"
+    if share:
+        return f"{abs(100 * change):.1f} points {word}"
+    percent = f" ({abs(100 * change / before):.0f} %)" if before != 0 and abs(change) < 10 * abs(before) else ""
+    return f"{abs(change):.3g}{percent} {word}"

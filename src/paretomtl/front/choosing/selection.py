@@ -32,8 +32,8 @@ def by_direction(table: CandidateTable, scaled: Tensor, direction: ByTask) -> Ch
     )
     if not rows:
         if table.candidates():
-            reason = f"all losses on {table.split} that no other solution dominates are zero, which has no direction"
-            return table.choose_none(f"No solution has a direction: {reason}. Choose by importance or bounds.")
+            reason = f"all losses on {table.split} that no other model dominates are zero, which has no direction"
+            return table.choose_none(f"No model has a direction: {reason}. Choose by importance or bounds.")
         return _nothing(table)
     second = f"; the next is {table.label(rows[1])} at {distance[rows[1]]:.1f}°" if rows[1:] else ""
     return table.choose(
@@ -66,7 +66,7 @@ def knee(table: CandidateTable) -> Choice:
     if not rows:
         return _nothing(table)
     if len(table.candidates()) == 1 < len(table.losses):
-        alone = f"{table.label(rows[0])} dominates all other solutions on {table.split}"
+        alone = f"{table.label(rows[0])} dominates all other models on {table.split}"
         return table.choose_none(f"No knee: {alone}. Any other rule chooses it.")
     losses = table.losses[rows]
     low, high = losses.amin(0), losses.amax(0)
@@ -74,7 +74,7 @@ def knee(table: CandidateTable) -> Choice:
     ends = unit[losses.argmin(0)]
     tasks = len(table.tasks)
     if len({tuple(end) for end in ends.tolist()}) < tasks or torch.linalg.matrix_rank(ends) < tasks:
-        return table.choose_none(f"No knee: the best solutions of the tasks on {table.split} span no chord.")
+        return table.choose_none(f"No knee: the best models of the tasks on {table.split} span no chord.")
     normal = torch.linalg.solve(ends, torch.ones(tasks, dtype=torch.float64))
     if not bool((normal > 0).all()):
         reason = "the plane through the best of each task is tilted so that below it is not better"
@@ -83,7 +83,7 @@ def knee(table: CandidateTable) -> Choice:
     best = int(below.argmax())
     if float(below[best]) <= KNEE:
         return table.choose_none(
-            f"No knee: no solution on {table.split} lies more than {KNEE:g} of the range of the front below the chord "
+            f"No knee: no model on {table.split} lies more than {KNEE:g} of the range of the front below the chord "
             "through the best of each task. The front is concave or straight; choose by direction, importance, regret "
             "or bounds.",
         )
@@ -115,7 +115,7 @@ def least_regret(table: CandidateTable) -> Choice:
     if len(rows) == 1:
         within = " within the reference point" if table.left_out() else ""
         return table.choose(
-            rows[0], f"it is the only solution on {table.split}{within} that no other one dominates.{table.left_out()}"
+            rows[0], f"it is the only model on {table.split}{within} that no other one dominates.{table.left_out()}"
         )
     task, second = table.tasks[int(regrets[best].argmax())], order[1]
     return table.choose(
@@ -127,7 +127,7 @@ def least_regret(table: CandidateTable) -> Choice:
 
 
 def _nothing(table: CandidateTable) -> Choice:
-    return table.choose_none(f"No solution has finite losses on {table.split}: {table.known()}.")
+    return table.choose_none(f"No model has finite losses on {table.split}: {table.known()}.")
 
 
 def _row_of(name: str, row: ByTask, tasks: Sequence[str]) -> Tensor:

@@ -57,4 +57,4 @@ if __name__ == "__main__":  # the command line imports this file, and must not t
     print(choice.reason)
     if choice.k is not None:
         model = front.model(choice.k)  # an ordinary nn.Module
-        print("chosen:", type(model).__name__, "of subproblem", choice.k)
+        print("chosen:", type(model).__name__, "of model", choice.k)

@@ -113,8 +113,8 @@ def test_settings_are_refused_where_they_are_made(make: Callable[[], Any], messa
         ({"checkpoint_seconds": "30"}, "'checkpoint_seconds' must not be negative. Got '30' instead."),
         ({"preferences": 2.5}, "'preferences' must be a whole number of at least 1. Got 2.5 instead."),
         ({"preferences": [[1j, 1.0]]}, "'preferences' must be a number or rows of numbers. Got [[1j, 1.0]] instead."),
-        ({"only": 1}, "'only' must be distinct subproblems from 0 to 2. Got 1 instead."),
-        ({"only": [True]}, "'only' must be distinct subproblems from 0 to 2. Got [True] instead."),
+        ({"only": 1}, "'only' must be distinct models from 0 to 2. Got 1 instead."),
+        ({"only": [True]}, "'only' must be distinct models from 0 to 2. Got [True] instead."),
         ({"optimizer": Rated}, "'optimizer' must be a function of (parameters), such as a lambda that sets all else."),
         ({"optimizer": lambda p: sgd(nn.Linear(1, 1).parameters())}, "Got one of others, which would train nothing."),
         ({"scheduler": torch.optim.lr_scheduler.StepLR}, "'scheduler' must be a function of (optimizer) or (opt"),
@@ -268,8 +268,8 @@ def test_metrics_that_are_no_number_say_what_they_are(returned: Any, message: st
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: FRONT.model("0"), "'k' must be one of the subproblems trained, [0, 1]. Got '0' instead."),  # type: ignore[arg-type]
-        (lambda: FRONT.state_dict(True), "'k' must be one of the subproblems trained, [0, 1]. Got True instead."),
+        (lambda: FRONT.model("0"), "'k' must be one of the models trained, [0, 1]. Got '0' instead."),  # type: ignore[arg-type]
+        (lambda: FRONT.state_dict(True), "'k' must be one of the models trained, [0, 1]. Got True instead."),
         (lambda: FRONT.around(0, angle="5"), "'angle' must be over 0 and at most 90 degrees. Got '5' instead."),  # type: ignore[arg-type]
         (lambda: FRONT.hypervolume(1.0), "'reference' must have one finite number per task (2). Got 1.0 instead."),  # type: ignore[arg-type]
         (lambda: FRONT.spread(["train"]), "'split' must be one of ['train']. Got ['train'] instead."),  # type: ignore[arg-type]

@@ -146,7 +146,7 @@ TRIGGERS: dict[str, Callable[[Path], Any]] = {
     # Choosing.
     "one of direction, importance, knee, max_regret, best must be given": lambda _: FRONT.select(),
     "bounds and 'best' must name one of": lambda _: FRONT.select(best="speed"),
-    "'k' must be one of the subproblems trained": lambda _: FRONT.model(7),
+    "'k' must be one of the models trained": lambda _: FRONT.model(7),
     "'k' must be of a front that has weights.": lambda _: GIVEN.model(0),
     "'reference' must be given: this front has no default.": lambda _: GIVEN.hypervolume(),
     "'losses' must be finite.": lambda _: pm.Front.from_losses([[0.1, torch.nan]], tasks=["a", "b"]),

@@ -12,13 +12,13 @@ from _helpers.places import ROOT
 
 FOLDER = ROOT / "examples"
 PROMISED = {
-    "own_model.py": ["Front of 5 solutions: sensors", "failures found", "chosen: Sensors of subproblem"],
+    "own_model.py": ["Front of 5 models: sensors", "failures found", "chosen: Sensors of model"],
     "own_loop.py": ["direction (1.00, 0.00)", "direction (0.71, 0.71)", "direction (0.00, 1.00)", "feasible"],
     "shared_loop.py": ["1 processes: losses", "feasible"],
-    "missing_labels.py": ["Front of 3 solutions: half-labelled", "topic"],
-    "task_loaders.py": ["Front of 3 solutions: two data sets", "smile", "accuracy"],
-    "other_fronts.py": ["Front of 5 solutions: sensors, fixed weights", "weight 0.9", "hypervolume on val"],
-    "four_tasks.py": ["Front of 10 solutions: feed", "weighted by (1, 1, 1, 5)"],
+    "missing_labels.py": ["Front of 3 models: half-labelled", "topic"],
+    "task_loaders.py": ["Front of 3 models: two data sets", "smile", "accuracy"],
+    "other_fronts.py": ["Front of 5 models: sensors, fixed weights", "weight 0.9", "hypervolume on val"],
+    "four_tasks.py": ["Front of 10 models: feed", "weighted by (1, 1, 1, 5)"],
 }
 
 

@@ -217,7 +217,7 @@ def test_a_checkpoint_that_does_not_fit_the_run_is_named(tmp_path: Path) -> None
         ({"groups": []}, "must be of this run to resume it. It does not fit"),
         (
             {"trace": {**whole["trace"], "first": torch.ones(())}},
-            "the history has another number of subproblems or tasks",
+            "the history has another number of models or tasks",
         ),
         ({"groups": [{**group, "state": other} for group in whole["groups"]]}, "the method has a state of"),
     ):

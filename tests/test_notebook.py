@@ -66,7 +66,7 @@ def test_names_are_text() -> None:
 
 
 def test_what_is_not_finite_and_what_is_long() -> None:
-    assert "No solution has finite losses" in front_of([[torch.nan, 1.0]])._repr_html_()
+    assert "No model has finite losses" in front_of([[torch.nan, 1.0]])._repr_html_()
     shown = page_front(45, 2)._repr_html_()
     assert len(Cells(shown).rows) == 31
     assert "… and 15 more rows." in shown

@@ -19,8 +19,8 @@ from paretomtl._support.significance import (
     rank_correlation,
 )
 from paretomtl.compare import summaries, verdict
-from paretomtl.diagnosis._evidence import task_gaps
 from paretomtl.diagnosis._measurements import Measurements
+from paretomtl.diagnosis.evidence import task_gaps
 from paretomtl.paper.claims import compare_means
 
 

@@ -95,7 +95,7 @@ def test_a_printed_front_shows_test_beside_the_split_that_ranks() -> None:
     assert lines[7].split() == ["val", "test"]
     assert lines[8].split() == ["k", "score", "score"]
     assert lines[10].split() == ["1", "-0.6", "-1.8"]
-    assert lines[-1] == "dominated: another solution is no worse in any task on val, and better in one."
+    assert lines[-1] == "dominated: another model is no worse in any task on val, and better in one."
     assert max(map(len, lines)) <= 84
     assert "losses and metrics on val" in repr(front("val"))
     many = dataclasses.replace(front("val", "test"), tasks=("a name that is long", "b"))

@@ -49,7 +49,7 @@ def test_methods_are_ranked_on_validation_and_test_is_beside() -> None:
     assert first.test.split == "test"
     assert first.test.hypervolume[0] == pytest.approx(front("val", "test").hypervolume(split="test"))
     assert first.best == [0.1, 0.1]
-    assert first.test.best == [0.2, 0.1], "the losses on test of the solutions that are best on validation, 0 and 2"
+    assert first.test.best == [0.2, 0.1], "the losses on test of the models that are best on validation, 0 and 2"
     assert "linear has the largest hypervolume on val" in verdict([first, second])
     first, second = summaries(rows_of("test"))
     assert (first.method, first.split) == ("mgda", "train")

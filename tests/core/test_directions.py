@@ -74,7 +74,7 @@ def test_without_an_active_constraint_the_direction_is_mgda(tasks: int, count: i
     for phase in Phase:
         found = core.direction(3.0 * vectors, gramian, rows, torch.full((count,), int(phase)), epsilon=0.5)
         assert torch.equal(_steps(found.weights, jacobian), _steps(mgda, jacobian))
-        assert (found.phase == max(phase, Phase.MAIN)).all(), "a feasible subproblem is in the main phase at once"
+        assert (found.phase == max(phase, Phase.MAIN)).all(), "a feasible model is in the main phase at once"
 
 
 def _steps(weights: Tensor, jacobian: Tensor) -> Tensor:

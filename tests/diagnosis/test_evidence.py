@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import paretomtl as pm
-from paretomtl.diagnosis._evidence import CONFLICT, MOST_SEEDS, conflicts, task_gaps
+from paretomtl.diagnosis.evidence import CONFLICT, MOST_SEEDS, conflicts, task_gaps
 
 DRAWS = 100
 

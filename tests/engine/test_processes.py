@@ -176,7 +176,7 @@ def test_a_model_that_breaks_in_one_micro_batch_is_frozen() -> None:
             bad = self.number == 1 and self.passes == 8 and self.training
             return tuple(out * (torch.nan if bad else 1.0) for out in super().forward(x))
 
-    with pytest.warns(UserWarning, match=r"subproblems \[1\] were not finite"):
+    with pytest.warns(UserWarning, match=r"models \[1\] were not finite"):
         front = fit(problem(Breaking), "mgda", accumulate=2, strategy="sequential")
     assert front.status[1] == "non-finite"
     assert all(tensor.isfinite().all() for tensor in front.models.stacked().values())

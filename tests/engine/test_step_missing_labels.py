@@ -75,7 +75,7 @@ class Cliff(MLP):
 def test_a_loss_that_is_nan_for_one_model_alone_is_not_a_missing_label(strategy: Any) -> None:
     of = problem(Cliff, losses=lambda outputs, targets: outputs)
     slow = lambda p: torch.optim.SGD(p, lr=0.05)  # noqa: E731
-    with pytest.warns(UserWarning, match=r"losses or gradients of subproblems \[0\] were not finite"):
+    with pytest.warns(UserWarning, match=r"losses or gradients of models \[0\] were not finite"):
         front = fit(of, "linear", epochs=20, optimizer=slow, strategy=strategy, batch_size=96)
     assert front.status == ["non-finite", "trained", "trained"]
     assert front.losses["train"].isfinite().all(), "it is back at its last finite step"
@@ -94,7 +94,7 @@ def test_a_model_that_broke_later_is_kept_from_when_it_was_sound() -> None:
 
 def test_one_model_that_breaks_in_one_task_is_not_taken_for_unlabelled() -> None:
     of = problem(Cliff, losses=lambda outputs, targets: outputs)
-    with pytest.warns(UserWarning, match=r"losses or gradients of subproblems \[0\] were not finite"):
+    with pytest.warns(UserWarning, match=r"losses or gradients of models \[0\] were not finite"):
         front = fit(of, "linear", [[1.0, 0.0]], epochs=20, optimizer=lambda p: torch.optim.SGD(p, lr=0.05))
     assert front.status == ["non-finite"]
 

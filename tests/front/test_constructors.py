@@ -108,7 +108,7 @@ def test_a_front_of_one_split_without_preferences_works_everywhere(tmp_path: Pat
     assert torch.equal(again.losses[split], front.losses[split])
     assert (again.names, again.seed, again.reading) == (tuple(names), None, "none")
     assert [finding.state for finding in inspect_run(run)] == ["ok"]
-    assert "5 solutions, without weights" in call("doctor", run, "--fix")
+    assert "5 models, without weights" in call("doctor", run, "--fix")
     shown = call("show", run, "--plot", tmp_path / "shown.svg")
     assert f"losses on {split}" in shown
     assert "model 3" in shown
@@ -116,7 +116,7 @@ def test_a_front_of_one_split_without_preferences_works_everywhere(tmp_path: Pat
     assert "trained in" not in shown
     assert json.loads(call("show", run, "--json"))["names"] == names
     chosen = front.select(max_regret=True)
-    assert call("select", run, "--max-regret").startswith(f"Solution {chosen.k} (model {chosen.k}): ")
+    assert call("select", run, "--max-regret").startswith(f"Model {chosen.k} (model {chosen.k}): ")
     assert "asked for by its number" in call("select", run, "--k", 3)
     page = call("report", run, "--out", tmp_path / "page.html")
     assert page.startswith("Written")
@@ -130,7 +130,7 @@ def test_what_needs_weights_or_preferences_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="This front has none"):
         front.around(1)
     for refused in (front.model, front.state_dict):
-        with pytest.raises(ValueError, match=r"solution 1 \(alpha=0.1\) of a front that has only losses"):
+        with pytest.raises(ValueError, match=r"model 1 \(alpha=0.1\) of a front that has only losses"):
             refused(1)
     front.save(tmp_path / "given")
     for option in ("--export", "--save"):
@@ -171,7 +171,7 @@ def test_a_file_is_read_by_every_command(tmp_path: Path) -> None:
     assert front.better == {"f1": "higher"}
     assert front.metrics["val"]["f1"].isnan().tolist() == [False, True]
     assert "b, c" in call("show", path)
-    assert call("select", path, "--max-regret").startswith("Solution ")
+    assert call("select", path, "--max-regret").startswith("Model ")
     assert call("report", path, "--out", tmp_path / "page.html").startswith("Written")
     assert "a front that has only losses" in call("select", path, "--k", 0, "--save", tmp_path / "x", code=2)
     pd.DataFrame(ROWS, columns=["left", "right"], index=NAMES).to_csv(path)
@@ -264,7 +264,7 @@ def test_bad_input_is_named(fields: dict[str, Any], said: str) -> None:
 def test_a_hypervolume_needs_a_reference() -> None:
     with pytest.raises(ValueError, match="'reference' must be given: this front has no default"):
         given().hypervolume()
-    with pytest.raises(ValueError, match="above the losses of at least one solution"):
+    with pytest.raises(ValueError, match="above the losses of at least one model"):
         given(reference=[0.0, 0.0]).hypervolume()
     assert given(reference=[1.0, 1.0]).hypervolume() > 0
 
@@ -272,21 +272,21 @@ def test_a_hypervolume_needs_a_reference() -> None:
 def test_reasons_name_the_solutions() -> None:
     front = given(names=NAMES, reference=[0.85, 0.95])
     said = front.select(max_regret=True).reason
-    assert said.startswith("Solution 1 (alpha=0.1): ")
-    assert "; the next is solution " in said
-    assert "Solution 0 (alpha=0) comes nearest" in front.select(at_most={"left": 0.05}, best="left").reason
+    assert said.startswith("Model 1 (alpha=0.1): ")
+    assert "; the next is model " in said
+    assert "Model 0 (alpha=0) comes nearest" in front.select(at_most={"left": 0.05}, best="left").reason
     assert (
-        "left out: solution 3 (diverged)"
+        "left out: model 3 (diverged)"
         in given([*ROWS[:3], [0.05, 2.0]], names=NAMES, reference=[1, 1]).select(max_regret=True).reason
     )
-    assert "Solution 2: " in given().select(best="right").reason
+    assert "Model 2: " in given().select(best="right").reason
 
 
 def test_questions_show_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paretomtl.cli._interview.at_terminal", lambda: True)
     given(names=NAMES).save(tmp_path)
     said = call("select", tmp_path, input="1\n1\n1\n")
-    assert "1: solution 0 (alpha=0)" in said
+    assert "1: model 0 (alpha=0)" in said
     assert "your preference on val" in said
 
 
@@ -308,6 +308,6 @@ def test_the_examples_of_the_documentation_run(
     monkeypatch.chdir(tmp_path)
     exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {})
     printed = capsys.readouterr().out
-    assert "Front of 4 solutions: digits, loss weights" in printed
-    assert "Solution 2 (alpha=0.3): its largest regret" in printed
-    assert "Solution 2 (alpha=0.3)" in call("select", "runs/loss-weights", "--max-regret")
+    assert "Front of 4 models: digits, loss weights" in printed
+    assert "Model 2 (alpha=0.3): its largest regret" in printed
+    assert "Model 2 (alpha=0.3)" in call("select", "runs/loss-weights", "--max-regret")

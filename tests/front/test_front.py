@@ -21,7 +21,7 @@ def front(method: str = "pareto-mtl") -> pm.Front:
 
 def test_a_front_shows_itself() -> None:
     text = repr(front())
-    assert text.splitlines()[0] == "Front of 3 solutions: synthetic, pareto-mtl, seed 0; losses on train"
+    assert text.splitlines()[0] == "Front of 3 models: synthetic, pareto-mtl, seed 0; losses on train"
     assert "direction" in text
     assert len(text.splitlines()) == 5
     assert max(map(len, text.splitlines())) < 80
@@ -47,7 +47,7 @@ def test_models_give_the_losses_that_the_front_reports() -> None:
     synthetic = pm.problems.synthetic()
     for k in range(3):
         torch.testing.assert_close(synthetic.losses(found.model(k)()).detach(), found.losses["train"][k])
-    with pytest.raises(IndexError, match=r"'k' must be one of the subproblems trained, \[0, 1, 2\]. Got 3"):
+    with pytest.raises(IndexError, match=r"'k' must be one of the models trained, \[0, 1, 2\]. Got 3"):
         found.model(3)
 
 
@@ -90,7 +90,7 @@ def test_references_that_say_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="regions need preferences that are directions; those of 'mgda' are not"):
         front("mgda").in_region()
     broken = front_of([[torch.nan, 0.5]])
-    with pytest.raises(ValueError, match="'split' must have a solution with finite losses"):
+    with pytest.raises(ValueError, match="'split' must have a model with finite losses"):
         broken.hypervolume([1, 1])
 
 
@@ -210,10 +210,10 @@ def test_preferences_around_a_solution_lie_around_its_losses() -> None:
     torch.testing.assert_close(found, torch.stack([45 - half, degrees[1], 45 + half]), rtol=0, atol=1e-4)
     wide = front.around(1, 3, angle=10.0)
     torch.testing.assert_close(torch.rad2deg(torch.atan2(wide[:, 1], wide[:, 0])).amax(), torch.tensor(55.0).double())
-    with pytest.raises(IndexError, match="'k' must be one of the subproblems trained"):
+    with pytest.raises(IndexError, match="'k' must be one of the models trained"):
         front.around(7)
     broken = dataclasses.replace(front, losses={"train": torch.full((3, 2), torch.nan)})
-    with pytest.raises(ValueError, match="'k' must be a solution with finite losses"):
+    with pytest.raises(ValueError, match="'k' must be a model with finite losses"):
         broken.around(1)
 
 

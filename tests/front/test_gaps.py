@@ -172,7 +172,7 @@ def test_fewer_gaps_than_asked_for_are_told() -> None:
     assert (len(gaps), gaps.subproblems, gaps.asked) == (0, (), 3)
     assert gaps.rows.shape == (0, 2)
     assert gaps.remarks[0] == (
-        "None of 3 gaps are worth a model. Nothing is to be gained between solutions 0 and 1: weights between theirs "
+        "None of 3 gaps are worth a model. Nothing is to be gained between models 0 and 1: weights between theirs "
         "lead to one of them again."
     )
     asked = front_of([[0.0, 1.0], [5.0, 5.0], [1.0, 0.0]])
@@ -189,7 +189,7 @@ def test_solutions_that_clump_are_told() -> None:
 
 def test_fronts_without_gaps_are_refused() -> None:
     one = front_of([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
-    rule = "'front' must have at least two solutions with different losses that no other dominates.* Got 1 of 3 on"
+    rule = "'front' must have at least two models with different losses that no other dominates.* Got 1 of 3 on"
     with pytest.raises(ValueError, match=rule):
         one.gaps()
     with pytest.raises(ValueError, match=r"Got 0 of 2 on train"):
@@ -198,7 +198,7 @@ def test_fronts_without_gaps_are_refused() -> None:
     for count in (0, -1, 1.5, True, "2"):
         with pytest.raises(ValueError, match="'count' must be a whole number of at least 1"):
             front.gaps(count)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'count' must leave at most 10,000 solutions"):
+    with pytest.raises(ValueError, match="'count' must leave at most 10,000 models"):
         front.gaps(9_999)
     with pytest.raises(ValueError, match="'split' must be one of"):
         front.gaps(split="val")

@@ -49,7 +49,7 @@ def test_the_share_of_the_box_is_that_of_its_cells(rows: list[list[int]]) -> Non
     share = box_share(tensor(rows), [_SIDE] * len(ideal))
     assert share == pytest.approx(cells(rows) / math.prod(_SIDE - best for best in ideal))
     assert 0.0 < share <= 1.0
-    assert (share == 1.0) == (ideal in rows), "one solution is best in every task"
+    assert (share == 1.0) == (ideal in rows), "one model is best in every task"
 
 
 @given(tables, factors, st.lists(st.floats(-10, 10), min_size=4, max_size=4))
@@ -89,9 +89,9 @@ def test_many_tasks_in_huge_units_do_not_overflow() -> None:
 def test_where_the_box_is_empty() -> None:
     assert math.isnan(box_share(tensor([[1.0, 1.0]]), [1.0, 2.0]))
     assert math.isnan(box_share(torch.zeros(0, 2, dtype=torch.float64), [1.0, 1.0]))
-    assert box_share(tensor([[0.0, 3.0], [3.0, 0.0]]), [2.0, 2.0]) == 0.0, "no solution is inside"
+    assert box_share(tensor([[0.0, 3.0], [3.0, 0.0]]), [2.0, 2.0]) == 0.0, "no model is inside"
     front = front_of([[0.5, 3.0], [3.0, 0.5]], reference=(2.0, 2.0))
-    with pytest.raises(ValueError, match=r"'reference' must be above the losses of at least one solution"):
+    with pytest.raises(ValueError, match=r"'reference' must be above the losses of at least one model"):
         front.box_share()
     assert quick_box_share(front, "train") is None
     with pytest.raises(ValueError, match=r"'reference' must be given: this front has no default"):
@@ -121,7 +121,7 @@ def test_the_tight_reference_is_beyond_every_solution_that_counts(parts: list[An
     assert bool((tensor(point) > best).all())
     assert fronts[-1].tight_reference(*fronts[:-1]) == point, "whichever front is asked"
     others = union[~front_of(union.tolist()).nondominated()]
-    assert tight_reference(torch.cat([best, others + 1e4])) == list(point), "dominated solutions do not count"
+    assert tight_reference(torch.cat([best, others + 1e4])) == list(point), "dominated models do not count"
 
 
 @given(tables, factors)
@@ -165,7 +165,7 @@ def test_tight_references_that_say_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match=r"'split' must be one of \['train'\]. Got 'test'"):
         front.tight_reference(split="test")
     broken = front_of([[torch.nan, 1.0]])
-    with pytest.raises(ValueError, match=r"'split' must have a solution with finite losses. Got none on 'train'"):
+    with pytest.raises(ValueError, match=r"'split' must have a model with finite losses. Got none on 'train'"):
         broken.tight_reference()
     assert quick_tight_hypervolume(broken, "train") == (None, None)
 
@@ -235,7 +235,7 @@ def test_baselines_that_are_no_separate_networks_are_refused() -> None:
         front_of([[1.0, 2.0], [2.0, 1.0]], method="linear", reading="importance", names=("x", "y")),
     ):
         rows = torch.full((2, 2), 0.5, dtype=torch.float64)
-        with pytest.raises(ValueError, match=r"'baseline' must be a front of 'single-task' .* Got 2 solutions of"):
+        with pytest.raises(ValueError, match=r"'baseline' must be a front of 'single-task' .* Got 2 models of"):
             front.delta_m(dataclasses.replace(baseline, preferences=rows))
     twice = dataclasses.replace(separate([1.0, 1.0]), preferences=tensor([[1.0, 0.0], [1.0, 0.0]]))
     with pytest.raises(ValueError, match=r"with a network for each of the 2 tasks"):

@@ -88,7 +88,7 @@ def test_what_some_front_lacks_is_left_out_or_filled(parts: tuple[pm.Front, pm.F
     assert joined.measured["p"].isnan().tolist() == [True, True, False, False]
     assert "codes" not in joined.measured, "whole numbers have no NaN"
     assert joined.reference == (7.0, 7.0)
-    assert joined.decisions == ("chosen", "Solutions 1, 2 were trained by p-norm, and joined later.")
+    assert joined.decisions == ("chosen", "Models 1, 2 were trained by p-norm, and joined later.")
 
 
 def test_fronts_of_losses_and_of_models_elsewhere() -> None:

@@ -184,7 +184,7 @@ def test_a_front_without_models_says_why(store: ModelStore, message: str) -> Non
     front = replace(front_of([[1.0, 2.0], [2.0, 1.0]], names=("first", "second")), models=store)
     assert not front.models
     for ask in (front.model, front.state_dict):
-        with pytest.raises(ValueError, match=rf"'k' must be .* Got solution 1 \(second\) {message}"):
+        with pytest.raises(ValueError, match=rf"'k' must be .* Got model 1 \(second\) {message}"):
             ask(1)
     assert front.models.stacked() == {}
 

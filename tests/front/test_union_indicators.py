@@ -164,11 +164,11 @@ def test_solutions_that_are_not_finite_are_never_chosen() -> None:
     assert front.regret() == 0.0
     broken = made([([math.nan, 1.0], [1.0, 1.0])])
     assert front.regret(broken) == 0.0, "it offers nothing"
-    with pytest.raises(ValueError, match=r"'split' must have a solution with finite losses. Got none on 'val' and 'te"):
+    with pytest.raises(ValueError, match=r"'split' must have a model with finite losses. Got none on 'val' and 'te"):
         broken.regret(front)
-    with pytest.raises(ValueError, match=r"'split' must have a solution with finite losses. Got none on 'val'"):
+    with pytest.raises(ValueError, match=r"'split' must have a model with finite losses. Got none on 'val'"):
         broken.r2(front)
-    with pytest.raises(ValueError, match=r"'split' must have a solution with finite losses. Got none on 'val'"):
+    with pytest.raises(ValueError, match=r"'split' must have a model with finite losses. Got none on 'val'"):
         broken.igd_plus(torch.ones(1, 2))
 
 

@@ -183,7 +183,7 @@ def test_the_command(tmp_path: Path) -> None:
     finished(tmp_path / "run")
     code, text = call(run)
     assert code == 0
-    assert text.endswith("The run is ok.\n")
+    assert "The run is ok.\n\nNext:\n" in text
     cut(tmp_path / "run" / CHECKPOINT)
     code, text = call(run)
     assert code == 1

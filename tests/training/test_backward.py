@@ -359,7 +359,7 @@ def test_bad_input_is_named() -> None:
         pm.backward(losses(), weigher, model)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"'parameters' must be tensors: write model.parameters\(\). Got tuple"):
         pm.backward(losses(), weigher, model.named_parameters())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"'weigher' must be a method bound to a subproblem: see bind\(\). Got MGDA"):
+    with pytest.raises(TypeError, match=r"'weigher' must be a method bound to a model: see bind\(\). Got MGDA"):
         pm.backward(losses(), pm.MGDA(), model.parameters())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"'total' must be a whole number that is not negative. Got -3"):
         bound(pm.MGDA(), total=-3)

@@ -175,7 +175,7 @@ def test_a_subproblem_that_breaks_is_frozen_and_the_others_go_on(method: Method,
     """With weight on the first task alone, x runs over the cliff; with weight on the second, it does not."""
     problem = pm.Problem(Cliff, cliff, ["up", "down"])
     optimizer = lambda p: getattr(torch.optim, kind)(p, lr=0.05)  # noqa: E731
-    with pytest.warns(UserWarning, match=r"losses or gradients of subproblems \[0\] were not finite"):
+    with pytest.warns(UserWarning, match=r"losses or gradients of models \[0\] were not finite"):
         front = fit(method, 3, epochs=200, problem=problem, optimizer=optimizer)
     assert front.status == ["non-finite", "trained", "trained"]
     assert front.losses["train"].isfinite().all(), "every model is at its last finite step"
@@ -248,7 +248,7 @@ def test_a_gradient_that_is_not_finite_freezes_its_model() -> None:
             pytest.warns(
                 UserWarning, match=r"gradients of tasks \['a', 'b'\] are not finite at the start, though their"
             ),
-            pytest.warns(UserWarning, match=r"losses or gradients of subproblems \[0, 1, 2\] were not finite"),
+            pytest.warns(UserWarning, match=r"losses or gradients of models \[0, 1, 2\] were not finite"),
         ):
             assert fit(method, 3, epochs=5, problem=problem).status == ["non-finite"] * 3
 
@@ -310,9 +310,7 @@ def test_losses_that_turn_negative_are_said_to_be_at_the_end(method: str) -> Non
     problem = pm.Problem(SYNTHETIC.model, lambda x: torch.stack([x.square().sum() + 1.0, x.sum() + 10.0]), ["a", "b"])
     sgd = lambda parameters: torch.optim.SGD(parameters, lr=1.0)  # noqa: E731
     rows = [[1.0, 0.0], [0.0, 1.0]] if method == "pareto-mtl" else [[0.0, 1.0], [1.0, 0.0]]
-    expected = (
-        r"losses of tasks \['b'\] are negative on 'train' in subproblems \[0\]: .* subtract each loss's lower bound"
-    )
+    expected = r"losses of tasks \['b'\] are negative on 'train' in models \[0\]: .* subtract each loss's lower bound"
     with pytest.warns(UserWarning, match=expected) if method == "pareto-mtl" else contextlib.nullcontext():
         front = fit(method, rows, problem=problem, epochs=20, optimizer=sgd)
     assert float(front.losses["train"][0, 1]) < 0 < float(front.losses["train"][1].min())

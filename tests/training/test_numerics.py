@@ -107,7 +107,7 @@ def test_one_subproblem_does_not_touch_the_others(method: Method, strategy: str)
     for breaks in (True, False):
         Numbered.made = 0
         problem = pm.Problem(Numbered, lambda x, b=breaks: losses(x, breaks=b), ["a", "b"])
-        with pytest.warns(UserWarning, match=r"subproblems \[1\]") if breaks else contextlib.nullcontext():
+        with pytest.warns(UserWarning, match=r"models \[1\]") if breaks else contextlib.nullcontext():
             fronts.append(pm.fit(problem, method, 3, epochs=8, strategy=strategy, progress="quiet", device="cpu"))
     for k in (0, 2):
         assert torch.equal(fronts[0].models.stacked()["x"][k], fronts[1].models.stacked()["x"][k])

@@ -37,7 +37,7 @@ def test_a_start_goes_with_its_number_where_rows_are_alike_or_mean_nothing() -> 
         alike = fit(method=method, preferences=[[0.5, 0.5]] * 2, epochs=1)
         again = fit(method=method, preferences=[[0.5, 0.5]] * 2, epochs=1, start=alike, optimizer=standing)
         assert torch.equal(again.models.stacked()["trunk.0.weight"], alike.models.stacked()["trunk.0.weight"])
-    with pytest.raises(ValueError, match=r"'start' must have the subproblems \[0, 1, 2\] .* without \[2\]"):
+    with pytest.raises(ValueError, match=r"'start' must have the models \[0, 1, 2\] .* without \[2\]"):
         fit(method="mgda", preferences=3, start=alike)
 
 
@@ -69,7 +69,7 @@ def test_a_start_that_cannot_be_is_refused(stored: pm.Front, tmp_path: Path) -> 
         ),
         (
             replace(stored, models=StackedModels(broken)),
-            "finite weights. Got NaN or infinity in 'heads.0.bias' of its solution 2",
+            "finite weights. Got NaN or infinity in 'heads.0.bias' of its model 2",
         ),
     ):
         with pytest.raises((TypeError, ValueError), match=message):

@@ -155,7 +155,7 @@ class EpochHistory:
         device = self._losses.device
         tables = [] if state["first"] is None else [state["first"][None]]
         if any(table.shape[1:] != self._losses.shape for table in (*tables, *state["history"].values())):
-            raise ValueError("the history has another number of subproblems or tasks")
+            raise ValueError("the history has another number of models or tasks")
         for name in ("losses", "weights", "present", "ever"):
             getattr(self, f"_{name}").copy_(state[name])
         self._steps = state["steps"]

@@ -190,7 +190,7 @@ def require_process_group(distributed: Distributed | None) -> ProcessGroup:
             return ProcessGroup()
         raise ValueError(
             f"'distributed' must be given where torch.distributed runs: True to average losses and gradients over its "
-            f"{dist.get_world_size()} processes, False for a subproblem of this process alone. Got None instead."
+            f"{dist.get_world_size()} processes, False for a model of this process alone. Got None instead."
         )
     return ProcessGroup(dist.group.WORLD if distributed is True else distributed)
 

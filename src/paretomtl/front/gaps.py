@@ -98,7 +98,7 @@ def front_gaps(front: FrontT, count: int, split: str | None) -> Gaps[FrontT]:
     check_count("count", count)
     if len(front.preferences) + count > MAX_SOLUTIONS:
         raise ValueError(
-            f"'count' must leave at most {MAX_SOLUTIONS:,} solutions in the front, which has "
+            f"'count' must leave at most {MAX_SOLUTIONS:,} models in the front, which has "
             f"{len(front.preferences):,}. Got {count:,}."
         )
     if front.reading in ("start", "none") or is_separate(front.method):
@@ -113,7 +113,7 @@ def front_gaps(front: FrontT, count: int, split: str | None) -> Gaps[FrontT]:
     search = find_gaps(losses, count, importances=weights, directions=asked)
     if search.solutions < 2:
         raise ValueError(
-            "'front' must have at least two solutions with different losses that no other dominates, for a gap between "
+            "'front' must have at least two models with different losses that no other dominates, for a gap between "
             f"them. Got {search.solutions} of {len(front)} on {split}."
         )
     first = len(front.preferences)
@@ -194,11 +194,11 @@ def _remarks(front: FrontData, search: GapSearch, count: int, flat: list[tuple[i
         )
         found.append(
             f"{len(search.gaps) or 'None'} of {count} gaps {'is' if len(search.gaps) == 1 else 'are'} worth a model. "
-            f"Nothing is to be gained between solutions {pairs}: {why}."
+            f"Nothing is to be gained between models {pairs}: {why}."
         )
     if search.clumped:
         found.append(
-            "Solutions gather at the ends of the front, so that it is concave in between: fixed weights cannot fill "
+            "Models gather at the ends of the front, so that it is concave in between: fixed weights cannot fill "
             "such a gap. Train with the method 'auto' or 'p-norm', which can."
         )
     return found

@@ -128,7 +128,7 @@ def front_tight_reference(front: FrontData, others: Sequence[FrontData], split: 
     fronts = [each for each in (front, *others) if not is_separate(each.method)] or [front, *others]
     losses = torch.cat([finite_losses(each, split) for each in fronts])
     if not len(losses):
-        raise ValueError(f"'split' must have a solution with finite losses. Got none on {split!r}.")
+        raise ValueError(f"'split' must have a model with finite losses. Got none on {split!r}.")
     known = [each.reference for each in fronts if each.reference is not None]
     return tuple(tight_reference(losses, [max(column) for column in zip(*known, strict=True)] if known else None))
 
@@ -255,10 +255,10 @@ def _measured(front: FrontData, reference: Sequence[float] | None, split: str | 
     losses = finite_losses(front, split)
     if not bool((losses < torch.tensor(reference, dtype=torch.float64)).all(-1).any()):
         raise ValueError(
-            f"'reference' must be above the losses of at least one solution in every task. Got {list(reference)}; "
+            f"'reference' must be above the losses of at least one model in every task. Got {list(reference)}; "
             f"the largest losses on '{split}' are {[round(v, 4) for v in losses.amax(0).tolist()]}."
             if len(losses)
-            else f"'split' must have a solution with finite losses. Got none on {split!r}."
+            else f"'split' must have a model with finite losses. Got none on {split!r}."
         )
     return losses, reference
 
@@ -290,7 +290,7 @@ def _separate_values(baseline: FrontData, values: Tensor) -> Tensor:
     if own is None or sorted(own.tolist()) != list(range(tasks)):
         raise ValueError(
             f"'baseline' must be a front of 'single-task' with a network for each of the {tasks} tasks, or have one "
-            f"solution. Got {len(baseline)} solutions of '{baseline.method}' instead: give one number per task."
+            f"model. Got {len(baseline)} models of '{baseline.method}' instead: give one number per task."
         )
     return values[own.argsort(), torch.arange(tasks)]
 
@@ -300,4 +300,4 @@ def _point_beyond(losses: Tensor) -> str:
     if not len(losses):
         return ""
     point = [float(f"{value + 0.1 * abs(value):.3g}") for value in losses.amax(0).tolist()]
-    return f": write hypervolume({point}), which is worse than every solution"
+    return f": write hypervolume({point}), which is worse than every model"

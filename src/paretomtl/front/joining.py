@@ -179,7 +179,7 @@ def _join_models(parts: Sequence[FrontData]) -> ModelStore:
 def _trained_by(front: FrontData, parts: Sequence[FrontData]) -> list[str]:
     """A sentence for each part with another method: the joined front has only one name for it."""
     return [
-        f"Solutions {', '.join(map(str, part.subproblems))} were trained by {part.method}, and joined later."
+        f"Models {', '.join(map(str, part.subproblems))} were trained by {part.method}, and joined later."
         for part in parts
         if part.method != front.method
     ]

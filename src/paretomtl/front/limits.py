@@ -16,4 +16,4 @@ def check_solution_count(rows: Any) -> None:
     """
     count = rows if isinstance(rows, int) else len(rows) if isinstance(rows, list) else 0
     if count > MAX_SOLUTIONS:
-        raise ValueError(f"a front must have at most {MAX_SOLUTIONS:,} solutions. Got {count:,} preferences instead")
+        raise ValueError(f"a front must have at most {MAX_SOLUTIONS:,} models. Got {count:,} preferences instead")

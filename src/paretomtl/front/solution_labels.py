@@ -10,19 +10,14 @@ from paretomtl.front._data import FrontData
 _LONGEST = 24  # characters of a name in a table
 
 
-def noun_of(front: FrontData) -> str:
-    """The noun for a solution in a sentence: "subproblem", or "solution" if it was trained elsewhere."""
-    return "solution" if front.seed is None else "subproblem"
-
-
-def label(noun: str, k: int, names: Sequence[str], row: int) -> str:
-    """The label of a solution in a sentence.
+def label(k: int, names: Sequence[str], row: int) -> str:
+    """The label of a model in a list: its number, and its name if it has one.
 
     Example:
-        >>> label("solution", 3, ["a", "b", "c", "alpha=0.1"], 3)
-        'solution 3 (alpha=0.1)'
+        >>> label(3, ["a", "b", "c", "alpha=0.1"], 3)
+        '3 (alpha=0.1)'
     """
-    return f"{noun} {k} ({names[row]})" if names else f"{noun} {k}"
+    return f"{k} ({names[row]})" if names else f"{k}"
 
 
 def short(name: str, longest: int = _LONGEST) -> str:

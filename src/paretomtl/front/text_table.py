@@ -93,7 +93,7 @@ def front_text(front: FrontData) -> str:
     seed = "" if front.seed is None else f", seed {front.seed}"
     what = "losses and metrics" if len(kinds) > 1 else "losses"
     on = f"{what} on {splits[0]}" if len(splits) == 1 else f"ranked on {splits[0]}, test beside it"
-    lines = [f"Front of {len(front)} solutions: {front.problem}, {front.method}{seed}{early_end(front)}; {on}"]
+    lines = [f"Front of {len(front)} models: {front.problem}, {front.method}{seed}{early_end(front)}; {on}"]
     own = _width(kinds[0][0])  # the first table has the losses that rank, however wide it is
     tables = pack(kinds, _width, max(own, _WIDE - taken - _STATUS), _WIDE - 4)
     status = status_words(front, front.ranking_split)
@@ -158,4 +158,4 @@ def status_words(front: FrontData, split: str) -> list[str]:
 
 def dominated_note(split: str) -> str:
     """The meaning of "dominated" in a table."""
-    return f"dominated: another solution is no worse in any task on {split}, and better in one."
+    return f"dominated: another model is no worse in any task on {split}, and better in one."

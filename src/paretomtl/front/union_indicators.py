@@ -117,7 +117,7 @@ def front_regret(
     if not len(pairs[0][0]):
         what = "losses" if metric is None else "values of 'metric'"
         places = ranking if split == ranking else f"{ranking}' and '{split}"
-        raise ValueError(f"'split' must have a solution with finite {what}. Got none on '{places}'.")
+        raise ValueError(f"'split' must have a model with finite {what}. Got none on '{places}'.")
     return UnionRegret(pairs, drawn, None if metric is not None else _within(union)).of(*pairs[0])
 
 
@@ -230,7 +230,7 @@ def _some(front: FrontData, split: str | None) -> Tensor:
     losses = finite_losses(front, split)
     if not len(losses):
         place = front.ranking_split if split is None else split
-        raise ValueError(f"'split' must have a solution with finite losses. Got none on {place!r}.")
+        raise ValueError(f"'split' must have a model with finite losses. Got none on {place!r}.")
     return losses
 
 

@@ -46,7 +46,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class ParetoMTL(TakesScale):
-    r"""Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a subproblem per preference vector, kept in its region.
+    r"""Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a model per preference vector, kept in its region.
 
     Subproblem k first lowers the constraints that it violates (initial phase), then all tasks and the active
     constraints together (main phase), each time along the min-norm direction of :func:`paretomtl.core.direction`. The

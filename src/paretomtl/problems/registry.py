@@ -27,6 +27,7 @@ class Entry:
     """A built-in problem.
 
     Attributes:
+        brief: what it is, in at most 56 letters, for lists.
         title: the first sentence of its docstring.
         make: the function that makes it, ``"module:attribute"`` below this package.
         data_set: its :class:`~paretomtl.problems.data_set.DataSet`, in the same form; None for a problem that needs no
@@ -35,6 +36,7 @@ class Entry:
         prepared_as: the problem whose prepared files it uses; None if they are its own.
     """
 
+    brief: str
     title: str
     make: str
     data_set: str | None = None
@@ -44,53 +46,64 @@ class Entry:
 
 ENTRIES = {
     "synthetic": Entry(
+        "the paper's concave front, for any number of tasks",
         "The paper's synthetic example (section 5; with difficulties, supplement, section 4), for any number of tasks.",
         "_synthetic:synthetic",
     ),
     "quadratic": Entry(
-        "Convex parabolas with a known convex front, which linear scalarization can cover.", "_quadratic:quadratic"
+        "parabolas with a convex front",
+        "Convex parabolas with a known convex front, which linear scalarization can cover.",
+        "_quadratic:quadratic",
     ),
     "multi-digits": Entry(
+        "two handwritten digits in one image; no download",
         "Two handwritten digits in one image, after MultiMNIST (paper, section 6.1): classify both.",
         "_multi_digits:multi_digits",
     ),
     "multi-mnist": Entry(
+        "two digits of MNIST in one image",
         "Two digits of MNIST in one image, MultiMNIST (paper, section 6.1), regenerated: classify both.",
         "_multi_mnist.problem:multi_mnist",
         "_multi_mnist.data_set:MULTI_MNIST",
         download=True,
     ),
     "multi-fashion": Entry(
+        "two pieces of clothing in one image",
         "Two pieces of clothing of Fashion-MNIST in one image (paper, section 6.1), regenerated: classify both.",
         "_multi_mnist.problem:multi_fashion",
         "_multi_mnist.data_set:MULTI_FASHION",
         download=True,
     ),
     "multi-fashion-mnist": Entry(
+        "a digit and a piece of clothing in one image",
         "A digit of MNIST with a piece of clothing of Fashion-MNIST (paper, section 6.1), regenerated: classify both.",
         "_multi_mnist.problem:multi_fashion_mnist",
         "_multi_mnist.data_set:MULTI_FASHION_MNIST",
         download=True,
     ),
     "multi-mnist-3": Entry(
+        "three digits of MNIST in one image",
         "Three digits of MNIST in one image, made like MultiMNIST, but not in the paper: classify all three.",
         "_multi_mnist.problem:multi_mnist_3",
         "_multi_mnist.data_set:MULTI_MNIST_3",
         download=True,
     ),
     "multi-fashion-3": Entry(
+        "three pieces of clothing in one image",
         "Three pieces of clothing of Fashion-MNIST in one image, not in the paper: classify all three.",
         "_multi_mnist.problem:multi_fashion_3",
         "_multi_mnist.data_set:MULTI_FASHION_3",
         download=True,
     ),
     "census": Entry(
+        "income, education and marital status of a person",
         "Census-Income (KDD) of UCI (paper, supplement): predict income, education and marital status of a person.",
         "_census.problem:census",
         "_census.data_set:CENSUS_INCOME",
         download=True,
     ),
     "census-parity": Entry(
+        "income, predicted alike for women and men",
         "Census-Income (KDD), not in the paper: predict income, and predict it alike for women and men.",
         "_census.parity:census_parity",
         "_census.data_set:CENSUS_PARITY",
@@ -98,11 +111,13 @@ ENTRIES = {
         prepared_as="census",
     ),
     "utkface": Entry(
+        "gender, race and age of a face",
         "Faces of UTKFace (paper, supplement, section 2): predict gender, race and age from one picture.",
         "_utkface.problem:utkface",
         "_utkface.data_set:UTKFACE",
     ),
     "localization": Entry(
+        "where a camera is and where it looks",
         "Where a camera is and where it looks (paper, section 6.2), by PoseNet: translation and rotation from one "
         "image.",
         "_localization.problem:localization",

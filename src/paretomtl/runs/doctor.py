@@ -127,7 +127,7 @@ def _about_stored_front(folder: Path) -> Finding:
     except (ValueError, OSError) as error:
         return Finding(_STORED, "lost", f"{error} It cannot be rebuilt.")
     models = "with their weights" if front.models else "without weights"
-    return Finding(_STORED, "ok", f"whole: {len(front)} solutions, {models}; a front that was saved alone.")
+    return Finding(_STORED, "ok", f"whole: {len(front)} models, {models}; a front that was saved alone.")
 
 
 def _shards(folder: Path) -> list[str]:
@@ -260,7 +260,7 @@ class _Inspection:
         listed = self.listed is not None and FRONT in self.listed
         if isinstance(self.front, Front):
             state = "complete" if self.front.complete else f"stopped early; {_GO_ON}"
-            yield Finding(FRONT, "ok", f"whole: {len(self.front)} solutions, {state}.")
+            yield Finding(FRONT, "ok", f"whole: {len(self.front)} models, {state}.")
             yield from self._leftover_files()
         elif self.front is None and not listed:
             yield Finding(FRONT, "info", "none yet: resume (--resume) ends the run.")

@@ -59,7 +59,7 @@ def check_config(config: Mapping[str, Any]) -> None:
     rows, chosen, tasks = torch.tensor(config["preferences"]), config["subproblems"], config["tasks"]
     filled = chosen and tasks and isinstance(chosen, list) and isinstance(tasks, list)
     if not filled or rows.shape[1:] != (len(tasks),) or not all(type(k) is int and 0 <= k < len(rows) for k in chosen):
-        raise ValueError("preferences, subproblems and tasks do not fit together")
+        raise ValueError("preferences, models and tasks do not fit together")
 
 
 def fits(value: Any, shape: tuple[int, ...]) -> bool:

@@ -273,7 +273,7 @@ def _separate_graphs(losses: Tensor, present: Tensor) -> bool:
 
 def _check_losses(losses: Tensor, weigher: Weigher) -> None:
     if not isinstance(weigher, Weigher):
-        raise TypeError(f"'weigher' must be a method bound to a subproblem: see bind(). Got {weigher!r} instead.")
+        raise TypeError(f"'weigher' must be a method bound to a model: see bind(). Got {weigher!r} instead.")
     if not isinstance(losses, Tensor):
         raise TypeError(
             f"'losses' must be a tensor of one loss per task: see torch.stack. Got {type(losses).__name__} instead."

@@ -84,7 +84,7 @@ def make_start(
     if reading != method.reading:
         raise ValueError(
             f"'start' must be a front whose preferences are read as '{method.reading}', as those of '{method.name}' "
-            f"are: they decide which solution a model begins with. Got '{front.reading}', of '{front.method}', "
+            f"are: they decide which of its models a new one begins with. Got '{front.reading}', of '{front.method}', "
             f"instead. Begin with a front of {method.name!r}."
         )
     if not front.models:
@@ -106,8 +106,8 @@ def make_start(
         for k, row in rows.items():
             if tensor.is_floating_point() and not bool(tensor[row].isfinite().all()):
                 raise ValueError(
-                    f"'start' must be a front with finite weights. Got NaN or infinity in '{name}' of its solution "
-                    f"{front.subproblems[row]}, with which subproblem {k} would begin."
+                    f"'start' must be a front with finite weights. Got NaN or infinity in '{name}' of its model "
+                    f"{front.subproblems[row]}, with which model {k} would begin."
                 )
     solutions = {k: front.subproblems[row] for k, row in rows.items()}
     return Start(parameters, solutions, rows, front.reference, checksum_of(parameters)[:16])
@@ -131,7 +131,7 @@ def _by_number(front: Front, subproblems: Sequence[int]) -> dict[int, int]:
     missing = [k for k in subproblems if k not in front.subproblems]
     if missing:
         raise ValueError(
-            f"'start' must have the subproblems {list(subproblems)} for a method without preferences. Got a front "
+            f"'start' must have the models {list(subproblems)} for a method without preferences. Got a front "
             f"without {missing}."
         )
     return {k: front.subproblems.index(k) for k in subproblems}

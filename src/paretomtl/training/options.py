@@ -141,7 +141,7 @@ RULES: Mapping[str, Rule] = {
         number="share",
         stored=float | None,
     ),
-    "only": Rule("Subproblems to train, against the regions of all; default: all."),
+    "only": Rule("Models to train, against the regions of all; default: all."),
     "weigh_every": Rule(
         "Compute the task weights every N steps; more than 1 is an approximation.", number="count", stored=int
     ),

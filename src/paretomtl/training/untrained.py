@@ -70,7 +70,7 @@ def checked_untrained(stored: Any, rows: int, tasks: int) -> Tensor | None:
     if stored is None:
         return None
     if not isinstance(stored, Tensor) or stored.shape != torch.Size((rows, tasks)):
-        raise ValueError("the losses of untrained models have another number of subproblems or tasks")
+        raise ValueError("the losses of untrained models have another number of rows or tasks")
     return stored
 
 

@@ -86,5 +86,5 @@ def test_a_gradient_that_is_nan_beside_a_finite_loss_is_said() -> None:
 def test_where_all_models_are_frozen_no_others_went_on() -> None:
     """Nor is a learning rate blamed for losses that did not move."""
     _, frozen = said(lambda o, t: torch.stack(list((o - t).square().nanmean(0))), train=(X, GAPS), epochs=10)
-    assert frozen.startswith("losses or gradients of subproblems [0, 1] were not finite; each was frozen")
+    assert frozen.startswith("losses or gradients of models [0, 1] were not finite; each was frozen")
     assert frozen.endswith(", and no model was trained after that.")

@@ -43,7 +43,7 @@ def lbfgs(parameters: Any) -> torch.optim.Optimizer:
         ({"preferences": [[1.0, -1.0]]}, "'preferences' must be finite and non-negative"),
         ({"preferences": [[1.0, 1.0], [2.0, 2.0]]}, "'preferences' must be distinct"),
         ({"method": "linear", "preferences": [[0.0, 0.0]]}, "'preferences' must be finite, non-negative and not all"),
-        ({"only": [5]}, r"'only' must be distinct subproblems from 0 to 4. Got \[5\]"),
+        ({"only": [5]}, r"'only' must be distinct models from 0 to 4. Got \[5\]"),
         ({"only": []}, "'only' must be"),
         ({"seed": -1}, "'seed' must be a whole number that is not negative. Got -1"),
         (

@@ -43,7 +43,7 @@ def final_warnings(
         stopped = "the other tasks went on" if vanished else "no model was trained after that"
         then = stopped if bool(broken.all()) else "the others went on"
         texts.append(
-            f"losses or gradients of subproblems {_numbers(broken, settings)} were not finite; each was frozen where "
+            f"losses or gradients of models {_numbers(broken, settings)} were not finite; each was frozen where "
             f"it last was finite, as far as that is known, and {then}.{hint}"
             f"{' ' if vanished else ''}{vanished}"
         )
@@ -120,9 +120,9 @@ def _negative(snapshot: Snapshot, settings: Settings) -> list[str]:
     if not bool(below.any()):
         return []
     return [
-        f"losses of tasks {_names(below.any(0), settings)} are negative on 'train' in subproblems "
+        f"losses of tasks {_names(below.any(0), settings)} are negative on 'train' in models "
         f"{_numbers(below.any(-1), settings)}: preferences are directions of non-negative losses, so that these "
-        "solutions have no region. Add a constant, subtract each loss's lower bound, or give an ideal and a worst "
+        "models have no region. Add a constant, subtract each loss's lower bound, or give an ideal and a worst "
         "point as 'scale' of ParetoMTL."
     ]
 

@@ -84,7 +84,7 @@ def chosen_subproblems(only: Sequence[int] | None, count: int) -> list[int]:
     whole = all(isinstance(k, int) and not isinstance(k, bool) for k in chosen)
     if not chosen or not whole or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
         got = list(only) if isinstance(only, Iterable) else only
-        raise ValueError(f"'only' must be distinct subproblems from 0 to {count - 1}. Got {got} instead.")
+        raise ValueError(f"'only' must be distinct models from 0 to {count - 1}. Got {got} instead.")
     return chosen
 
 

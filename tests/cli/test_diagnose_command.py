@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from paretomtl._support.files.atomic_files import write_record
 from paretomtl.cli._app import app
+from paretomtl.diagnosis import Proposal
 
 PROBLEMS = """
 import dataclasses
@@ -45,6 +47,107 @@ def call(*arguments: str, code: int = 0) -> str:
     return found.output if code else found.stdout  # progress of slow machines is on standard error
 
 
+def next_command(text: str) -> list[str]:
+    """The arguments of the command at the end."""
+    line = next(line for line in text.partition("\nNext:\n")[2].splitlines() if line.startswith("  paretomtl "))
+    return shlex.split(line, comments=True)[1:]
+
+
+def store(name: str = "quadratic", **changes: Any) -> Proposal:
+    """Store a proposal as diagnose does."""
+    fields = {"problem": name, "tasks": ("f1", "f2"), "method": "pareto-mtl", "scale": None}
+    proposal = Proposal(**{**fields, "preferences": ((1.0, 0.2), (0.2, 1.0)), **changes})
+    proposal.save(f"runs/{name}-proposal.json")
+    return proposal
+
+
+RUN = ["run", "quadratic", "--epochs", "3", "--device", "cpu", "--out", "next", "--progress", "quiet"]
+
+
+@pytest.mark.parametrize("name", ["quadratic", "runs/quadratic-proposal.json"])
+def test_a_proposal_is_taken_by_its_name_or_file(here: Path, name: str) -> None:
+    store(scale=(1.0, 0.5))
+    facts = json.loads(call(*RUN, "--proposal", name, "--json"))
+    assert facts["method"] == "pareto-mtl"
+    assert facts["preferences"] == [
+        pytest.approx([0.9806, 0.1961], abs=1e-3),
+        pytest.approx([0.1961, 0.9806], abs=1e-3),
+    ]
+    asked = json.loads((here / "next" / "asked.json").read_text())
+    assert asked["method"] == "pareto-mtl"
+    assert asked["set_"] == ["scale=1,0.5"]
+    again = call(*RUN, "--proposal", name, "--resume", "--json")
+    assert json.loads(again)["preferences"] == facts["preferences"]
+
+
+def test_a_proposal_of_a_number_of_models(here: Path) -> None:
+    store(method="auto", preferences=4)
+    facts = json.loads(call(*RUN, "--proposal", "quadratic", "--json"))
+    assert (facts["method"], len(facts["preferences"])) == ("auto", 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--proposal", "quadrati"], "Got 'quadrati': 'runs/quadrati-proposal.json' does not exist. Did you mean"),
+        (["--proposal", "quadratic", "--method", "mgda"], "'--method' must not be given with '--proposal'"),
+        (["--proposal", "quadratic", "--preferences", "3"], "'--preferences' must not be given with '--proposal'"),
+        (["--proposal", "quadratic", "--set", "scale=auto"], "'--set scale' must not be given with '--proposal'"),
+        (["--proposal", "broken.json"], "'broken.json' must be a JSON file. It is damaged"),
+        (["--proposal", "three"], "preferences"),
+    ],
+)
+def test_proposals_that_cannot_be_taken(here: Path, words: list[str], message: str) -> None:
+    store()
+    store("three", tasks=("a", "b", "c"), preferences=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    (here / "broken.json").write_text("{")
+    said = call(*RUN, *words, code=2)
+    assert message in " ".join(said.split())
+    assert not (here / "next" / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"method": "evil.py:method"},
+        {"method": "torchjd:UPGrad"},
+        {"preferences": 0},
+        {"preferences": True},
+        {"preferences": [[1.0]]},
+        {"preferences": [[1.0, -1.0]]},
+        {"preferences": []},
+        {"scale": [1.0]},
+        {"tasks": []},
+        {"problem": 3},
+        {"more": 1},
+    ],
+)
+def test_a_file_that_holds_no_proposal_is_refused(here: Path, changes: dict[str, Any]) -> None:
+    """Above all one that names code."""
+    write_record(here / "a.json", {**vars(store()), **changes}, format=1)
+    with pytest.raises(ValueError, match=r"'a.json' must hold the proposal of a diagnosis. (Got|It is damaged)"):
+        Proposal.load("a.json")
+
+
+def test_a_folder_that_cannot_be_written_loses_no_diagnosis(here: Path) -> None:
+    (here / "runs").write_text("a file, not a folder")
+    found = CliRunner().invoke(app, ["diagnose", "quadratic", "--epochs", "300", "--device", "cpu"])
+    assert found.exit_code == 0
+    assert "The proposal is not stored in 'runs/quadratic-proposal.json'" in found.stderr
+    words = next_command(found.stdout)
+    assert words[:5] == ["run", "quadratic", "--method", "pareto-mtl", "--preferences"], "spelled out instead"
+    refused = call("diagnose", "quadratic", "--out", "runs/x.json", code=2)
+    assert "'--out' must be in a folder that can be written" in refused
+
+
+def test_the_proposal_and_the_figure_go_where_they_are_asked_for(here: Path) -> None:
+    out = ["--out", "a/b.json", "--plot", "a/b.svg"]
+    text = call("diagnose", "quadratic", "--epochs", "300", "--device", "cpu", *out)
+    assert next_command(text)[:4] == ["run", "quadratic", "--proposal", "a/b.json"]
+    assert Proposal.load("a/b.json").problem == "quadratic"
+    assert (here / "a" / "b.svg").stat().st_size > 5000
+
+
 @pytest.mark.study
 @pytest.mark.parametrize(
     ("problem", "optimizer", "rate"), [("quadratic", "sgd", "0.05"), ("diagnosed:make", "adam", "0.02")]
@@ -54,18 +157,17 @@ def test_diagnose_prints_a_command_that_works(here: Path, problem: str, optimize
     settings = ["--optimizer", optimizer, "--learning-rate", rate]
     text = call("diagnose", problem, "--epochs", "300", "--device", "cpu", *settings)
     assert "Verdict: front." in text
-    *lines, command = text.splitlines()
-    assert max(map(len, lines)) <= 80
-    name, *words = shlex.split(command.removeprefix("Next: "))
-    assert (name, words[:5]) == ("paretomtl", ["run", problem, "--method", "pareto-mtl", "--preferences"])
-    wanted = [[float(part) for part in row.split(",")] for row in words[5].split(":")]
+    stored = "toy" if problem.startswith("diagnosed") else problem
+    words = next_command(text)
+    assert words == ["run", problem, "--proposal", stored, *settings, "--epochs", "300"]
+    proposal = Proposal.load(f"runs/{stored}-proposal.json")
+    assert proposal.method == "pareto-mtl"
+    wanted = proposal.preferences
+    assert isinstance(wanted, tuple)
     assert len(wanted) == 5
-    assert words[-6:] == [*settings, "--epochs", "300"]
-    scale = words[6:-6]
-    assert (scale == []) == (problem == "quadratic")
-    if scale:
-        assert scale[0] == "--set"
-        assert float(scale[1].removeprefix("scale=1,")) == pytest.approx(1e-3, rel=0.1)
+    assert (proposal.scale is None) == (problem == "quadratic")
+    if proposal.scale is not None:
+        assert proposal.scale == (1.0, pytest.approx(1e-3, rel=0.1))
     call(*words, "--out", "next", "--progress", "quiet", "--device", "cpu")
     facts = json.loads(call("show", "next", "--json"))
     assert facts["preferences"] == [pytest.approx(row, abs=2e-3) for row in wanted]
@@ -78,15 +180,19 @@ def test_diagnose_prints_what_to_run_where_it_cannot_tell(here: Path) -> None:
     settings = ["--optimizer", "sgd", "--learning-rate", "0.05", "--device", "cpu"]
     text = call("diagnose", "quadratic", "--epochs", "300", "--seeds", "1", *settings)
     assert "Verdict: cannot-tell-yet. One seed cannot tell" in text
-    words = shlex.split(text.splitlines()[-1].removeprefix("Next: paretomtl "))
+    words = next_command(text)
     assert words == ["diagnose", "quadratic", "--seeds", "3", "--epochs", "300", *settings]
     assert "Verdict: front." in call(*words)
 
 
-def test_diagnose_prints_no_command_without_a_front(here: Path) -> None:
+def test_one_model_is_trained_where_it_is_enough(here: Path) -> None:
     text = call("diagnose", "diagnosed:agree", "--epochs", "300", "--learning-rate", "0.02", "--device", "cpu")
     assert "Verdict: one-model." in text
-    assert "Next:" not in text
+    words = next_command(text)
+    assert words[:6] == ["run", "diagnosed:agree", "--method", "linear", "--preferences", "1"]
+    assert not (here / "runs").exists(), "there is no proposal to store"
+    call(*words, "--out", "one", "--progress", "quiet", "--device", "cpu")
+    assert json.loads(call("show", "one", "--json"))["preferences"] == [[0.5, 0.5]]
 
 
 def test_diagnose_prints_json_and_nothing_else(here: Path) -> None:

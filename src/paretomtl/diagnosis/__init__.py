@@ -2,7 +2,7 @@
 
 from paretomtl.diagnosis._diagnose import diagnose
 from paretomtl.diagnosis._result import Diagnosis
-from paretomtl.diagnosis._rules import Verdict
+from paretomtl.diagnosis._rules import ONE_MODEL, Verdict
 from paretomtl.diagnosis.proposal import Proposal
 
-__all__ = ["Diagnosis", "Proposal", "Verdict", "diagnose"]
+__all__ = ["ONE_MODEL", "Diagnosis", "Proposal", "Verdict", "diagnose"]

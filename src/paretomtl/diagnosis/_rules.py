@@ -15,6 +15,9 @@ from paretomtl.methods.loss_scaling import UNITS_DIFFER, format_ratio, largest_r
 
 _SLOW = "Hardly learnt"
 
+ONE_MODEL = ("one-model", "helping", "conflict-only")
+"""The verdicts that recommend one model with equal weights."""
+
 LEARNT = 0.02
 """A task has not learnt if its own network lowers the loss by less than this share of the loss at the start."""
 
@@ -110,7 +113,7 @@ def judge(measured: Measurements) -> Verdict:
     else:
         word = "cannot-tell-yet"
         text, again = describe_missing(measured, gaps, pulls)
-    if word in ("one-model", "helping", "conflict-only") and measured.planned is not None and not measured.whole:
+    if word in ONE_MODEL and measured.planned is not None and not measured.whole:
         again = {"seeds": len(measured.seeds), "epochs": measured.planned}
         text += f" That is after {measured.epochs} of {measured.planned} epochs: to be sure, diagnose again with all."
     how = [] if scale is None else [f"{why_scale} {_how_to_scale(scale, factors)}"]

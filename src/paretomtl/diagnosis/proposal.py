@@ -79,13 +79,18 @@ class Proposal:
         for name, fits in checks.items():
             if not fits:
                 raise ValueError(f"{rule} Got {stored[name]!r:.80} for '{name}'.")
-        return cls(
+        proposal = cls(
             stored["problem"],
             tuple(tasks),
             stored["method"],
             rows if isinstance(rows, int) else tuple(tuple(map(float, row)) for row in rows),
             tuple(map(float, scale)) if isinstance(scale, list) else scale,
         )
+        try:
+            proposal.fit_options()
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{rule} {error}") from None
+        return proposal
 
 
 def _is_list(value: Any, kind: type) -> bool:

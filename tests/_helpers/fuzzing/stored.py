@@ -24,6 +24,7 @@ from paretomtl.cli._options import parse_numbers, parse_settings
 from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._summary import summary
 from paretomtl.compare import load_rows, save_rows
+from paretomtl.diagnosis import Proposal
 from paretomtl.front.storage.export import export_weights
 from paretomtl.report.page._live import LiveRun
 from paretomtl.runs.doctor import inspect_run
@@ -243,6 +244,21 @@ def asked() -> Format:
     return Format("run, asked.json", files, load, (("asked.json", as_json), ("asked.json", mutate)), 60)
 
 
+def proposals() -> Format:
+    """The proposal of a diagnosis."""
+    proposal = Proposal("digits", ("left", "right"), "pareto-mtl", ((1.0, 0.0), (0.6, 0.8)), (1.0, 0.5))
+
+    def load(folder: Path) -> None:
+        found = Proposal.load(folder / "a.json")
+        options = found.fit_options()
+        assert isinstance(options["method"], pm.methods.Method)
+        rows = options["preferences"]
+        assert isinstance(rows, int) or {len(row) for row in rows} == {len(found.tasks)}
+
+    files = made(lambda folder: proposal.save(folder / "a.json"))
+    return Format("proposal", files, load, (("a.json", as_json), ("a.json", mutate)), 60)
+
+
 def rows() -> Format:
     """Stored results."""
     files = made(lambda folder: save_rows(folder / "a.json", "a", "b", [{"x": 1, "losses": [[1.0, 2.0]]}, {"x": 2}]))
@@ -283,6 +299,7 @@ STORED = [
         watched,
         logs,
         asked,
+        proposals,
         rows,
         options,
     ),

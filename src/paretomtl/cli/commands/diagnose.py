@@ -68,6 +68,7 @@ def diagnose(
     from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, name_on_disk
     from paretomtl.cli._next_steps import print_next
     from paretomtl.cli._paths import check_target
+    from paretomtl.diagnosis import ONE_MODEL
     from paretomtl.diagnosis import diagnose as measure
 
     training: dict[str, Any] = {name: value for name, value in locals().items() if name in STORED}
@@ -105,16 +106,21 @@ def diagnose(
         "--learning-rate": learning_rate,
         "--weight-decay": weight_decay,
     }
+    long = diagnosis.epochs * (1 if made.train is None else 10)  # for a recipe without a number of epochs
+    training_length = {"--epochs": long if made.recipe.epochs is None else None}
     if diagnosis.proposal is not None:
-        long = diagnosis.epochs * (1 if made.train is None else 10)  # for a recipe without a number of epochs
-        recipe["--epochs"] = long if made.recipe.epochs is None else None
         taken = spelled_out(diagnosis.proposal) if stored is None else ["--proposal", name]
-        words, what = ["run", problem, *settings, *taken, *_given(recipe)], "train the proposed front"
+        words = ["run", problem, *settings, *taken, *_given(recipe | training_length)]
+        what = "train the proposed front"
     elif diagnosis.verdict.again is not None:
         settings += [word for setting in set_ or [] for word in ("--set", setting)]
         recipe |= {"--split": split, "--device": device, "--precision": None if precision == "float32" else precision}
         longer = [part for key, value in diagnosis.verdict.again for part in (f"--{key}", str(value))]
         words, what = ["diagnose", problem, *settings, *longer, *_given(recipe)], "diagnose again"
+    elif diagnosis.verdict.word in ONE_MODEL:
+        one = ["--method", "linear", "--preferences", "1"]
+        words = ["run", problem, *settings, *one, *_given(recipe | training_length)]
+        what = "train one model with equal weights"
     else:
         return
     print_next(console, [(f"paretomtl {shlex.join(words)}", what)])

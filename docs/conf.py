@@ -14,6 +14,9 @@ import cheaper_tables  # noqa: E402
 import cluster_tables  # noqa: E402
 import studies  # noqa: E402
 import tables  # noqa: E402
+from docutils import nodes  # noqa: E402
+from sphinx.application import Sphinx  # noqa: E402
+from sphinx.transforms import SphinxTransform  # noqa: E402
 
 project = "paretomtl"
 author = "The paretomtl authors"
@@ -77,3 +80,27 @@ PAGES = {
 }
 for name, make in PAGES.items():
     (HERE / "_generated" / f"{name}.md").write_text(make(), encoding="utf-8")
+
+
+class DarkFigures(SphinxTransform):
+    """Shows NAME-dark.png in place of NAME.png on dark pages, where it exists, before images are collected."""
+
+    default_priority = 200
+
+    def apply(self, **options: object) -> None:
+        """Add the dark figures to a document."""
+        folder = Path(self.document["source"]).parent
+        for image in list(self.document.findall(nodes.image)):
+            dark = image["uri"].removesuffix(".png") + "-dark.png"
+            if not image["uri"].endswith(".png") or not (folder / dark).exists():
+                continue
+            other = image.deepcopy()
+            other["uri"] = dark
+            image["classes"] = [*image["classes"], "only-light"]
+            other["classes"] = [*other["classes"], "only-dark"]
+            image.parent.insert(image.parent.index(image) + 1, other)
+
+
+def setup(app: Sphinx) -> None:
+    """Register what this documentation adds to Sphinx."""
+    app.add_transform(DarkFigures)

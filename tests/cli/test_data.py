@@ -70,9 +70,9 @@ def test_what_was_prepared_is_trained_on_by_name(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_prepared, "_check_published", lambda *arguments: None)
-    assert "Train on it with: paretomtl run multi-mnist" in prepare(sources)
+    assert "paretomtl run multi-mnist" in prepare(sources)
     elsewhere = prepare(sources, "--cache", str(tmp_path / "other"))
-    assert f"Train on it with: PARETOMTL_DATA={tmp_path / 'other'} paretomtl run multi-mnist" in elsewhere
+    assert f"PARETOMTL_DATA={tmp_path / 'other'} paretomtl run multi-mnist" in elsewhere
     quick = ("--epochs", "1", "--preferences", "2", "--device", "cpu", "--json")
     facts = json.loads(call("run", "multi-mnist", "--out", str(tmp_path / "run"), "--progress", "quiet", *quick))
     assert facts["tasks"] == ["top-left", "bottom-right"]
@@ -202,7 +202,7 @@ def test_faces_are_prepared_and_trained_on_by_name(tmp_path: Path, monkeypatch: 
     write_faces(tmp_path / "faces", [(20 + i, i % 2, i % 5) for i in range(12)])
     text = call("data", "prepare", "utkface", "--from", str(tmp_path / "faces"), "--side", "16")
     assert "utkface, 12 faces, 16 by 16" in text
-    assert "Train on it with: paretomtl run utkface --with side=16" in text
+    assert "paretomtl run utkface --with side=16" in text
     quick = ("--epochs", "1", "--method", "linear", "--preferences", "1", "--device", "cpu", "--progress", "quiet")
     facts = json.loads(call("run", "utkface", "--with", "side=16", *quick, "--out", str(tmp_path / "run"), "--json"))
     assert facts["tasks"] == ["gender", "race", "age"]
@@ -230,4 +230,4 @@ def test_the_real_census_is_prepared_and_made_a_problem(tmp_path: Path, monkeypa
     text = call("data", "prepare", "census", "--from", str(converted("census-income-kdd")), "--cache", str(tmp_path))
     assert "census, 199,523 training and 99,762 test records, 482 features" in text
     assert "(as published)" in text
-    assert f"Train on it with: PARETOMTL_DATA={tmp_path} paretomtl run census" in text
+    assert f"PARETOMTL_DATA={tmp_path} paretomtl run census" in text

@@ -14,7 +14,7 @@ from rich.text import Text
 from paretomtl._support.terminal import escaped
 from paretomtl._support.text import shorten
 from paretomtl.front import Front
-from paretomtl.front.favours import favour_words, favours
+from paretomtl.front.favours import favour_words, model_favours
 from paretomtl.front.text_table import INFEASIBLE, dominated_note, groups_of, pack, status_words
 
 _GAP = 2  # between columns
@@ -125,7 +125,7 @@ def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
     ]
     named = [Column("name", front.names, text=True)] if front.names else []
     preferred = [] if front.reading == "none" else [Column(front.reading, rows)]
-    wished = favours(front.preferences[list(front.subproblems)], front.reading)
+    wished = model_favours(front)
     if len(front.tasks) > 3 and wished is not None:  # vectors would not fit into a line
         preferred = [Column("favours", [favour_words(front.tasks, row, 16) for row in wished], text=True)]
     elif len(front.tasks) > 3:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from paretomtl._support.text import shorten
+from paretomtl.front._data import FrontData
 
 _CLEARLY = 1.2  # times the share that a task has if all are alike
 
@@ -36,6 +37,18 @@ def favours(preferences: Tensor, reading: str) -> list[list[int]] | None:
     shares = shares / shares.sum(-1, keepdim=True)
     clear = _CLEARLY / shares.shape[-1]
     return [[t for t in row.argsort(descending=True).tolist() if float(row[t]) > clear] for row in shares]
+
+
+def model_favours(front: FrontData) -> list[list[int]] | None:
+    """The places of the tasks that each model of a front favours; None without preferences.
+
+    Directions that a probe measured are the losses that models have reached. Losses of different units would favour the
+    same task in each of them, so they are compared with their mean over the models.
+    """
+    rows = front.preferences[list(front.subproblems)].double()
+    if front.reading == "direction" and "probe" in front.measured and len(rows) > 1:
+        rows = rows / rows.mean(0, keepdim=True).clamp_min(1e-12)
+    return favours(rows, front.reading)
 
 
 def favour_words(tasks: Sequence[str], places: Sequence[int], most: int = 24) -> str:

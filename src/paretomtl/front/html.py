@@ -7,7 +7,7 @@ from paretomtl._support.text import shorten
 from paretomtl.front._data import FrontData
 from paretomtl.front.choosing.candidates import Choice, build_table
 from paretomtl.front.choosing.selection import least_regret
-from paretomtl.front.favours import favour_words, favours
+from paretomtl.front.favours import favour_words, model_favours
 from paretomtl.front.indicators import finite_nondominated
 from paretomtl.front.text_table import early_end
 
@@ -28,7 +28,7 @@ def front_html(front: FrontData) -> str:
 
 
 def _has_favours(front: FrontData) -> bool:
-    return favours(front.preferences[:0], front.reading) is not None
+    return model_favours(front) is not None
 
 
 def _columns(front: FrontData) -> tuple[list[list[str]], list[str]]:
@@ -36,7 +36,7 @@ def _columns(front: FrontData) -> tuple[list[list[str]], list[str]]:
     columns: dict[str, list[str]] = {"model": [str(k) for k in front.subproblems]}
     if front.names:
         columns["name"] = [shorten(name, _LONG) for name in front.names]
-    wished = favours(front.preferences[list(front.subproblems)], front.reading)
+    wished = model_favours(front)
     if wished is not None:
         columns["favours"] = [favour_words(front.tasks, row) for row in wished]
     for split in front.shown_splits:

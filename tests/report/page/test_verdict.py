@@ -9,9 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from _helpers.fronts import front_of
 from _helpers.pages import page_front
 from paretomtl._support.significance import difference
-from paretomtl.front.favours import favours
+from paretomtl.front.favours import favours, model_favours
 from paretomtl.report.page.hypervolume_curve import hypervolume_curve
 from paretomtl.report.page.verdict import verdict_of
 
@@ -64,6 +65,16 @@ def test_nothing_to_compare() -> None:
     assert unknown == ""
     other = verdict_of([front, replace(front, problem="other")], ["a", "b"], [{"val": 2.0}, {"val": 1.0}])
     assert other == "", "runs of different problems do not compare"
+
+
+def test_measured_directions_are_compared_with_each_other() -> None:
+    """The first task has large losses in all models: that does not make them favour the second."""
+    measured = front_of([[10.0, 0.1], [1.0, 0.2]], measured={"probe": torch.ones(2, 1)})
+    rows = torch.nn.functional.normalize(torch.tensor([[10.0, 0.1], [1.0, 0.2]], dtype=torch.float64))
+    front = replace(measured, preferences=rows)
+    assert model_favours(front) == [[1], [0]]
+    asked_for = replace(front, measured={})
+    assert model_favours(asked_for) == [[1], [1]], "preferences of a user mean what they say"
 
 
 @given(st.integers(2, 6), st.integers(0, 10_000))

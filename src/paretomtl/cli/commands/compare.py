@@ -177,9 +177,10 @@ def compare(
     note = "; * of a single point, the best losses of separate networks" if any(s.ideal for s in table) else ""
     print_text(console, f"{where}{test}{note}; K models each.")
     for line in _explanations(table, tight):
-        print_text(console, line)
+        print_text(console, line, style="dim")
     if unranked:
         print_text(console, remedy)
+    console.print()
     print_text(console, verdict(table))
     if out is not None:
         drawn = f" Hypervolume against cost: {costs[0]}." if costs else ""

@@ -22,6 +22,7 @@ def show(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the front to this file, such as front.pdf, .svg or .png.")
     ] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="With --plot: draw for a dark background.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show a stored front: its models, their status and regions, its indicators, and how it was trained."""
@@ -35,12 +36,14 @@ def show(
     from paretomtl.front.text_table import early_end
 
     check_target("--plot", plot)
+    if dark and plot is None:
+        raise ValueError("'--dark' must go with '--plot'. Got no file to draw to.")
     front = load_front(run)
     if split is not None and split not in front.losses:
         raise ValueError(f"'--split' must be one of {list(front.losses)}. Got {split!r} instead.")
     facts = summary(front, run, split)
     if plot is not None:
-        front.plot(plot, split=split)
+        front.plot(plot, split=split, dark=dark)
     if as_json:
         print_json(facts)
         return

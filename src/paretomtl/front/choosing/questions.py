@@ -192,5 +192,12 @@ def _change(change: float, before: float, share: bool, better: bool) -> str:
     word = "better" if better else "worse"
     if share:
         return f"{abs(100 * change):.1f} points {word}"
-    percent = f" ({abs(100 * change / before):.0f} %)" if before != 0 and abs(change) < 10 * abs(before) else ""
-    return f"{abs(change):.3g}{percent} {word}"
+    return f"{abs(change):.3g}{_percent(change, before)} {word}"
+
+
+def _percent(change: float, before: float) -> str:
+    """A change in per cent of the value before; empty where that says nothing."""
+    if before == 0 or abs(change) >= 10 * abs(before):
+        return ""
+    share = abs(100 * change / before)
+    return f" ({share:.0f} %)" if share >= 1 else f" ({share:.1g} %)"

@@ -93,8 +93,14 @@ def _panel(axis: Axes, found: CostComparison, field: str) -> None:
             x, y = getattr(curve, field), curve.hypervolumes
             axis.plot(x, y, color=colour, linewidth=width, alpha=alpha, zorder=2, label=named)
         if mean is not None:
-            style: dict[str, Any] = {"color": colour, "label": label, "marker": marker_of(method), "markevery": [-1]}
-            axis.plot(getattr(mean, field), mean.hypervolumes, linewidth=1.6, zorder=4, **style)
+            places = sorted({len(mean.hypervolumes) - 1 - step for step in _marked(len(mean.hypervolumes))})
+            style: dict[str, Any] = {"color": colour, "label": label, "marker": marker_of(method), "markevery": places}
+            axis.plot(getattr(mean, field), mean.hypervolumes, linewidth=1.6, markersize=6, zorder=4, **style)
+
+
+def _marked(count: int) -> range:
+    """Every fifth part of a curve has a marker, so that lines are told apart without colours."""
+    return range(0, count, max(1, count // 5))
 
 
 def _numbers(found: CostComparison) -> dict[str, Any]:

@@ -49,7 +49,7 @@ from torch import Tensor
 
 from paretomtl._support.tensor_json import to_significant
 from paretomtl.front import Front
-from paretomtl.front.favours import favours
+from paretomtl.front.favours import model_favours
 from paretomtl.front.indicators import finite_nondominated, quick_hypervolume
 from paretomtl.methods.registry import is_separate
 from paretomtl.report.page.hypervolume_curve import hypervolume_curve
@@ -114,7 +114,7 @@ def view_of(
         "exports": front.seed is not None or bool(front.models),
         "preferences": rounded(front.preferences[rows]),
         "others": rounded(front.preferences[[k for k in range(len(front.preferences)) if k not in trained]]),
-        "favours": favours(front.preferences[rows], front.reading),
+        "favours": model_favours(front),
         "values": {split: _values(front, split) for split in front.losses},
         "better": {**dict.fromkeys(losses, "lower"), **{name: _better(front, name) for name in _metric_names(front)}},
         "nondominated": {split: finite_nondominated(table).tolist() for split, table in front.losses.items()},

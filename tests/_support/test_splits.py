@@ -87,7 +87,7 @@ def test_preferences_around_a_solution_lie_around_its_losses_on_the_ranking_spli
 
 def test_a_printed_front_shows_test_beside_the_split_that_ranks() -> None:
     lines = repr(front("val", "test")).splitlines()
-    assert lines[0].endswith("seed 0; ranked on val, test beside it")
+    assert lines[0].endswith("seed 0; on validation, test next to it")
     assert lines[1].split() == ["val", "val", "test", "test"]
     assert lines[2].split() == ["k", "direction", "a", "b", "a", "b", "status"]
     assert lines[4].split()[3:] == ["0.3", "0.3", "0.95", "0.85", "feasible"]
@@ -95,9 +95,9 @@ def test_a_printed_front_shows_test_beside_the_split_that_ranks() -> None:
     assert lines[7].split() == ["val", "test"]
     assert lines[8].split() == ["k", "score", "score"]
     assert lines[10].split() == ["1", "-0.6", "-1.8"]
-    assert lines[-1] == "dominated: another model is no worse in any task on val, and better in one."
+    assert lines[-1] == "dominated: another model is no worse in any task on validation, and better in one."
     assert max(map(len, lines)) <= 84
-    assert "losses and metrics on val" in repr(front("val"))
+    assert "losses and metrics on validation" in repr(front("val"))
     many = dataclasses.replace(front("val", "test"), tasks=("a name that is long", "b"))
     assert max(map(len, repr(many).splitlines())) <= 84
 

@@ -34,8 +34,8 @@ def test_questions_lead_to_one_solution(stored: str) -> None:
     out, err = call("select", stored, "--json", typed="2\nno\n1\n")
     choice = json.loads(out)
     assert choice["k"] == 2
-    assert choice["reason"] == "Model 2: your preference on train among 4 models, after 2 questions."
-    assert "4 non-dominated models, on train. At most 3 questions." in err
+    assert choice["reason"] == "Model 2: your preference on training among 4 models, after 2 questions."
+    assert "4 non-dominated models, on training. At most 3 questions." in err
     assert "1: model 1 2: model 2" in err
     assert "a loss 0.2 0.5 0.3 (150 %) worse" in err
     assert "b loss 0.4 0.2 0.2 (50 %) better" in err
@@ -66,7 +66,7 @@ def test_nothing_to_ask(tmp_path: Path) -> None:
     front_of([[1.0, 1.0], [2.0, 2.0]]).save(tmp_path / "one")
     assert "the only non-dominated model" in call("select", str(tmp_path / "one"))[0]
     front_of([[float("nan"), 1.0], [float("inf"), 2.0]]).save(tmp_path / "none")
-    assert "No model has finite losses on train" in call("select", str(tmp_path / "none"), code=3)[0]
+    assert "No model has finite losses on training" in call("select", str(tmp_path / "none"), code=3)[0]
 
 
 @pytest.mark.usefixtures("terminal")

@@ -56,7 +56,7 @@ def refine(*words: Any, code: int = 0) -> dict[str, Any]:
 def test_gaps_are_filled_and_joined(here: Path) -> None:
     front = run("--method", "linear", "--preferences", "3")
     proposed = call("refine", "first", "--gaps", 2, "--propose")
-    assert "Importances for the largest gaps of first, by its losses on train:" in proposed
+    assert "Importances for the largest gaps of first, by its losses on training:" in proposed
     assert "between 0 and 1" in proposed
     assert not (here / "first-gaps").exists()
     facts = refine("first", "--gaps", 2)

@@ -34,20 +34,20 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_show_has_test_beside_the_split_that_ranks(stored: Path) -> None:
     text = call("show", stored / "all")
-    assert "ranked by losses on val, test next to it" in " ".join(text.split())
+    assert "ranked by losses on validation, test next to it" in " ".join(text.split())
     lines = [line.split() for line in text.splitlines()]
     assert ["val", "val", "test", "test"] in lines
     assert ["val", "test"] in lines
     assert ["1", "0.87", "0.50", "0.3", "0.3", "0.95", "0.85", "feasible"] in lines
     assert ["1", "-0.6", "-1.8"] in lines
-    assert "on val: hypervolume 0.53 at (1.0, 1.0); spread 1.131; 3 of 4 not dominated" in text
+    assert "on validation: hypervolume 0.53 at (1.0, 1.0); spread 1.131; 3 of 4 not dominated" in text
     assert "on test: hypervolume 0.67 at (1.0, 1.0); spread 0.5099; 2 of 4 not dominated" in text
     assert "\n  65.4 % of the box; hypervolume 0.5121 at the tight reference (0.99, 0.99)\n" in text
     assert "\n  93.1 % of the box; hypervolume 0.0184 at the tight reference (0.77, 0.22)\n" in text
     angles = sorted(front("val", "test").angle("train").tolist())
     middle = f"median {sum(angles[1:3]) / 2:.1f}, largest {angles[-1]:.1f}; "
-    assert f" in their own region on train; degrees from their preferences on train: {middle}" in text
-    assert "on train: hypervolume" in call("show", stored / "without")
+    assert f" in their own region on training; degrees from their preferences on training: {middle}" in text
+    assert "on training: hypervolume" in call("show", stored / "without")
     alone = call("show", stored / "all", "--split", "test")
     assert "seed 0; losses on test" in alone
     assert "on val" not in alone
@@ -95,7 +95,7 @@ def test_what_is_unknown_is_left_out(tmp_path: Path) -> None:
 def test_select_goes_by_validation_and_shows_test(stored: Path, tmp_path: Path) -> None:
     text = call("select", stored / "all", "--max-regret", "--export", tmp_path / "model")
     lines = [line.split() for line in text.splitlines()]
-    assert text.startswith("Model 1: its largest regret on val")
+    assert text.startswith("Model 1: its largest regret on validation")
     assert ["val", "test"] in lines
     assert ["a", "loss", "0.3", "0.95"] in lines
     assert ["score", "-0.6", "-1.8"] in lines
@@ -110,8 +110,12 @@ def test_select_goes_by_validation_and_shows_test(stored: Path, tmp_path: Path) 
 
 
 def test_refine_names_the_split_of_its_losses(stored: Path) -> None:
-    assert "by its losses on val:" in " ".join(call("refine", stored / "all", "--around", 1, "--propose").split())
-    assert "by its losses on train:" in " ".join(call("refine", stored / "without", "--around", 1, "--propose").split())
+    assert "by its losses on validation:" in " ".join(
+        call("refine", stored / "all", "--around", 1, "--propose").split()
+    )
+    assert "by its losses on training:" in " ".join(
+        call("refine", stored / "without", "--around", 1, "--propose").split()
+    )
 
 
 @pytest.mark.parametrize("columns", [60, 80, 130])
@@ -119,7 +123,7 @@ def test_refine_names_the_split_of_its_losses(stored: Path) -> None:
 def test_tables_fit_into_the_terminal(stored: Path, name: str, columns: int) -> None:
     """And nothing is cut: each number is there, whole."""
     text = call("show", stored / name, columns=columns)
-    table = text[text.index("\n") : text.index("on val: hyper")]  # sentences are wrapped on terminals alone
+    table = text[text.index("\n") : text.index("on validation: hyper")]  # sentences are wrapped on terminals alone
     table = "\n".join(
         line for line in table.splitlines() if not line.startswith(("dominated:", "infeasible:", "Losses "))
     )

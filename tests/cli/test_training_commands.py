@@ -82,8 +82,8 @@ def test_run_show_and_select(here: Path) -> None:
     assert "direction" in text
     assert "Stored in first" in text
     shown = call("show", "first")
-    assert "toy, pareto-mtl, seed 0; ranked by losses on val, test next to it" in shown
-    assert "in their own region on train" in shown
+    assert "toy, pareto-mtl, seed 0; ranked by losses on validation, test next to it" in shown
+    assert "in their own region on training" in shown
     assert "seed 0; losses on test" in call("show", "first", "--split", "test")
     facts = json.loads(call("show", "first", "--json"))
     assert facts["subproblems"] == [0, 1, 2]
@@ -101,7 +101,7 @@ def test_run_show_and_select(here: Path) -> None:
     text = call("select", "first", "--bound", "sum<=100", "--best", "product")
     assert "it has the best product" in " ".join(text.split())
     text = call("select", "first", "--at-most", "sum=100", "--at-least", "loss:sum=0", "--best", "product")
-    assert "with sum at least 0 and sum at most 100 on val" in " ".join(text.split())
+    assert "with sum at least 0 and sum at most 100 on validation" in " ".join(text.split())
     balanced = front.select(max_regret=True).reason
     assert " ".join(call("select", "first", "--max-regret").split()).startswith(balanced)
 
@@ -115,7 +115,7 @@ def test_json_is_all_that_is_printed(here: Path) -> None:
 def test_no_solution_has_its_own_exit_code(here: Path) -> None:
     run("--preferences", "2", "--out", "first")
     text = call("select", "first", "--bound", "sum=0.0000001", "--best", "product", code=3)
-    assert "No model on val has sum at most 1e-07" in text
+    assert "No model on validation has sum at most 1e-07" in text
     assert "comes nearest: its sum is" in " ".join(text.split())
     facts = json.loads(call("select", "first", "--at-most", "loss:sum=1e-9", "--best", "sum", "--json", code=3))
     assert facts["k"] is None
@@ -143,7 +143,9 @@ def test_a_run_is_trained_longer_and_another_begins_with_its_weights(here: Path)
     assert "'start' must be a front whose" in run(*still, "--method", "linear", "--start", "first", code=2)
     assert "is not there. This came from '--start'." in " ".join(run(*rows, *still, "--start", "tb", code=2).split())
     text = " ".join(run(*rows, *still, "--start", "first", "--out", "second").split())
-    assert "Ended by patience: no model improved on val in 1 epoch, after 2 of 3 epochs. Stored in second" in text
+    assert (
+        "Ended by patience: no model improved on validation in 1 epoch, after 2 of 3 epochs. Stored in second" in text
+    )
     assert json.loads((here / "second" / "asked.json").read_text())["patience"] == 1
     assert json.loads(call("show", "second", "--json"))["losses"] == first["losses"]
 
@@ -261,7 +263,7 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     assert "±" in text
     assert "single-task" in text
     assert "separate networks" in text
-    assert "has the largest mean hypervolume on val" in text
+    assert "has the largest mean hypervolume on validation" in text
     table = text[: text.index("Ranked by")]
     assert max(len(line.rstrip()) for line in table.splitlines()) <= 80
     for words in ("tight", "% of", "Δm %", "region", "angle", "regret", "R2", "IGD+"):
@@ -269,7 +271,8 @@ def test_compare_prints_a_table_and_a_verdict(here: Path) -> None:
     assert "Tight hypervolume: just beyond the best models of all methods, (" in text
     assert "below zero is better" in text
     assert (
-        "Regret: what users with random utilities lose who choose from one run on val and are measured on test." in text
+        "Regret: what users with random utilities lose who choose from one run on validation and are measured on test."
+        in text
     )
     rows = json.loads((here / "c" / "compare.json").read_text())["rows"]
     assert len(rows) == 6
@@ -307,7 +310,7 @@ def test_compare_with_one_seed_shows_the_fronts(here: Path) -> None:
     text = call(
         "compare", "toys:ready", "--epochs", "2", "--seeds", "1", "--methods", "pareto-mtl,mgda", "--preferences", "2"
     )
-    assert "pareto-mtl, 2 models, ranked by losses on val, test next to it" in text
+    assert "pareto-mtl, 2 models, ranked by losses on validation, test next to it" in text
     assert "One seed cannot tell" in text
     assert max(map(len, text.splitlines()[:12])) <= 80
 
@@ -362,7 +365,7 @@ def test_refine_trains_around_a_solution_as_the_run_was_trained(here: Path) -> N
     run = ("run", "toys:make", "--epochs", "3", "--seed", "4", "--batch-size", "16", "--out", "first")
     call(*run, "--method", "pareto-mtl", "--set", "epsilon=0.3", "--progress", "quiet", "--device", "cpu")
     proposed = call("refine", "first", "--around", "1", "--count", "3", "--propose")
-    assert "Directions around model 1 of first, by its losses on val:" in proposed
+    assert "Directions around model 1 of first, by its losses on validation:" in proposed
     assert not (here / "first-around-1").exists()
     found = CliRunner().invoke(
         app, ["refine", "first", "--trust", "--around", "1", "--count", "3", "--progress", "quiet", "--json"]

@@ -94,18 +94,18 @@ def test_the_verdict_says_who_leads_by_what() -> None:
     every = {"regrets": low, "r2_values": low, "igd_plus_values": low}
     first = of("linear", 2.0, **every)
     worse = of("mgda", 1.0, regrets=high, r2_values=high, igd_plus_values=high)
-    assert verdict([first, worse]).endswith(" linear leads by regret, R2 and IGD+ on train, too.")
+    assert verdict([first, worse]).endswith(" linear leads by regret, R2 and IGD+ on training, too.")
     mixed = of("mgda", 1.0, regrets=wide, r2_values=high, igd_plus_values=(0.01, 0.02, 0.03))
     assert verdict([first, mixed]).endswith(
-        " By regret on train, mgda is ahead of linear, but they cannot be told apart there. linear leads by R2 on "
-        "train, too. By IGD+ on train, mgda is ahead of linear, by more than seeds explain."
+        " By regret on training, mgda is ahead of linear, but they cannot be told apart there. linear leads by R2 on "
+        "training, too. By IGD+ on training, mgda is ahead of linear, by more than seeds explain."
     )
     assert "regret" not in verdict([first, of("mgda", 1.0)]), "unknown for one of them"
     on_test = dataclasses.replace(first, test=dataclasses.replace(first, split="test"))
     behind = dataclasses.replace(mixed, test=dataclasses.replace(worse, split="test"))
     assert verdict([on_test, behind]).endswith(" linear leads by regret, R2 and IGD+ on test, too.")
     once = [dataclasses.replace(each, hypervolumes=(2.0,), regrets=each.regrets[:1]) for each in (worse, first)]
-    assert "By regret on train, linear is ahead of mgda, but they cannot be told apart there." in verdict(once)
+    assert "By regret on training, linear is ahead of mgda, but they cannot be told apart there." in verdict(once)
     lost = dataclasses.replace(worse, regrets=(0.1, math.inf, 0.1))
     assert "linear leads by regret, R2 and IGD+" in verdict([first, lost])
-    assert "By regret on train, linear is ahead of mgda, but they cannot be told apart" in verdict([lost, first])
+    assert "By regret on training, linear is ahead of mgda, but they cannot be told apart" in verdict([lost, first])

@@ -110,12 +110,14 @@ def test_the_verdict_says_who_leads_at_the_tight_reference() -> None:
 def test_the_verdict_compares_with_separate_networks(change: float, words: str) -> None:
     best = dataclasses.replace(of("linear", 2.0, 0.1), delta_m=change)
     text = verdict([of("single-task", 3.0, 0.1, ideal=True), best, of("mgda", 1.0, 0.1)])
-    assert text.endswith(f" The best model of linear is {words} than separate networks (Δm on train).")
+    assert text.endswith(f" The best model of linear is {words} than separate networks (Δm on training).")
 
 
 def test_the_verdict_is_plain() -> None:
     close = verdict([of("pareto-mtl", 2.0, 0.1), of("linear", 1.98, 0.1)])
-    wanted = "pareto-mtl has the largest mean hypervolume on train. linear cannot be told apart from it with 5 seeds."
+    wanted = (
+        "pareto-mtl has the largest mean hypervolume on training. linear cannot be told apart from it with 5 seeds."
+    )
     assert close == wanted
     far = verdict([of("linear", 2.0, 0.1), of("pareto-mtl", 1.98, 0.1), of("mgda", 1.0, 0.1), of("gradnorm", 0.9, 0.1)])
     assert "pareto-mtl cannot be told apart from it with 5 seeds." in far

@@ -21,7 +21,7 @@ def front(method: str = "pareto-mtl") -> pm.Front:
 
 def test_a_front_shows_itself() -> None:
     text = repr(front())
-    assert text.splitlines()[0] == "Front of 3 models: synthetic, pareto-mtl, seed 0; losses on train"
+    assert text.splitlines()[0] == "Front of 3 models: synthetic, pareto-mtl, seed 0; losses on training"
     assert "direction" in text
     assert len(text.splitlines()) == 5
     assert max(map(len, text.splitlines())) < 80
@@ -39,7 +39,7 @@ def test_long_names_of_metrics_are_printed_in_line_with_their_numbers() -> None:
         for word, i in ends.items():
             end = lines[head].index(word) + len(word)
             assert lines[head + row][:end].endswith(f" {values[i]}")
-    assert "infeasible: the losses on train lie outside of the region of its preference." in lines
+    assert "infeasible: the losses on training lie outside of the region of its preference." in lines
 
 
 def test_models_give_the_losses_that_the_front_reports() -> None:

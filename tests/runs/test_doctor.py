@@ -187,7 +187,7 @@ def test_the_command(tmp_path: Path) -> None:
     cut(tmp_path / "run" / CHECKPOINT)
     code, text = call(run)
     assert code == 1
-    assert "Something is wrong, and can be repaired. --fix does what is safe." in text
+    assert "Something is wrong, and can be repaired." in text
     found = json.loads(call(run, "--json")[1])
     assert (found["state"], found["repaired"]) == ("repairable", [])
     assert {"file", "state", "text"} == set(found["findings"][0])

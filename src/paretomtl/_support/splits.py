@@ -8,6 +8,20 @@ SPLITS = ("train", "val", "test")
 """The splits that losses and metrics may be measured on."""
 
 
+SPLIT_WORDS = {"train": "training", "val": "validation", "test": "test"}
+"""The word for each split in sentences and figures, on pages and terminals."""
+
+
+def split_word(split: str) -> str:
+    """The word for a split in sentences and figures; tables and options have its short name.
+
+    Example:
+        >>> split_word("val"), split_word("train"), split_word("test")
+        ('validation', 'training', 'test')
+    """
+    return SPLIT_WORDS.get(split, split)
+
+
 def ranking_split(splits: Collection[str]) -> str:
     """The split that chooses and ranks solutions: validation if there is one, else training.
 

@@ -37,11 +37,11 @@ def ask(table: CandidateTable) -> Choice:
     history = [begin(table)]
     rows = history[0].rows
     if not rows:
-        return table.choose_none(f"No model has finite losses on {table.split}: {table.known()}.")
+        return table.choose_none(f"No model has finite losses on {table.on}: {table.known()}.")
     if history[0].most:
         few = ", usually far fewer" if history[0].most > 6 else ""
         print_text(
-            console, f"{len(rows)} non-dominated models, on {table.split}. At most {_counted(history[0].most)}{few}."
+            console, f"{len(rows)} non-dominated models, on {table.on}. At most {_counted(history[0].most)}{few}."
         )
     while (pair := history[-1].pair) is not None:
         search = history[-1]
@@ -56,8 +56,8 @@ def ask(table: CandidateTable) -> Choice:
             print_text(console, "This is the first question.")
     (chosen,), asked = history[-1].rows, len(history) - 1
     if not asked:
-        return table.choose(chosen, f"it is the only non-dominated model on {table.split}.")
-    return table.choose(chosen, f"your preference on {table.split} among {len(rows)} models, after {_counted(asked)}.")
+        return table.choose(chosen, f"it is the only non-dominated model on {table.on}.")
+    return table.choose(chosen, f"your preference on {table.on} among {len(rows)} models, after {_counted(asked)}.")
 
 
 def _counted(questions: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.splits import training_split
+from paretomtl._support.splits import split_word, training_split
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl.front import Front
 from paretomtl.front.indicators import quick_box_share, quick_hypervolume, quick_tight_hypervolume
@@ -16,9 +16,9 @@ from paretomtl.front.indicators import quick_box_share, quick_hypervolume, quick
 def ranked_words(front: Front, split: str | None = None) -> str:
     """Describe which splits are shown, and which one ranks."""
     if split is not None:
-        return f"losses on {split}"
+        return f"losses on {split_word(split)}"
     ranking, *others = front.shown_splits
-    return f"ranked by losses on {ranking}" + (", test next to it" if others else "")
+    return f"ranked by losses on {split_word(ranking)}" + (", test next to it" if others else "")
 
 
 def quality_lines(facts: dict[str, Any]) -> list[str]:
@@ -32,7 +32,7 @@ def quality_lines(facts: dict[str, Any]) -> list[str]:
         text += f", {broken} with losses that are not finite" if broken else ""
         if part["hypervolume"] is not None:
             text = f"hypervolume {part['hypervolume']:.4g} at {point_text(facts['reference'])}; {text}"
-        lines.append(f"on {part['split']}: {text}")
+        lines.append(f"on {split_word(part['split'])}: {text}")
         more = [] if part["box_share"] is None else [f"{100 * part['box_share']:.1f} % of the box"]
         if part["tight_hypervolume"] is not None:
             place = f"at the tight reference {point_text(part['tight_reference'])}"
@@ -45,7 +45,7 @@ def region_lines(facts: dict[str, Any]) -> list[str]:
     """Describe how near the solutions are to their preference vectors; empty for preferences of another kind."""
     if facts["in_region"] is None:
         return []
-    where = f"on {facts['regions_split']}"
+    where = f"on {split_word(facts['regions_split'])}"
     angles = ", ".join("-" if angle is None else f"{angle:.1f}" for angle in facts["angles"])
     middle = ""
     if facts["median_angle"] is not None:
@@ -101,7 +101,7 @@ def joined_lines(facts: dict[str, Any]) -> list[str]:
                 f"hypervolume {values['before']:.4g} before, {values['joined']:.4g} joined{alone}, at "
                 f"{point_text(point)}"
             )
-        lines += [f"on {part['split']}: {'; '.join(words)}"] if words else []
+        lines += [f"on {split_word(part['split'])}: {'; '.join(words)}"] if words else []
     return lines
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paretomtl._support.significance import deviation, difference
+from paretomtl._support.splits import split_word
 from paretomtl._support.text import join_names
 from paretomtl.compare.row_indicators import (
     best_delta_m,
@@ -225,14 +226,14 @@ def verdict(summaries: Sequence[Summary]) -> str:
         second = others[0].hypervolume[0]
         gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
         return (
-            f"{first.method} has the largest hypervolume on {first.split}{gap}. One seed cannot tell whether that is "
-            f"luck: compare with more of them.{_at_tight_reference(fronts)}"
+            f"{first.method} has the largest hypervolume on {split_word(first.split)}{gap}. One seed cannot tell "
+            f"whether that is luck: compare with more of them.{_at_tight_reference(fronts)}"
             f"{_against_union(fronts)}{_against_separate(first)}"
         )
     signs = {other.method: difference(first.hypervolumes, other.hypervolumes).sign for other in others}
     alike = [method for method, sign in signs.items() if not sign]
     worse = [method for method, sign in signs.items() if sign]
-    text = f"{first.method} has the largest mean hypervolume on {first.split}."
+    text = f"{first.method} has the largest mean hypervolume on {split_word(first.split)}."
     if alike:
         text += f" {join_names(alike)} cannot be told apart from it with {first.seeds} seeds."
     if worse:
@@ -270,8 +271,8 @@ def _against_union(fronts: Sequence[Summary]) -> str:
         leader = min(range(len(parts)), key=[statistics.fmean(each) for each in values].__getitem__)
         told = _told_apart(values[leader], values[0])
         end = "by more than seeds explain" if told else "but they cannot be told apart there"
-        ahead = f" By {{}} on {split}, {parts[leader].method} is ahead of {first}, {end}."
-        led.setdefault(ahead if leader else f" {first} leads by {{}} on {split}, too.", []).append(name)
+        ahead = f" By {{}} on {split_word(split)}, {parts[leader].method} is ahead of {first}, {end}."
+        led.setdefault(ahead if leader else f" {first} leads by {{}} on {split_word(split)}, too.", []).append(name)
     return "".join(sentence.format(join_names(names)) for sentence, names in led.items())
 
 
@@ -288,4 +289,4 @@ def _against_separate(first: Summary) -> str:
         return ""
     word = "worse" if first.delta_m > 0 else "better"
     text = f" The best model of {first.method} is {abs(first.delta_m):.1f} % {word} than separate networks"
-    return f"{text} (Δm on {first.split})."
+    return f"{text} (Δm on {split_word(first.split)})."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from paretomtl._support.splits import split_word
 from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData
 from paretomtl.front.solution_labels import leading_columns, short
@@ -92,7 +93,7 @@ def front_text(front: FrontData) -> str:
     kinds = [_spread(losses, _WIDE - taken - _STATUS), *(_spread(kind, _WIDE - 4) for kind in metrics)]
     seed = "" if front.seed is None else f", seed {front.seed}"
     what = "losses and metrics" if len(kinds) > 1 else "losses"
-    on = f"{what} on {splits[0]}" if len(splits) == 1 else f"ranked on {splits[0]}, test beside it"
+    on = f"{what} on {split_word(splits[0])}" if len(splits) == 1 else f"on {split_word(splits[0])}, test next to it"
     lines = [f"Front of {len(front)} models: {front.problem}, {front.method}{seed}{early_end(front)}; {on}"]
     own = _width(kinds[0][0])  # the first table has the losses that rank, however wide it is
     tables = pack(kinds, _width, max(own, _WIDE - taken - _STATUS), _WIDE - 4)
@@ -146,7 +147,7 @@ def _spread(groups: Sequence[Group], room: int) -> list[Group]:
     return [replace(group, most=min(_NAMED, room // max(1, count))) for group in groups]
 
 
-INFEASIBLE = "infeasible: the losses on train lie outside of the region of its preference."
+INFEASIBLE = "infeasible: the losses on training lie outside of the region of its preference."
 """The meaning of the status."""
 
 
@@ -158,4 +159,4 @@ def status_words(front: FrontData, split: str) -> list[str]:
 
 def dominated_note(split: str) -> str:
     """The meaning of "dominated" in a table."""
-    return f"dominated: another model is no worse in any task on {split}, and better in one."
+    return f"dominated: another model is no worse in any task on {split_word(split)}, and better in one."

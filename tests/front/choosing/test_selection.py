@@ -41,7 +41,8 @@ def test_importances_weigh_losses_as_scaled_in_training() -> None:
     for wish in ([1, 1], [4, 1], [1, 4], [1, 0]):
         assert metres.select(importance=wish).k == found.select(importance=wish).k
     assert (
-        "losses on train, scaled as in training and weighted by (1, 1), 0.3;" in metres.select(importance=[1, 1]).reason
+        "losses on training, scaled as in training and weighted by (1, 1), 0.3;"
+        in metres.select(importance=[1, 1]).reason
     )
 
 
@@ -71,13 +72,13 @@ def test_within_bounds() -> None:
     found = front_of(CONVEX, metrics=metrics, better={"race": "higher", "age": "lower"})
     choice = found.select(bounds={"race": 0.78}, best="age")
     assert choice.k == 4
-    assert "of 3 models with race at least 0.78 on train, it has the best age, 5" in choice.reason
+    assert "of 3 models with race at least 0.78 on training, it has the best age, 5" in choice.reason
     assert found.select(bounds={"race": 0.78, "b": 0.35}, best="age").k == 2
     assert found.select(bounds={"age": 7.5}, best="race").k == 4
     none = found.select(bounds={"race": 0.99}, best="age")
     assert none.k is None
     assert none.reason == (
-        "No model on train has race at least 0.99. Model 4 comes nearest: its race is 0.95, 0.04 too low."
+        "No model on training has race at least 0.99. Model 4 comes nearest: its race is 0.95, 0.04 too low."
     )
     assert none.nearest == 4
     assert none.misses == pytest.approx({"race": 0.04})
@@ -121,7 +122,7 @@ def test_bad_questions_are_named(options: dict[str, Any], message: str) -> None:
 def test_the_best_of_one_name_needs_no_bounds() -> None:
     choice = front_of(CONVEX).select(best="b")
     assert choice.k == min(range(len(CONVEX)), key=lambda row: CONVEX[row][1])
-    assert choice.reason.startswith(f"Model {choice.k}: of {len(CONVEX)} models on train, it has the best b")
+    assert choice.reason.startswith(f"Model {choice.k}: of {len(CONVEX)} models on training, it has the best b")
     assert front_of([[torch.nan, 1.0], [torch.inf, 1.0]]).select(best="a").k is None
 
 
@@ -130,7 +131,7 @@ def test_nothing_finite_to_choose_from() -> None:
     for options in ({"direction": [1, 1]}, {"importance": [1, 1]}, {"knee": True}, {"max_regret": True}):
         choice = broken.select(**options)
         assert choice.k is None
-        assert choice.reason == "No model has finite losses on train: 0 (nan, 1), 1 (inf, 1)."
+        assert choice.reason == "No model has finite losses on training: 0 (nan, 1), 1 (inf, 1)."
 
 
 @given(st.lists(st.lists(st.floats(0.01, 10.0), min_size=3, max_size=3), min_size=1, max_size=12), st.data())
@@ -193,7 +194,7 @@ def test_regret_does_not_depend_on_units_and_breaks_ties_by_the_sum() -> None:
     assert tied.select(max_regret=True).k == 1
     alone = front_of([[1.0, 1.0], [2.0, 2.0]]).select(max_regret=True)
     assert alone.k == 0
-    assert "the only model on train that no other one dominates" in alone.reason
+    assert "the only model on training that no other one dominates" in alone.reason
 
 
 def test_a_concave_front_has_a_middle_by_regret() -> None:
@@ -231,7 +232,7 @@ def test_what_is_beyond_the_reference_is_said_to_be_left_out() -> None:
     assert choice.k == 1
     assert choice.reason.endswith("Beyond the reference point (1.5, 1.5), and left out: model 3.")
     alone = front_of(rows[2:], reference=(1.5, 1.5)).select(max_regret=True)
-    assert "the only model on train within the reference point that no other one dominates. Beyond" in alone.reason
+    assert "the only model on training within the reference point that no other one dominates. Beyond" in alone.reason
 
 
 def test_a_reference_that_nothing_reaches_leaves_nothing_out() -> None:
@@ -253,7 +254,7 @@ def test_a_name_has_one_reading() -> None:
     for name in ("a accuracy", "accuracy:a"):
         choice = found.select(at_least={name: 0.75}, best="accuracy:b")
         assert choice.k == 1
-        assert "with a accuracy at least 0.75 on train, it has the best b accuracy, 0.6" in choice.reason
+        assert "with a accuracy at least 0.75 on training, it has the best b accuracy, 0.6" in choice.reason
     for name in ("b", "loss:b"):
         assert found.select(at_most={name: 0.8}, best="a").k == 1
     for name in ("accuracy", "accuracy:c", "loss:c", "a:accuracy", ":a"):
@@ -321,14 +322,14 @@ def test_bounds_on_what_nobody_knows() -> None:
     choice = unknown.select(at_least={"x": 0.5}, best="a")
     assert choice.k is None
     assert choice.nearest is None
-    assert choice.reason == "No model on train has x at least 0.5. No model has a known x."
+    assert choice.reason == "No model on training has x at least 0.5. No model has a known x."
     assert "with a at most 2 has a known x" in unknown.select(at_most={"a": 2}, best="x").reason
 
 
 def test_what_dominates_all_others_is_no_knee() -> None:
     choice = front_of([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0]]).select(knee=True)
     assert choice.k is None
-    assert "model 0 dominates all other models on train" in choice.reason
+    assert "model 0 dominates all other models on training" in choice.reason
 
 
 def test_zero_losses_have_no_direction() -> None:

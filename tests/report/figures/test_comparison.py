@@ -51,7 +51,7 @@ def comparison(tasks: int) -> Comparison:
 @pytest.mark.parametrize("splits", [("val", "test"), ("test",), ("val",)])
 def test_models_on_the_split_that_ranks_and_hypervolumes_of_all(splits: tuple[str, ...]) -> None:
     models, volumes = Comparison(rows_of(*splits), {}).plot().axes
-    ranking = "val" if "val" in splits else "train"
+    ranking = "validation" if "val" in splits else "training"
     assert models.get_title(loc="left") == f"Models on {ranking}, seed 0"
     assert (models.get_xlabel(), models.get_ylabel()) == ("a loss", "b loss")
     hollow = ", hollow: test" if "test" in splits else ""

@@ -41,7 +41,7 @@ def test_panels_and_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     draw_cost([run(), run("mgda"), run("mgda", 1), run("pareto-mtl"), run("pareto-mtl", 1, epochs=3)], tmp_path)
     left, right = seen[0].axes
     assert (left.get_xlabel(), right.get_xlabel()) == ("seconds", "network passes")
-    assert left.get_ylabel() == "hypervolume on val"
+    assert left.get_ylabel() == "hypervolume on validation"
     assert "Reference point: (0.88, 0.88)." in seen[0].texts[1].get_text()
     assert len(left.get_lines()) == 1 + (2 + 1) + 2, "one seed, two seeds with their mean, two of different length"
     named = [line.get_label() for line in right.get_lines() if not line.get_label().startswith("_")]
@@ -50,7 +50,7 @@ def test_panels_and_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     draw_cost([run("mine", val=False)], tmp_path)
     (only,) = seen[1].axes
     assert only.get_xlabel() == "seconds", "the passes of an unknown method are unknown"
-    assert only.get_ylabel() == "hypervolume on train, means over epochs"
+    assert only.get_ylabel() == "hypervolume on training, means over epochs"
 
 
 def test_what_has_no_history_has_no_figure(tmp_path: Path) -> None:

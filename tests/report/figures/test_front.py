@@ -17,6 +17,7 @@ from _helpers.fronts import front_of
 from _helpers.pages import page_front
 from _support.test_splits import TEST, VAL
 from _support.test_splits import front as ranked
+from paretomtl._support.splits import split_word
 from paretomtl.cli._app import app
 from paretomtl.front._data import scaled_losses
 
@@ -40,7 +41,7 @@ def test_two_tasks_are_a_plane_with_rays_and_regions() -> None:
     found = front_of(TWO)
     (axis,) = found.plot().axes
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("a loss", "b loss")
-    assert axis.get_title(loc="left") == "Losses on train"
+    assert axis.get_title(loc="left") == "Losses on training"
     points = torch.tensor([each.get_offsets().tolist()[0] for each in axis.collections])
     torch.testing.assert_close(points, torch.tensor(TWO))
     assert hollow(axis) == [False] * 4 + [True], "what is dominated is hollow"
@@ -157,7 +158,7 @@ def test_test_losses_have_a_panel_of_their_own(tasks: int) -> None:
     found = page_front(7, tasks)
     panels = found.plot().axes
     many = 3 if tasks == 3 else 1
-    assert [axis.get_title(loc="left") for axis in panels[::many]] == ["Losses on val", "Losses on test"]
+    assert [axis.get_title(loc="left") for axis in panels[::many]] == ["Losses on validation", "Losses on test"]
     assert panels[0].get_xlim() == panels[many].get_xlim()
     alone = found.plot(split="test").axes
     assert len(alone) == many
@@ -167,11 +168,14 @@ def test_test_losses_have_a_panel_of_their_own(tasks: int) -> None:
 def test_what_is_hollow_is_dominated_on_the_split_that_ranks() -> None:
     first, second = ranked("val", "test").plot().axes
     for axis, split in ((first, "val"), (second, "test")):
-        assert axis.get_title(loc="left") == f"Losses on {split}"
+        assert axis.get_title(loc="left") == f"Losses on {split_word(split)}"
         assert hollow(axis) == [False, False, False, True]
         points = [each.get_offsets().tolist()[0] for each in axis.collections]
         torch.testing.assert_close(torch.tensor(points), torch.tensor({"val": VAL, "test": TEST}[split]))
-    assert [axis.get_title(loc="left") for axis in ranked("test").plot().axes] == ["Losses on train", "Losses on test"]
+    assert [axis.get_title(loc="left") for axis in ranked("test").plot().axes] == [
+        "Losses on training",
+        "Losses on test",
+    ]
 
 
 @pytest.mark.parametrize("tasks", [2, 3, 4])
@@ -181,11 +185,11 @@ def test_solutions_beyond_the_reference_are_left_out_and_counted(tasks: int) -> 
     losses[0, 1] = 900.0
     made = front_of(losses.tolist(), reference=(2.0,) * tasks)
     axes = made.plot().axes
-    assert axes[0].get_title(loc="left") == "Losses on train, 1 beyond the reference"
+    assert axes[0].get_title(loc="left") == "Losses on training, 1 beyond the reference"
     limits = [limit for axis in axes for limit in (axis.get_xlim(), axis.get_ylim())]
     assert max(high for _, high in limits) < max(3.0, tasks), "in the units of the others"
     axes = front_of(losses.tolist(), reference=(0.5,) * tasks).plot().axes
-    assert axes[0].get_title(loc="left") == "Losses on train"
+    assert axes[0].get_title(loc="left") == "Losses on training"
 
 
 def test_the_caption_says_what_is_seen() -> None:

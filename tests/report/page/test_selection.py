@@ -140,7 +140,7 @@ def test_a_model_favours_tasks_in_words(show: Opened) -> None:
     shown = page.inner_text("body").lower()
     assert not [word for word in ("subproblem", "feasible", "solution", "preference") if word in shown]
     page.locator("#targets summary").click()
-    assert "on target" in text(page, "#targets-table")
+    page.wait_for_function("() => document.querySelector('#targets-table').textContent.includes('on target')")
 
 
 def test_the_command_exports_the_marked_model(open_page: Opened) -> None:

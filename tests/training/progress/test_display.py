@@ -17,10 +17,10 @@ from paretomtl.training.progress import display as _display
 def test_one_line_says_all() -> None:
     line = _display.describe(report())
     assert line == (
-        "epoch 3/10, 0:06 gone, 0:14 left, hypervolume on train 1.25; losses on train 0: 1 2  1: 3 nan; frozen: 1"
+        "epoch 3/10, 0:06 gone, 0:14 left, hypervolume on training 1.25; losses on training 0: 1 2  1: 3 nan; frozen: 1"
     )
     val = _display.describe(report(val_losses=torch.ones(2, 2)))
-    assert "hypervolume on val 1.25; losses on val 0: 1 1" in val
+    assert "hypervolume on validation 1.25; losses on validation 0: 1 1" in val
     assert _display.clock(3725) == "1:02:05"
 
 
@@ -28,7 +28,7 @@ def test_a_line_on_many_models_says_how_far_their_losses_go() -> None:
     losses = torch.rand(25, 2, dtype=torch.float64) + torch.tensor([0.0, 50.0])
     losses[3], losses[4], losses[5, 0] = torch.tensor([9.0, 99.0]), torch.tensor([-1.0, 5.0]), math.nan
     line = _display.describe(report(losses=losses, subproblems=list(range(25)), frozen=[5]))
-    assert line.endswith("; losses on train of 25 models: a -1 to 9, b 5 to 99; frozen: 5")
+    assert line.endswith("; losses on training of 25 models: a -1 to 9, b 5 to 99; frozen: 5")
 
 
 def test_plain_lines_come_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     panel.print(_display.report_panel(many, 0.3, 6.0))
     assert "and 8 more" in still.getvalue()
     assert "3 frozen" in still.getvalue()
-    assert "hypervolume on train 1.25" in still.getvalue()
+    assert "hypervolume on training 1.25" in still.getvalue()
     assert all(len(line) <= 50 for line in still.getvalue().splitlines())
 
 
@@ -106,6 +106,6 @@ def test_reports_of_several_seeds_have_a_row_for_every_model(monkeypatch: pytest
         assert not first.seeds
         means = (first.losses + second.losses) / 2
         assert _display._mean_rows(both) == [(k, pytest.approx(row)) for k, row in enumerate(means.tolist())]
-    assert "losses on train (means of 2 seeds) 0: " in _display.describe(seen[0])
+    assert "losses on training (means of 2 seeds) 0: " in _display.describe(seen[0])
     assert seen[0].numbers()["seeds"] == [4, 4, 7, 7]
     assert "seeds" not in alone[0][0].numbers()

@@ -28,7 +28,7 @@ def test_patience_ends_a_run_once_no_model_is_better_than_so_many_epochs_ago() -
     assert [epoch - best for epoch, best in enumerate(last, 1)][-1] == 2
     assert all(epoch - best < 2 for epoch, best in enumerate(last[:-1], 1))
     assert_equal(ended, fit(epochs=count))
-    assert ended.ended == f"patience: no model improved on val in 2 epochs, after {count} of 30 epochs"
+    assert ended.ended == f"patience: no model improved on validation in 2 epochs, after {count} of 30 epochs"
     assert f"seed 0, ended by {ended.ended};" in repr(ended)
 
 

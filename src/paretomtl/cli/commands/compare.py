@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paretomtl._support.splits import split_word
 from paretomtl._support.terminal import print_command, print_text, text_console
 from paretomtl.cli._errors import SOME_FAILED, clean_errors
 from paretomtl.cli._options import (
@@ -172,7 +173,7 @@ def compare(
             print_front(console, front, front.shown_splits)
             console.print()
     _print_table(console, table, rows[0]["tasks"])
-    where = f"Ranked by hypervolume on {ranking} at {point_text(reference)}"
+    where = f"Ranked by hypervolume on {split_word(ranking)} at {point_text(reference)}"
     test = ", test next to it" if table[0].test is not None else ""
     note = "; * of a single point, the best losses of separate networks" if any(s.ideal for s in table) else ""
     print_text(console, f"{where}{test}{note}; K models each.")
@@ -287,13 +288,14 @@ def _explanations(summaries: list[Summary], tight: dict[str, list[float]]) -> li
 
     lines = []
     if tight:
-        places = ", ".join(f"{point_text(point)} on {split}" for split, point in tight.items())
+        places = ", ".join(f"{point_text(point)} on {split_word(split)}" for split, point in tight.items())
         lines.append(f"Tight hypervolume: just beyond the best models of all methods, {places}.")
     if any((each.test or each).regret is not None for each in summaries):
         first = summaries[0]
         measured = "" if first.test is None else " and are measured on test"
+        where = split_word(first.split)
         lines += [
-            f"Regret: what users with random utilities lose who choose from one run on {first.split}{measured}.",
+            f"Regret: what users with random utilities lose who choose from one run on {where}{measured}.",
             "R2, IGD+: distance to the ideal point, and to the best models, of all runs here.",
             "These three are lower for better fronts, and in units of the losses' range over all runs here.",
         ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paretomtl._support.imports.import_path import absolute_name
+from paretomtl._support.splits import split_word
 from paretomtl._support.terminal import print_text, text_console
 from paretomtl.cli._errors import clean_errors
 from paretomtl.cli._options import ProblemSettings, ProgressName, Resume, RunArgument, complete_problem
@@ -119,7 +120,7 @@ def _check_choice(around: int | None, gaps: int | None, count: int | None, angle
 
 def _print_rows(rows: list[list[float]], front: Front, where: str) -> None:
     console = text_console(stderr=True)
-    by = f", by its losses on {front.ranking_split}" if front.reading == "direction" else ""
+    by = f", by its losses on {split_word(front.ranking_split)}" if front.reading == "direction" else ""
     console.print(f"{front.reading.capitalize()}s {where}{by}:", highlight=False)
     for row in rows:
         console.print("  " + "  ".join(f"{value:.4f}" for value in row), highlight=False)
@@ -129,7 +130,9 @@ def _print_gaps(gaps: Gaps[Front], run: Path) -> None:
     console = text_console(stderr=True)
     if len(gaps):
         what = f"{gaps.front.reading.capitalize()}s"
-        console.print(f"{what} for the largest gaps of {run}, by its losses on {gaps.split}:", highlight=False)
+        console.print(
+            f"{what} for the largest gaps of {run}, by its losses on {split_word(gaps.split)}:", highlight=False
+        )
     for row, (a, b), begin, size in zip(gaps.rows.tolist(), gaps.neighbours, gaps.begins, gaps.sizes, strict=True):
         values = "  ".join(f"{value:.4f}" for value in row)
         text = f"  {values}  between {a} and {b}, {size:.2f} of the range apart; begins with the weights of {begin}"

@@ -169,7 +169,7 @@ def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice
     if k not in front.subproblems:
         raise ValueError(f"'--k' must be one of the models trained, {list(front.subproblems)}. Got {k} instead.")
     table = build_table(front, split)
-    return table.choose(front.subproblems.index(k), f"asked for by its number; values on {table.split}.")
+    return table.choose(front.subproblems.index(k), f"asked for by its number; values on {table.on}.")
 
 
 def _by_split(front: Front, choice: Choice) -> dict[str, dict[str, dict[str, float | None]]]:

@@ -86,18 +86,18 @@ def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str) -> 
         return _nearest(table, bounds, misses)
     usable = fits & values.isfinite()
     if not bool(usable.any()):
-        return table.choose_none(f"No model on {table.split}{within} has a known {best}.")
+        return table.choose_none(f"No model on {table.on}{within} has a known {best}.")
     row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
     return table.choose(
         row,
-        f"of {int(fits.sum())} models{within} on {table.split}, it has the best {table.find(best)}, "
+        f"of {int(fits.sum())} models{within} on {table.on}, it has the best {table.find(best)}, "
         f"{float(values[row]):.4g}.",
     )
 
 
 def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
     """Choose none, and name the nearest solution: its largest miss is smallest, in units of the front's range."""
-    none = f"No model on {table.split} has {' and '.join(map(str, bounds))}."
+    none = f"No model on {table.on} has {' and '.join(map(str, bounds))}."
     columns = [table.column(bound.name)[0].double() for bound in bounds]
     known = torch.stack([values.isfinite() for values in columns]).all(0)
     if not bool(known.any()):

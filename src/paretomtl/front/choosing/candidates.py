@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.html_table import html_table, paragraph
+from paretomtl._support.splits import split_word
 from paretomtl._support.text import shorten, suggest_name
 from paretomtl.front._data import FrontData, losses_on
 from paretomtl.front.indicators import finite_nondominated
@@ -43,7 +44,7 @@ class Choice:
         """The reason and the values, as notebooks show them."""
         values = {**{f"{task} loss": value for task, value in self.losses.items()}, **self.metrics}
         rows = [[shorten(name, 40), f"{value:.4g}"] for name, value in values.items()]
-        return paragraph(self.reason) + (html_table(["", f"on {self.split}"], rows) if rows else "")
+        return paragraph(self.reason) + (html_table(["", f"on {split_word(self.split)}"], rows) if rows else "")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,11 @@ class CandidateTable:
     """Whether each row satisfies the bounds, ``[K]`` bool; None without bounds."""
     note: str = ""
     """A sentence on the bounds, at the end of every reason."""
+
+    @property
+    def on(self) -> str:
+        """The word for the split in a sentence."""
+        return split_word(self.split)
 
     def label(self, row: int) -> str:
         """The label of a row in a sentence: its number, and its name if it has one."""

@@ -32,13 +32,13 @@ def by_direction(table: CandidateTable, scaled: Tensor, direction: ByTask) -> Ch
     )
     if not rows:
         if table.candidates():
-            reason = f"all losses on {table.split} that no other model dominates are zero, which has no direction"
+            reason = f"all losses on {table.on} that no other model dominates are zero, which has no direction"
             return table.choose_none(f"No model has a direction: {reason}. Choose by importance or bounds.")
         return _nothing(table)
     second = f"; the next is {table.label(rows[1])} at {distance[rows[1]]:.1f}°" if rows[1:] else ""
     return table.choose(
         rows[0],
-        f"its losses on {table.split} are {distance[rows[0]]:.1f}° from the direction {_shown(wanted)}{second}.",
+        f"its losses on {table.on} are {distance[rows[0]]:.1f}° from the direction {_shown(wanted)}{second}.",
     )
 
 
@@ -55,8 +55,7 @@ def by_importance(table: CandidateTable, scale: Tensor | None, importance: ByTas
     scaled = "" if bool((factors == 1).all()) else ", scaled as in training and"
     return table.choose(
         rows[0],
-        f"the least mean of the losses on {table.split}{scaled} weighted by {_shown(share)}, "
-        f"{sums[rows[0]]:.4g}{second}.",
+        f"the least mean of the losses on {table.on}{scaled} weighted by {_shown(share)}, {sums[rows[0]]:.4g}{second}.",
     )
 
 
@@ -66,7 +65,7 @@ def knee(table: CandidateTable) -> Choice:
     if not rows:
         return _nothing(table)
     if len(table.candidates()) == 1 < len(table.losses):
-        alone = f"{table.label(rows[0])} dominates all other models on {table.split}"
+        alone = f"{table.label(rows[0])} dominates all other models on {table.on}"
         return table.choose_none(f"No knee: {alone}. Any other rule chooses it.")
     losses = table.losses[rows]
     low, high = losses.amin(0), losses.amax(0)
@@ -74,22 +73,22 @@ def knee(table: CandidateTable) -> Choice:
     ends = unit[losses.argmin(0)]
     tasks = len(table.tasks)
     if len({tuple(end) for end in ends.tolist()}) < tasks or torch.linalg.matrix_rank(ends) < tasks:
-        return table.choose_none(f"No knee: the best models of the tasks on {table.split} span no chord.")
+        return table.choose_none(f"No knee: the best models of the tasks on {table.on} span no chord.")
     normal = torch.linalg.solve(ends, torch.ones(tasks, dtype=torch.float64))
     if not bool((normal > 0).all()):
         reason = "the plane through the best of each task is tilted so that below it is not better"
-        return table.choose_none(f"No knee: {reason} on {table.split}. Choose by direction, importance or bounds.")
+        return table.choose_none(f"No knee: {reason} on {table.on}. Choose by direction, importance or bounds.")
     below = (1.0 - unit @ normal) / normal.norm()
     best = int(below.argmax())
     if float(below[best]) <= KNEE:
         return table.choose_none(
-            f"No knee: no model on {table.split} lies more than {KNEE:g} of the range of the front below the chord "
+            f"No knee: no model on {table.on} lies more than {KNEE:g} of the range of the front below the chord "
             "through the best of each task. The front is concave or straight; choose by direction, importance, regret "
             "or bounds.",
         )
     return table.choose(
         rows[best],
-        f"it lies farthest below the chord through the best of each task on {table.split}, by {below[best]:.3g} of "
+        f"it lies farthest below the chord through the best of each task on {table.on}, by {below[best]:.3g} of "
         f"losses scaled to the range of the front.{table.left_out()}",
     )
 
@@ -115,19 +114,19 @@ def least_regret(table: CandidateTable) -> Choice:
     if len(rows) == 1:
         within = " within the reference point" if table.left_out() else ""
         return table.choose(
-            rows[0], f"it is the only model on {table.split}{within} that no other one dominates.{table.left_out()}"
+            rows[0], f"it is the only model on {table.on}{within} that no other one dominates.{table.left_out()}"
         )
     task, second = table.tasks[int(regrets[best].argmax())], order[1]
     return table.choose(
         rows[best],
-        f"its largest regret on {table.split}, in {task}, is the smallest: {largest[best]:.3g} of the way from the "
+        f"its largest regret on {table.on}, in {task}, is the smallest: {largest[best]:.3g} of the way from the "
         f"best to the worst of the front; the next is {table.label(rows[second])} with "
         f"{largest[second]:.3g}.{table.left_out()}",
     )
 
 
 def _nothing(table: CandidateTable) -> Choice:
-    return table.choose_none(f"No model has finite losses on {table.split}: {table.known()}.")
+    return table.choose_none(f"No model has finite losses on {table.on}: {table.known()}.")
 
 
 def _row_of(name: str, row: ByTask, tasks: Sequence[str]) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.significance import mean
+from paretomtl._support.splits import split_word
 from paretomtl.compare import Row, Summary, summaries
 from paretomtl.compare.rows import best_losses, is_ideal, points_tensor, read_row, rows_split
 from paretomtl.core import nondominated
@@ -84,7 +85,7 @@ def _draw(rows: Sequence[Row]) -> Figure:
         figure = pyplot.figure(figsize=(WIDTH, max(3.3, strip)), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
         _draw_plane(left, first, ranking)
-        left.set_title(f"Models on {ranking}, seed {seed}")
+        left.set_title(f"Models on {split_word(ranking)}, seed {seed}")
         better_arrow(left)
     else:
         figure = pyplot.figure(figsize=(WIDTH, 2.7 + strip), layout="constrained")
@@ -95,7 +96,9 @@ def _draw(rows: Sequence[Row]) -> Figure:
         else:
             axis = above.subplots()
             _draw_balanced(axis, first, ranking)
-            axis.set_title(f"The balanced model of each method on {ranking}, seed {seed}: up is better", pad=22)
+            axis.set_title(
+                f"The balanced model of each method on {split_word(ranking)}, seed {seed}: up is better", pad=22
+            )
     _draw_hypervolumes(right, table, ranking)
     title = f"{first[0]['problem']}: {len(table)} methods, same recipe"
     add_caption(figure, plain(title, 72), plain(comparison_caption(rows), 400))
@@ -122,7 +125,7 @@ def _draw_pairs(axes: Sequence[Axes], rows: Sequence[Row], split: str, seed: int
         for row in rows:
             _draw_models(axis, row, split, pair, line=False)
         axis.set(xlabel=plain(f"{tasks[pair[0]]} loss"), ylabel=plain(f"{tasks[pair[1]]} loss"))
-    axes[0].set_title(f"Models on {split}, seed {seed}")
+    axes[0].set_title(f"Models on {split_word(split)}, seed {seed}")
     better_arrow(axes[0])
 
 
@@ -215,7 +218,7 @@ def _draw_hypervolumes(axis: Axes, table: Sequence[Summary], split: str) -> None
     axis.grid(axis="y", color="0.92", linewidth=0.7)
     axis.tick_params(axis="y", length=0)
     tested = table[0].test is not None
-    axis.set_title(f"Hypervolume on {split}{', hollow: test' if tested else ''}")
+    axis.set_title(f"Hypervolume on {split_word(split)}{', hollow: test' if tested else ''}")
     axis.set_xlabel("larger is better; points are seeds, bars their means", color=QUIET)
 
 

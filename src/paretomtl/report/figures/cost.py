@@ -54,7 +54,7 @@ def draw_cost(runs: Sequence[Front | dict[str, Any]], folder: Path) -> list[Path
             _panel(axis, found, field)
             axis.set(xlabel=label, xlim=(0, None), ylim=(0, None))
             axis.set_title(f"Hypervolume by {label}")
-        where = "val" if found.split == "val" else "train, means over epochs"
+        where = "validation" if found.split == "val" else "training, means over epochs"
         point = ", ".join(f"{value:.3g}" for value in found.reference)
         axes[0][0].set_ylabel(f"hypervolume on {where}")
         figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower left", ncols=4)

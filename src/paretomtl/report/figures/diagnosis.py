@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports.optional_packages import require
+from paretomtl._support.splits import split_word
 from paretomtl.diagnosis import Diagnosis
 from paretomtl.diagnosis.evidence import CONFLICT, conflicts, task_gaps
 from paretomtl.report.figures.captions import diagnosis_caption
@@ -99,7 +100,7 @@ def draw_diagnosis(diagnosis: Diagnosis, path: str | Path | None = None, *, dark
         figure = pyplot.figure(figsize=(WIDTH, 1.1 + 0.32 * max(2, len(tasks), len(pairs))), layout="constrained")
         left, right = figure.subplots(1, 2)
         _draw_marks(left, tasks, 0.0)
-        left.set_title(f"Joint training, loss on {diagnosis.split}")
+        left.set_title(f"Joint training, loss on {split_word(diagnosis.split)}")
         left.set_xlabel("% more loss than a separate network", color=QUIET)
         _draw_marks(right, pairs, CONFLICT, "--")
         right.set_title("Gradients of pairs of tasks")

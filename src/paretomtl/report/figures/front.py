@@ -14,6 +14,7 @@ from torch import Tensor
 
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports.optional_packages import require
+from paretomtl._support.splits import split_word
 from paretomtl.core import nondominated
 from paretomtl.front import Front
 from paretomtl.front.solution_labels import short
@@ -116,7 +117,9 @@ class _Panel:
         """The split, and a note on the models that are not drawn."""
         broken = len(self.losses) - len(self.rows) - self.beyond
         counts = {"not finite": broken, "beyond the reference": self.beyond}
-        return f"Losses on {self.split}" + "".join(f", {count} {what}" for what, count in counts.items() if count)
+        return f"Losses on {split_word(self.split)}" + "".join(
+            f", {count} {what}" for what, count in counts.items() if count
+        )
 
 
 def _finite_rows(losses: Tensor) -> list[int]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.imports.optional_packages import require
+from paretomtl._support.splits import split_word
 from paretomtl._support.text import shorten
 from paretomtl.compare import Row, summaries
 from paretomtl.compare.rows import is_ideal, points_tensor, read_row, rows_split
@@ -42,7 +43,7 @@ def interactive_front(front: Front, *, split: str | None = None, metrics: bool |
     finite, best = front.losses[split].isfinite().all(-1), finite_nondominated(front.losses[split])
     rows, kept = (mask.nonzero().flatten().tolist() for mask in (finite, best))
     caption = front_caption(front, values, [not _is_lower(front, name) for name in names], rows, kept)
-    return _titled(figure, f"{front_title(front)}, on {split}", caption)
+    return _titled(figure, f"{front_title(front)}, on {split_word(split)}", caption)
 
 
 def interactive_comparison(rows: Sequence[Row]) -> Any:
@@ -81,10 +82,10 @@ def interactive_comparison(rows: Sequence[Row]) -> Any:
     if len(tasks) > 3:
         figure.update_yaxes(title_text="balanced model, up is better", showticklabels=False, row=1, col=1)
         figure.update_xaxes(tickangle=0, row=1, col=1)
-    figure.update_xaxes(title_text=f"hypervolume on {ranking}, a point per seed", row=2, col=1)
+    figure.update_xaxes(title_text=f"hypervolume on {split_word(ranking)}, a point per seed", row=2, col=1)
     figure.update_yaxes(autorange="reversed", row=2, col=1)
     figure.update_layout(height=540 + 28 * len(table))
-    title = f"{rows[0]['problem']}: {len(table)} methods, on {ranking}, models of seed {seed}"
+    title = f"{rows[0]['problem']}: {len(table)} methods, on {split_word(ranking)}, models of seed {seed}"
     return _titled(figure, title, comparison_caption(rows))
 
 
@@ -97,7 +98,10 @@ def _heights(point: Tensor, others: Mapping[str, Tensor]) -> list[float]:
 def interactive_diagnosis(diagnosis: Diagnosis) -> Any:
     """Draw a diagnosis with plotly; see :meth:`paretomtl.Diagnosis.figure`."""
     subplots, graph = require("plotly.subplots", "report"), require("plotly.graph_objects", "report")
-    titles = (f"joint training: % more loss than alone, on {diagnosis.split}", "cosine of gradients; left: conflict")
+    titles = (
+        f"joint training: % more loss than alone, on {split_word(diagnosis.split)}",
+        "cosine of gradients; left: conflict",
+    )
     figure = subplots.make_subplots(rows=1, cols=2, horizontal_spacing=0.3)
     panels = [task_marks(diagnosis), pair_marks(diagnosis)]
     for place, marks in enumerate(panels, 1):

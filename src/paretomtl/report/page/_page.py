@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 from paretomtl._support.files.atomic_files import check_file, write_text
 from paretomtl._support.imports.optional_packages import require, version_of
+from paretomtl._support.splits import SPLIT_WORDS
 from paretomtl.front import Front
 from paretomtl.front.union_indicators import union_numbers
 from paretomtl.report.page.run_styles import run_styles
@@ -141,6 +142,7 @@ def payload_of(
         "version": version_of("paretomtl"),
         "live": live,
         "verdict": verdict,
+        "splits": SPLIT_WORDS,
         "styles": run_styles([(view["method"], view["seed"]) for view in views]),
         "runs": list(views),
     }

@@ -6,11 +6,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from paretomtl._support.significance import deviation, difference
+from paretomtl._support.splits import split_word
 from paretomtl._support.text import join_names, shorten
 from paretomtl.front import Front
 from paretomtl.methods.registry import is_separate, label_of
-
-_SPLITS = {"train": "training", "val": "validation", "test": "test"}
 
 
 def verdict_of(fronts: Sequence[Front], names: Sequence[str], volumes: Sequence[Mapping[str, float | None]]) -> str:
@@ -44,7 +43,7 @@ def verdict_of(fronts: Sequence[Front], names: Sequence[str], volumes: Sequence[
 def _of_runs(volumes: Mapping[int, float], names: Sequence[str], split: str) -> str:
     first, second = sorted(volumes, key=lambda i: -volumes[i])[:2]
     return (
-        f"{shorten(names[first], 40)} has the largest hypervolume on {_SPLITS[split]}"
+        f"{shorten(names[first], 40)} has the largest hypervolume on {split_word(split)}"
         f"{_ahead(volumes[first], volumes[second], shorten(names[second], 40))}. One run each cannot tell whether that "
         "is luck."
     )
@@ -52,7 +51,7 @@ def _of_runs(volumes: Mapping[int, float], names: Sequence[str], split: str) -> 
 
 def _of_seeds(volumes: Sequence[float], split: str) -> str:
     spread = f"{statistics.fmean(volumes):.4g} ± {deviation(volumes):.2g}"
-    return f"{len(volumes)} seeds of one method: hypervolume {spread} on {_SPLITS[split]} (mean and deviation)."
+    return f"{len(volumes)} seeds of one method: hypervolume {spread} on {split_word(split)} (mean and deviation)."
 
 
 def _of_methods(volumes: Mapping[str, Sequence[float]], split: str) -> str:
@@ -64,12 +63,12 @@ def _of_methods(volumes: Mapping[str, Sequence[float]], split: str) -> str:
     ahead = _ahead(means[first], means[others[0]], label[others[0]])
     if seeds < 2 or max(len(volumes[method]) for method in others) < 2:
         return (
-            f"{label[first]} has the largest hypervolume on {_SPLITS[split]}{ahead}. One seed cannot tell whether that "
-            "is luck: compare five."
+            f"{label[first]} has the largest hypervolume on {split_word(split)}{ahead}. One seed cannot tell whether "
+            "that is luck: compare five."
         )
     worse = [method for method in others if difference(volumes[first], volumes[method]).sign > 0]
     alike = [method for method in others if method not in worse]
-    text = f"{label[first]} has the largest mean hypervolume on {_SPLITS[split]}{ahead}, over {seeds} seeds."
+    text = f"{label[first]} has the largest mean hypervolume on {split_word(split)}{ahead}, over {seeds} seeds."
     if alike:
         text += f" It cannot be told apart from {join_names([label[method] for method in alike])}."
     if worse:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from paretomtl._support.imports.optional_packages import require
+from paretomtl._support.splits import split_word
 from paretomtl._support.terminal import escaped, text_console
 from paretomtl.training.progress.callbacks import Callback, Report
 from paretomtl.training.progress.study_listeners import study_listeners
@@ -162,10 +163,12 @@ class RichProgress:
 def describe(report: Report) -> str:
     """The progress of a run in one line."""
     rows = losses_in_words(report.tasks, _mean_rows(report))
-    volume = "" if report.hypervolume is None else f", hypervolume on {report.split} {report.hypervolume:.4g}"
+    volume = (
+        "" if report.hypervolume is None else f", hypervolume on {split_word(report.split)} {report.hypervolume:.4g}"
+    )
     return (
         f"epoch {report.epoch}/{report.epochs}, {clock(report.seconds)} gone, {clock(report.remaining)} left{volume}; "
-        f"{report.note + '; ' if report.note else ''}losses on {report.split}{_over_seeds(report)}{rows}"
+        f"{report.note + '; ' if report.note else ''}losses on {split_word(report.split)}{_over_seeds(report)}{rows}"
         f"{_frozen(report)}"
     )
 
@@ -224,7 +227,9 @@ def report_panel(report: Report | None, share: float, seconds: float) -> Any:
         table.add_row(f"{k}{state}", *[f"{value:.4g}" for value in row])
     rest = [f"and {len(shown) - 12} more"] if len(shown) > 12 else []
     rest += [f"Losses are means of {len(set(report.seeds))} seeds."] if report.seeds else []
-    rest += [] if report.hypervolume is None else [f"hypervolume on {report.split} {report.hypervolume:.4g}"]
+    rest += (
+        [] if report.hypervolume is None else [f"hypervolume on {split_word(report.split)} {report.hypervolume:.4g}"]
+    )
     return require("rich.console", "cli").Group(head, table, *rest)
 
 

@@ -28,7 +28,7 @@ def planned_end(settings: Settings, epoch: int, improved: int) -> str | None:
         return f"after {_epochs(epoch)}"
     if settings.patience is not None and epoch - improved >= settings.patience:
         done = f"{epoch} of {_epochs(settings.epochs)}"
-        return f"patience: no model improved on val in {_epochs(settings.patience)}, after {done}"
+        return f"patience: no model improved on validation in {_epochs(settings.patience)}, after {done}"
     return None
 
 

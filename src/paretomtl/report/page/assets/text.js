@@ -129,10 +129,8 @@ function option(flag, value) {
   return `${flag}${value.startsWith("-") ? "=" : " "}${quoted(value)}`;
 }
 
-const SPLIT_NAMES = { train: "training", val: "validation", test: "test" };
-
 function splitName(split) {
-  return SPLIT_NAMES[split] || split;
+  return payload.splits[split] || split;
 }
 
 function isLoss(name) {

@@ -1,6 +1,6 @@
 """A thousand preferences of a model with a billion parameters: the arithmetic, and how well it fits measurements.
 
-    python benchmarks/plan.py                                     # the tables of docs/beyond.md
+    python benchmarks/plan.py                                     # the tables of docs/evidence/beyond.md
     python benchmarks/plan.py --price 2 --utilisation 0.5 --tasks 3
 
 Nothing is measured here. Everything follows from the inputs below, which are assumptions, and from the stored results

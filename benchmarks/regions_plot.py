@@ -1,4 +1,4 @@
-"""Models on the front of the synthetic problem with Adam, without and with returns: the figure of docs/regions.md.
+"""Models on the front of the synthetic problem with Adam, with and without returns, for docs/concepts/regions.md.
 
     python benchmarks/regions_plot.py    # reads results/regions.json, writes regions.png, -dark.png and .svg there
 

@@ -1,4 +1,4 @@
-"""Draw ten models on the paper's concave problem by three methods, as docs/p-norm.md shows them.
+"""Draw ten models on the paper's concave problem by three methods, as docs/concepts/p-norm.md shows them.
 
 python docs/auto.py     # trains them, in under a minute, and writes docs/auto.png and docs/auto-dark.png
 """

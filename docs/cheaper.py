@@ -1,4 +1,4 @@
-"""The figure of docs/cheaper-fronts.md: what a branch and an average change, from the stored benchmark.
+"""The figure of docs/evidence/cheaper-fronts.md: what a branch and an average change, from the stored benchmark.
 
 python docs/cheaper.py    # writes docs/cheaper-fronts.png and docs/cheaper-fronts-dark.png; seconds
 """

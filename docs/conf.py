@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from pathlib import Path
 
@@ -15,13 +16,24 @@ import cluster_tables  # noqa: E402
 import studies  # noqa: E402
 import tables  # noqa: E402
 from docutils import nodes  # noqa: E402
+from latex2mathml.converter import convert  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 from sphinx.transforms import SphinxTransform  # noqa: E402
+from sphinx.writers.html5 import HTML5Translator  # noqa: E402
 
 project = "paretomtl"
 author = "The paretomtl authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["dollarmath"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_prompt_text = "$ "
+html_math_renderer = "mathml"
 myst_heading_anchors = 3
 exclude_patterns = ["_generated"]
 html_theme = "furo"
@@ -82,6 +94,20 @@ for name, make in PAGES.items():
     (HERE / "_generated" / f"{name}.md").write_text(make(), encoding="utf-8")
 
 
+def visit_math(translator: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers draw without a script and without the network."""
+    block = isinstance(node, nodes.math_block)
+    if block:
+        translator.body.append('<div class="math">')
+    formula = convert(node.astext(), display="block" if block else "inline")
+    if "\\" in re.sub("<[^>]+>", "", formula):
+        raise ValueError(f"MathML has no counterpart for a command in this formula: {node.astext()}")
+    translator.body.append(formula)
+    if block:
+        translator.body.append("</div>")
+    raise nodes.SkipNode
+
+
 class DarkFigures(SphinxTransform):
     """Shows NAME-dark.png in place of NAME.png on dark pages, where it exists, before images are collected."""
 
@@ -104,3 +130,4 @@ class DarkFigures(SphinxTransform):
 def setup(app: Sphinx) -> None:
     """Register what this documentation adds to Sphinx."""
     app.add_transform(DarkFigures)
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

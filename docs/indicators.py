@@ -1,4 +1,4 @@
-"""Draw what the indicators of a front measure, as docs/indicators.md shows it, from stored losses on MultiMNIST.
+"""Draw what the indicators of a front measure, for docs/reference/indicators.md, from stored losses on MultiMNIST.
 
 python docs/indicators.py     # writes docs/indicators.png and docs/indicators-dark.png
 """

@@ -1,4 +1,4 @@
-"""Draw the path of one minibatch, as docs/design.md shows it.
+"""Draw the path of one minibatch, as docs/project/design.md shows it.
 
 python docs/minibatch.py     # writes docs/minibatch.svg
 """

@@ -1,4 +1,4 @@
-"""docs/design.md and CONTRIBUTING.md name folders and files that exist; the picture has the layers of the contract."""
+"""The design page and CONTRIBUTING.md name folders and files that exist; the picture has the layers of the contract."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from _helpers.places import DOCS, ROOT
 
 PACKAGE = ROOT / "src" / "paretomtl"
-PAGE = (DOCS / "design.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "project" / "design.md").read_text(encoding="utf-8")
 
 
 def _tree() -> Iterator[str]:

@@ -20,7 +20,7 @@ from paretomtl._support.imports.optional_packages import require
 from paretomtl.cli._lookup import find_method, find_problem
 from paretomtl.cli._paths import check_run
 
-PAGE = (DOCS / "errors.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(.+?)` \| (.+) \| (.+) \|$", PAGE, re.MULTILINE)
 X = torch.linspace(-1, 1, 8)[:, None]
 Y = torch.cat([X.sin(), X.cos()], 1)

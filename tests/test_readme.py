@@ -43,7 +43,7 @@ def test_the_first_example_prints_what_is_written() -> None:
 def test_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)  # it stores a model
-    page = (DOCS / "loaders.md").read_text(encoding="utf-8")
+    page = (DOCS / "guides" / "data.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(code, "loaders.md", "exec"), space)
@@ -53,7 +53,7 @@ def test_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_method_of_ones_own_runs() -> None:
-    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "concepts" / "methods.md").read_text(encoding="utf-8")
     code = page.partition("## A method of your own")[2].partition("```python\n")[2].partition("```")[0]
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(code, "methods.md", "exec"), space)
@@ -62,7 +62,7 @@ def test_the_method_of_ones_own_runs() -> None:
 
 
 def test_every_file_it_points_to_exists() -> None:
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} points to {target}"

@@ -1,6 +1,6 @@
 """What commands print in terminals of 80 and 120 columns, with five tasks of long names, as text.
 
-    python tools/terminal_sheet.py        # writes docs/terminal-sheet.md; a minute on two cores
+    python tools/terminal_sheet.py        # writes docs/reference/terminal.md; a minute on two cores
 
 Each command runs in a pseudo-terminal, so it prints what a person sees, without the colours.
 """
@@ -31,7 +31,7 @@ _ANSWERS = b"1\n=\nb\n1\n1\n1\n1\n1\n1\n"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "terminal-sheet.md")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "reference" / "terminal.md")
     asked = parser.parse_args()
     commands = {**COMMANDS, "select, by questions": ["select", "trained"], "run --help": ["run", "--help"]}
     parts = ["# What commands print", "", "`python tools/terminal_sheet.py` makes this page."]

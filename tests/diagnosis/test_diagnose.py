@@ -112,7 +112,7 @@ def test_losses_of_different_units_want_scaling() -> None:
 
 
 def test_gradients_of_different_lengths_want_no_scale_and_are_named() -> None:
-    """Measured: Pareto MTL does best with losses that compare as they are (docs/methods.md)."""
+    """Measured: Pareto MTL does best with losses that compare as they are (docs/concepts/methods.md)."""
 
     def steep(outputs: Tensor, targets: Tensor) -> Tensor:
         return torch.stack([outputs.square().mean() * 100 + 1, 0.1 * (outputs - 10 * targets[:, :1]).abs().mean()])

@@ -304,7 +304,7 @@ def test_a_view_says_what_is_not_there() -> None:
 def test_the_examples_of_the_documentation_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (DOCS / "other-fronts.md").read_text(encoding="utf-8")
+    text = (DOCS / "guides" / "other-fronts.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {})
     printed = capsys.readouterr().out

@@ -262,7 +262,7 @@ def test_trained_separate_networks_are_a_baseline() -> None:
 
 
 def test_the_examples_of_the_page_print_what_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (DOCS / "indicators.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "indicators.md").read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
     assert len(examples) == 2
     for code, printed in examples:

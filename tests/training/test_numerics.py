@@ -1,4 +1,4 @@
-"""Row by row, what docs/numerics.md promises: through `fit`, one model after another and stacked, and `backward`."""
+"""Row by row, what docs/project/numerics.md promises: by `fit`, one model after another and stacked, and `backward`."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def test_twenty_tasks(method: Method, strategy: str) -> None:
 
 
 def test_every_row_of_the_page_is_tested_here() -> None:
-    page = (DOCS / "numerics.md").read_text(encoding="utf-8")
+    page = (DOCS / "project" / "numerics.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\| `(test_\w+)` \|$", page, flags=re.MULTILINE))
     tests = {name for name in globals() if name.startswith("test_")} - {"test_every_row_of_the_page_is_tested_here"}
     assert named == tests

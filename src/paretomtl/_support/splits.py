@@ -1,4 +1,4 @@
-"""Splits: the one that ranks solutions, and those that are shown. docs/choosing.md states the same rule."""
+"""Splits: the one that ranks solutions, and those that are shown. docs/guides/choosing.md states the same rule."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _DUPLICATE = 1e-4  # vectors closer than this share a region up to rounding
 
 
 def usual_count(tasks: int) -> int:
-    """The default number of vectors by the number of tasks; docs/how-many.md measures what more of them gain.
+    """The default number of vectors by the number of tasks; docs/guides/how-many.md measures what more of them gain.
 
     Example:
         >>> [usual_count(tasks) for tasks in (2, 3, 4, 10)]

@@ -53,7 +53,7 @@ def diagnose(
     For each seed, it trains one model with equal weights, and one network for each task. The joint model gives the
     cosines and norms of the task gradients. The difference between its losses and those of the separate networks is the
     cost of joint training. If a front is worth it, models near its ends are trained, too, and preferences are proposed
-    between them. The rules of the verdict, and their limits, are in docs/diagnose.md.
+    between them. The rules of the verdict, and their limits, are in docs/start/do-i-need-it.md.
 
     Args:
         problem: models, losses and data.

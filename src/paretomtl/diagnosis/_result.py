@@ -53,7 +53,7 @@ class Diagnosis(Measurements):
 
     @functools.cached_property
     def verdict(self) -> Verdict:
-        """The recommendation, by the rules in docs/diagnose.md."""
+        """The recommendation, by the rules in docs/start/do-i-need-it.md."""
         return judge(self)
 
     @property

@@ -216,7 +216,7 @@ def _proposed(
 def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool) -> str:
     """Say which preferences to begin with, and why."""
     if not directions:
-        return f"Begin with {count} preferences, spread evenly; docs/how-many.md says when more pay off."
+        return f"Begin with {count} preferences, spread evenly; docs/guides/how-many.md says when more pay off."
     losses = "scaled losses" if scaled else "losses"
     first, last = (f"({', '.join(f'{value:.2g}' for value in row)})" for row in (directions[0], directions[-1]))
     if len(directions) == 1:
@@ -224,11 +224,11 @@ def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool)
     if len(directions[0]) > 2:
         return (
             f"Begin with {count} preferences between the ratios of {losses} that models reached near the ends of the "
-            "front; no model reached ratios beyond these. docs/how-many.md says when more pay off."
+            "front; no model reached ratios beyond these. docs/guides/how-many.md says when more pay off."
         )
     return (
         f"Begin with {count} preferences from {first} to {last}, the ratios of {losses} that models reached near the "
-        "ends of the front; no model reached ratios beyond these. docs/how-many.md says when more pay off."
+        "ends of the front; no model reached ratios beyond these. docs/guides/how-many.md says when more pay off."
     )
 
 

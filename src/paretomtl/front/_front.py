@@ -271,7 +271,7 @@ class Front(FrontComparison, FrontExtensions):
         return facade.interactive_front(self, split=split, metrics=metrics)
 
     def explore(self, *, name: str = "front", height: int = 900) -> Any:
-        """Make the page of this front, which shows itself in a notebook (extra ``report``); see docs/report.md.
+        """Make the page of this front, inline in a notebook (extra ``report``); see docs/guides/explorer.md.
 
         Args:
             name: what the page calls the front. Its command selects from a folder of that name, so save it there.

@@ -38,8 +38,8 @@ class PNorm(ScaledMethod):
 
     The weights :math:`\alpha` sum to m, so that learning rates compare with those of linear scalarization. On the ray
     they are the importances :math:`\lambda`; a task that lags behind the ray gets more. Its minima are Pareto optimal
-    on convex and concave fronts (docs/p-norm.md has the proofs, the offset from the ray, and when a point is stable). A
-    step takes one backward pass. The direction must be one that models can reach: beyond the end of a front, models
+    on convex and concave fronts (docs/concepts/p-norm.md has the proofs, and when a point is stable). A step takes one
+    backward pass. The direction must be one that models can reach: beyond the end of a front, models
     gather there. A number of preferences therefore stands for ``preferences="reachable"``, which measures them in the
     first quarter of the run; see :class:`~paretomtl.methods.Reachable`.
 

@@ -85,7 +85,7 @@ class ParetoMTL(TakesScale):
             ``initial_steps`` for a subproblem that never was inside. A subproblem that has spent its share follows the
             paper from then on, so that a region that cannot be reached does not hold it forever. There is no return
             after the release, while a loss is negative, or with ``initial_steps=0``. None: no returns, as in the paper.
-            See docs/regions.md for when they pay.
+            See docs/concepts/regions.md for when they pay.
 
     The state has for each subproblem its constraint rows, phase, status, the step since which it has that status, the
     last finite loss of each task (used for a task without labels), and the scale; with returns, the number of steps

@@ -238,9 +238,9 @@ class Reachable(ScaledMethod):
 class Auto(Reachable):
     """A probe chooses the method: interior weights where they spread, the p-norm where they clump.
 
-    The default of :func:`paretomtl.fit`. It follows measured facts (docs/choose-a-method.md). The first quarter of the
-    run is linear scalarization with interior weights, on losses divided by their first values if these differ by more
-    than a factor of 10. A loss that begins at its best, such as a fairness gap, shows in the probe, and the factors are
+    The default of :func:`paretomtl.fit`, as docs/concepts/choose-a-method.md explains. The first quarter of the run is
+    linear scalarization with interior weights, on losses divided by their first values if these differ by more than a
+    factor of 10. A loss that begins at its best, such as a fairness gap, shows in the probe, and the factors are
     dropped. If the models spread well by then, the front is convex as far as it can be seen, and they go on
     with their weights. If they clump at the ends of the front, the front is concave, and each goes on along a ray
     between the ends by :class:`~paretomtl.PNorm`. A step takes one backward pass. ``front.decisions`` says what

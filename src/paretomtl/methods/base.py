@@ -66,7 +66,7 @@ class Method(ABC):
         """The rows ``[K, m]`` for a given number of preferences."""
 
     def usual_count(self, tasks: int) -> int:
-        """The default number of rows: as many as cover a front (docs/how-many.md), or 5 starts."""
+        """The default number of rows: as many as cover a front (docs/guides/how-many.md), or 5 starts."""
         return 5 if self.reading == "start" else vectors.usual_count(tasks)
 
     @abstractmethod

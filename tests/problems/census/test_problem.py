@@ -246,7 +246,7 @@ def test_what_a_constant_answer_costs(real: Census) -> None:
 
 @pytest.mark.study
 def test_482_features_and_the_counts_of_other_choices(real: Census) -> None:
-    """What docs/data.md says: which columns are numbers decides."""
+    """What docs/reference/data-sets.md says: which columns are numbers decides."""
     assert len(real.feature_names) == 482
     nominal = {name: int(size) for name, size in zip(CATEGORIES, real.sizes, strict=True)}
     for name in ("own_or_self", "vet_benefits"):

@@ -66,7 +66,7 @@ def test_stored_figures_fit_a_page_in_light_and_dark(path: Path) -> None:
 def test_every_figure_of_the_documentation_has_this_style() -> None:
     """What pages show is what the test above looks at, or a picture of the explorer."""
     shown = set()
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(
             r"!\[[^\]]*\]\(([^)\s]+\.png)\)|\{figure\} (\S+\.png)", page.read_text(encoding="utf-8")
         ):

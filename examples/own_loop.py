@@ -1,4 +1,7 @@
-"""Your own training loop: `pm.backward` in place of `loss.backward()`, once per preference.
+"""Your own training loop: `pm.backward` in place of `loss.backward()`.
+
+One curve should follow the sine and the cosine, which it cannot. The loop trains one
+model for each preference; the losses at the end become a front.
 
 python examples/own_loop.py
 """
@@ -8,20 +11,40 @@ from torch import nn
 
 import paretomtl as pm
 
-torch.manual_seed(0)
+STEPS = 400
 x = torch.linspace(-2, 2, 128)[:, None]
-targets = [x.sin(), x.cos()]
-vectors = pm.preferences.even(3, tasks=2)
-steps = 600
 
-for k, vector in enumerate(vectors):
+
+def train(vectors, k):
+    """Model k of the front, trained for row k of the vectors."""
+    torch.manual_seed(k)
     model = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    weigher = pm.ParetoMTL().bind(vectors, index=k, total=steps)
-    for _ in range(steps):
+    weigher = pm.ParetoMTL().bind(vectors, index=k, total=STEPS)
+    for _ in range(STEPS):
         optimizer.zero_grad()
-        losses = torch.stack([(model(x) - y).square().mean() for y in targets])
+        curve = model(x)
+        losses = torch.stack([(curve - y).square().mean() for y in (x.sin(), x.cos())])
         pm.backward(losses, weigher, model.parameters())
         optimizer.step()
-    shown = ", ".join(f"{loss:.3f}" for loss in losses.tolist())
-    print(f"direction ({vector[0]:.2f}, {vector[1]:.2f}): losses {shown}, {weigher.status}")
+    return losses.tolist(), weigher.status
+
+
+def main():
+    vectors = pm.preferences.even(5, tasks=2)
+    trained = [train(vectors, k) for k in range(5)]
+    front = pm.Front.from_losses(
+        {"train": [losses for losses, _ in trained]},
+        tasks=["sine", "cosine"],
+        preferences=vectors,
+        reading="direction",
+        problem="one curve",
+        method="pareto-mtl",
+    )
+    print(front)
+    print("regions:", ", ".join(status for _, status in trained))
+    return front
+
+
+if __name__ == "__main__":
+    main()

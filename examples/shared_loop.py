@@ -1,10 +1,13 @@
-"""One subproblem on several processes: each gets its share of every batch, and all take the same steps.
+"""One model on several processes: each process gets its share of every batch.
+
+All processes average losses and gradients, and take the same steps. With torchrun,
+the loop below trains the same three models as in one process.
 
 torchrun --standalone --nproc-per-node 2 examples/shared_loop.py
-
-Without torchrun, it trains the same model in one process.
+python examples/shared_loop.py
 """
 
+import gc
 import os
 
 import torch
@@ -13,27 +16,53 @@ from torch import nn
 
 import paretomtl as pm
 
-if "RANK" in os.environ:
-    dist.init_process_group()  # gloo on a CPU, NCCL on GPUs
-rank, size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-
-torch.manual_seed(0)  # the same model everywhere
-model = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 1))  # not wrapped in DistributedDataParallel
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-vectors = pm.preferences.even(3, tasks=2)
-weigher = pm.ParetoMTL().bind(vectors, index=1, total=600)
+STEPS = 400
 x = torch.linspace(-2, 2, 129)[:, None]
 
-for _ in range(600):
-    share = x.tensor_split(size)[rank]  # 65 and 64 samples
-    losses = torch.stack([(model(share) - wanted).square().mean() for wanted in (share.sin(), share.cos())])
-    optimizer.zero_grad()
-    pm.backward(losses, weigher, model.parameters(), samples=len(share), distributed=True)
-    optimizer.step()
 
-if rank == 0:
-    with torch.no_grad():
-        found = [float((model(x) - wanted).square().mean()) for wanted in (x.sin(), x.cos())]
-    print(f"{size} processes: losses {found[0]:.4f}, {found[1]:.4f}, {weigher.status}")
-if dist.is_initialized():
-    dist.destroy_process_group()
+def measure(model, x):
+    curve = model(x)
+    return torch.stack([(curve - y).square().mean() for y in (x.sin(), x.cos())])
+
+
+def train(vectors, k, rank, size):
+    torch.manual_seed(k)  # the same model in every process
+    model = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 1))  # no DDP
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    weigher = pm.ParetoMTL().bind(vectors, index=k, total=STEPS)
+    share = x.tensor_split(size)[rank]  # of two processes: 65 and 64 samples
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        losses = measure(model, share)
+        pm.backward(
+            losses, weigher, model.parameters(), samples=len(share), distributed=True
+        )
+        optimizer.step()
+    return measure(model, x).tolist()
+
+
+def main():
+    if "RANK" in os.environ:
+        dist.init_process_group()  # gloo on a CPU, NCCL on GPUs
+    shared = dist.is_initialized()
+    rank, size = (dist.get_rank(), dist.get_world_size()) if shared else (0, 1)
+    vectors = pm.preferences.even(3, tasks=2)
+    front = pm.Front.from_losses(
+        {"train": [train(vectors, k, rank, size) for k in range(3)]},
+        tasks=["sine", "cosine"],
+        preferences=vectors,
+        reading="direction",
+        problem="one curve",
+        method="pareto-mtl",
+    )
+    if rank == 0:
+        print("processes:", size)
+        print(front)
+    if shared:
+        dist.destroy_process_group()
+        gc.collect()  # its threads must end before the interpreter does
+    return front
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,7 @@ import io
 import re
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,10 @@ from typer.testing import CliRunner
 
 from _helpers.places import DOCS, ROOT
 from paretomtl.cli._app import app
+from paretomtl.compare import load_rows
 from paretomtl.paper import STUDIES
+from paretomtl.paper.evidence.verdicts import by_setting, measured_on, summaries_of
+from paretomtl.paper.rows import column, pick
 from paretomtl.problems import PROBLEMS
 from paretomtl.problems.registry import DATA_SETS
 
@@ -27,7 +31,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_the_first_example_prints_what_is_written() -> None:
     code, expected = re.search(r"```python\n(import torch.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()  # type: ignore[union-attr]
-    assert len([line for line in code.splitlines() if line.strip()]) <= 17
+    assert len([line for line in code.splitlines() if line.strip()]) <= 15
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
     found, wanted = printed.getvalue().split(), expected.split()
@@ -37,18 +41,6 @@ def test_the_first_example_prints_what_is_written() -> None:
             assert float(mine) == pytest.approx(float(theirs), abs=0.01)
         except ValueError:
             assert mine == theirs
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_the_page_on_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pandas")
-    monkeypatch.chdir(tmp_path)  # it stores a model
-    page = (DOCS / "guides" / "data.md").read_text(encoding="utf-8")
-    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
-    space: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(code, "loaders.md", "exec"), space)
-    assert "age: DataLoader of TensorDataset, 60 samples, 3 batches" in repr(space["problem"])
-    assert space["cents"].isfinite().all()
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -68,9 +60,43 @@ def test_every_file_it_points_to_exists() -> None:
                 assert (page.parent / target).exists(), f"{page.name} points to {target}"
 
 
+def test_it_is_short() -> None:
+    """At most 700 words, without code."""
+    text = re.sub(r"```.*?```|<[^>]+>|\]\([^)]*\)", " ", README, flags=re.DOTALL)
+    assert len(re.findall(r"\w[\w'’.-]*", text)) <= 700
+
+
+def test_its_numbers_are_those_of_stored_rows() -> None:
+    """Row by row, the table of "Does it beat tuned weights?"."""
+    lines = [line for line in README.splitlines() if line.startswith("|") and re.search(r"\(\d+\)", line)]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    rows = by_setting(load_rows(ROOT / "experiments" / "results" / "beyond.json"))
+    lenet = load_rows(ROOT / "experiments" / "results" / "images-lenet.json")
+    strong = [row for row in lenet if row["part"] == "strong recipe" and row["problem"] == "multi-mnist"]
+    wanted = []
+    for setting in ("synthetic 2, Adam", "multi-digits", "income and parity"):
+        found = {each.method: measured_on(each) for each in summaries_of(rows[setting])}
+        wanted.append([found[method].hypervolumes for method in ("auto", "linear, interior")])
+    stored = [pick(strong, method=method, stage="final") for method in ("pareto-mtl", "linear")]
+    wanted.insert(2, [column(some, "hypervolume") for some in stored])
+    assert len(cells) == len(wanted)
+    for (name, *shown, _), pairs in zip(cells, wanted, strict=True):
+        seeds = int(re.search(r"\((\d+)\)", name).group(1))  # type: ignore[union-attr]
+        for text, values in zip(shown, pairs, strict=True):
+            assert len(values) == seeds, name
+            mean, _, deviation = text.partition(" ± ")
+            digits = len(mean.partition(".")[2])
+            assert f"{statistics.mean(values):.{digits}f}" == mean, name
+            rounded = f"{statistics.stdev(values):.{digits}f}"
+            assert rounded == (deviation or f"{0:.{digits}f}"), name
+
+
 def commands() -> list[str]:
-    block = next(text for text in README.split("```") if text.startswith("\nparetomtl diagnose"))
-    return [line.partition("#")[0].strip() for line in block.strip().splitlines()]
+    """The commands of the README, and those of the tour."""
+    text = README + (DOCS / "reference" / "tour.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:console)?\n(paretomtl diagnose.*?)```", text, re.DOTALL)
+    lines = re.sub(r"\\\n\s*", " ", "".join(blocks)).strip().splitlines()
+    return list(dict.fromkeys(line.partition("#")[0].strip() for line in lines))
 
 
 def shortened(line: str) -> list[str]:

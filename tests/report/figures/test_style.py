@@ -27,8 +27,8 @@ NEAR = 0.12  # of the linear light: colours that are nearer than this are told a
 DRAWN = [
     path
     for folder in ("docs", "benchmarks/results", "experiments/results")
-    for path in sorted((ROOT / folder).glob("*.png"))
-    if not path.name.endswith("-sheet.png") and path.stem != "other-fronts"
+    for path in sorted((ROOT / folder).rglob("*.png"))
+    if not path.name.endswith("-sheet.png") and not path.name.startswith("explorer")
 ]
 
 
@@ -71,12 +71,8 @@ def test_every_figure_of_the_documentation_has_this_style() -> None:
             r"!\[[^\]]*\]\(([^)\s]+\.png)\)|\{figure\} (\S+\.png)", page.read_text(encoding="utf-8")
         ):
             shown.add((page.parent / (target[0] or target[1])).resolve())
-    sheets = {path for path in shown if path.name.endswith("-sheet.png")}
-    other = ROOT / "docs" / "other-fronts.png"
-    subfolders = {path for path in shown if path.parent.parent == ROOT / "experiments" / "results"}
-    assert shown - sheets - {other} - subfolders <= set(DRAWN)
-    for path in (*subfolders, other):
-        assert path.with_name(f"{path.stem}-dark.png").exists() or path == other
+    pictures = {path for path in shown if path.name.endswith("-sheet.png") or path.name.startswith("explorer")}
+    assert shown - pictures <= set(DRAWN)
 
 
 def test_pdf_files_embed_their_fonts(tmp_path: Path) -> None:

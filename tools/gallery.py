@@ -1,6 +1,6 @@
 """The gallery of examples: its pictures, and what each example prints.
 
-    python tools/gallery.py             # runs every example: three minutes on two cores
+    python tools/gallery.py             # runs every example: a minute on two cores
     python tools/gallery.py fairness    # one of them
 
 Each example has a function `main`, which prints its result and returns a front. This front is drawn for light and dark
@@ -58,7 +58,7 @@ def draw(front: Front, path: Path) -> None:
         picture = path.with_name(f"{path.stem}-dark.png") if dark else path
         front.plot(picture, split=front.ranking_split, dark=dark)
         with Image.open(picture) as image:
-            small = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+            small = image.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
             dots = image.info["dpi"]
         small.save(picture, optimize=True, dpi=dots)
 

@@ -94,7 +94,7 @@ def test_a_proposal_of_a_number_of_models(here: Path) -> None:
         (["--proposal", "quadratic", "--preferences", "3"], "'--preferences' must not be given with '--proposal'"),
         (["--proposal", "quadratic", "--set", "scale=auto"], "'--set scale' must not be given with '--proposal'"),
         (["--proposal", "broken.json"], "'broken.json' must be a JSON file. It is damaged"),
-        (["--proposal", "three"], "preferences"),
+        (["--proposal", "three"], "'--proposal' must be of the problem 'quadratic'"),
     ],
 )
 def test_proposals_that_cannot_be_taken(here: Path, words: list[str], message: str) -> None:
@@ -250,3 +250,27 @@ def test_losses_are_scaled_for_a_diagnosis_and_a_comparison(here: Path) -> None:
         refused = run(f"{command} --set mu=3")
         assert refused.exit_code == 2
         assert "'--set' must be NAME=VALUE with NAME one of" in refused.stderr
+
+
+def test_a_proposal_of_another_problem_is_refused(here: Path) -> None:
+    store()
+    arguments = ["run", "synthetic", *RUN[2:], "--proposal", "quadratic"]
+    said = " ".join(call(*arguments, code=2).split())
+    assert "'--proposal' must be of the problem 'synthetic'" in said
+    assert "Got one of 'quadratic'" in said
+    assert not (here / "next").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--plot", "d.foo"], "'--plot' must end in one of"),
+        (["--out", "prop.txt"], "'--out' must end in .json"),
+        (["--dark"], "'--dark' must go with '--plot'"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_anything_is_trained(
+    here: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paretomtl.diagnosis.diagnose", lambda *a, **k: pytest.fail("nothing may be trained"))
+    assert message in " ".join(call("diagnose", "quadratic", *words, code=2).split())

@@ -135,3 +135,37 @@ def anchors(path: Path) -> set[str]:
 def slug(title: str) -> str:
     plain = re.sub(r"[`*$]|\[([^\]]*)\]\([^)]*\)", r"\1", title).strip().lower()
     return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+@pytest.mark.parametrize(
+    ("words", "pages"),
+    [
+        ("loss weighting", {"concepts/glossary.md", "concepts/methods.md"}),
+        ("scalarization", {"concepts/methods.md"}),
+        ("multi-objective optimization", {"concepts/front.md"}),
+        ("trade-off", {"start/why.md"}),
+        ("fairness constraint", {"concepts/when-it-helps.md", "guides/gallery.md"}),
+        ("gradient conflict", {"start/do-i-need-it.md"}),
+        ("missing labels", {"guides/missing-labels.md"}),
+        ("resume training", {"guides/watch.md"}),
+    ],
+)
+def test_other_words_lead_to_the_right_page(words: str, pages: set[str]) -> None:
+    """Sphinx puts the keywords of a page into the index of its search."""
+    found = {name(path) for path in PAGES if words in keywords(path)}
+    assert found & pages, f"{words}: {sorted(found)}"
+
+
+def keywords(path: Path) -> list[str]:
+    line = re.search(r"^    +keywords: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [] if line is None else [word.strip().lower() for word in line.group(1).strip('"').split(",")]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_a_page_has_a_summary_for_search_engines(path: Path) -> None:
+    if path.name == "terminal.md" or "decisions" in path.parts:
+        return
+    text = path.read_text(encoding="utf-8")
+    summary = re.search(r'^    +description: "?(.*?)"?$', text, re.MULTILINE)
+    assert summary is not None
+    assert 40 <= len(summary.group(1)) <= 160, len(summary.group(1))

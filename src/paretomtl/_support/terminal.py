@@ -77,7 +77,9 @@ def print_text(console: Console, text: Any, *, style: str = "", indent: int = 0)
     """
     rich_text = require("rich.text", "cli").Text
     text = rich_text(escaped(text), style) if isinstance(text, str) else text
-    lines = _wrapped(text, console.width, indent) if console.is_terminal else [text]
+    lines = [text]
+    if console.is_terminal:
+        lines = [line for part in text.split("\n") for line in _wrapped(part, console.width, indent)]
     for number, line in enumerate(lines):
         console.print(rich_text(" " * indent if number else "") + line, highlight=False, soft_wrap=True)
 

@@ -55,7 +55,7 @@ HELP: Mapping[str, Help] = {
             "Problem": ("with_", "set_", "seeds", "split"),
             "Training": _TRAINING,
             "Speed and memory": _SPEED,
-            "Folder": ("out", "plot"),
+            "Folder": ("out", "plot", "dark"),
         },
     ),
     "run": Help(

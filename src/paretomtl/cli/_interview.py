@@ -43,8 +43,10 @@ def ask(table: CandidateTable) -> Choice:
         print_text(
             console, f"{len(rows)} non-dominated models, on {table.on}. At most {_counted(history[0].most)}{few}."
         )
+    shown: set[int] = set()
     while (pair := history[-1].pair) is not None:
         search = history[-1]
+        shown.update(pair)
         console.print(f"\nQuestion {len(history)}, {len(search.rows)} models left", style="bold", highlight=False)
         _print_pair(console, table, *pair)
         answer = _answer(console)
@@ -57,7 +59,8 @@ def ask(table: CandidateTable) -> Choice:
     (chosen,), asked = history[-1].rows, len(history) - 1
     if not asked:
         return table.choose(chosen, f"it is the only non-dominated model on {table.on}.")
-    return table.choose(chosen, f"your preference on {table.on} among {len(rows)} models, after {_counted(asked)}.")
+    words = "your preference" if chosen in shown else "it fits your answers best"
+    return table.choose(chosen, f"{words} on {table.on} among {len(rows)} models, after {_counted(asked)}.")
 
 
 def _counted(questions: int) -> str:

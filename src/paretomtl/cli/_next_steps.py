@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from paretomtl._support.terminal import print_command
@@ -21,6 +21,11 @@ def print_next(console: Console, steps: Sequence[Step]) -> None:
     console.print("\nNext:", style="bold", highlight=False)
     for line in command_lines(steps, console.width - 2):
         print_command(console, f"  {line}")
+
+
+def given_options(options: Mapping[str, object]) -> list[str]:
+    """The words of the options that were given, which are those that are not None."""
+    return [word for name, value in options.items() if value is not None for word in (name, str(value))]
 
 
 def choosing_steps(folder: str) -> list[Step]:

@@ -11,6 +11,7 @@ from paretomtl._support.text import suggest_name
 
 if TYPE_CHECKING:
     from paretomtl.diagnosis import Proposal
+    from paretomtl.problems import Problem
 
 _FOLDER, _END = Path("runs"), "-proposal.json"
 
@@ -18,6 +19,12 @@ _FOLDER, _END = Path("runs"), "-proposal.json"
 def proposal_path(name: str) -> Path:
     """The file of a proposal: a path with the suffix .json stands for itself."""
     return Path(name) if name.endswith(".json") else _FOLDER / f"{name}{_END}"
+
+
+def check_proposal_file(path: Path | None) -> None:
+    """Refuse a file that could not be taken by its name later; None stands for the usual file."""
+    if path is not None and path.suffix != ".json":
+        raise ValueError(f"'--out' must end in .json. Got '{path}' instead.")
 
 
 def take_proposal(name: str, method: str | None, preferences: str | None, set_: Sequence[str]) -> dict[str, Any]:
@@ -39,7 +46,18 @@ def take_proposal(name: str, method: str | None, preferences: str | None, set_: 
         "method": proposal.method,
         "preferences": rows if isinstance(rows, int) else [list(row) for row in rows],
         "set_": [*set_, *_scale_setting(proposal)],
+        "proposal": proposal,
     }
+
+
+def check_same_problem(proposal: Proposal, problem: Problem) -> None:
+    """Refuse the proposal of another problem: its directions are those of other losses."""
+    own = (problem.name, tuple(problem.tasks))
+    if (proposal.problem, proposal.tasks) != own:
+        raise ValueError(
+            f"'--proposal' must be of the problem {own[0]!r} with the tasks {list(own[1])}. Got one of "
+            f"{proposal.problem!r} with {list(proposal.tasks)}: diagnose this problem first."
+        )
 
 
 def spelled_out(proposal: Proposal) -> list[str]:

@@ -15,10 +15,12 @@ from paretomtl.cli._errors import NOT_STORED, stop_exit_code
 from paretomtl.cli._lookup import find_method, find_optimizer, find_problem, name_on_disk
 from paretomtl.cli._next_steps import Step, choosing_steps, print_next
 from paretomtl.cli._printing import print_json
+from paretomtl.cli._proposals import check_same_problem
 from paretomtl.cli._resume_command import resume_command
 from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._summary import joined_lines, quality_lines, ranked_words, summary
 from paretomtl.cli._tables import print_front
+from paretomtl.diagnosis import Proposal
 from paretomtl.engine.processes import is_main_process
 from paretomtl.front import Front
 from paretomtl.front.storage.front_folder import is_stored
@@ -29,9 +31,13 @@ from paretomtl.runs.folder import RunFolder
 from paretomtl.training import TensorBoard, fit
 
 
-def train(options: RunOptions, *, out: Path | None, tensorboard: Path | None = None) -> tuple[Front, Path]:
-    """Train with these options; return the front and the folder of the run."""
+def train(
+    options: RunOptions, *, out: Path | None, tensorboard: Path | None = None, proposal: Proposal | None = None
+) -> tuple[Front, Path]:
+    """Train with these options, which may come from a proposal; return the front and the folder of the run."""
     problem = find_problem(options.problem, options.with_)
+    if proposal is not None:
+        check_same_problem(proposal, problem)
     method = find_method(options.method, options.set_, problem)
     path = out or Path("runs") / _folder_name(options, problem, method)
     training = replace(

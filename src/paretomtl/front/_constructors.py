@@ -71,7 +71,7 @@ class FrontConstructors(FrontData):
             ...     [[0.2, 0.9], [0.4, 0.4], [0.9, 0.3]], tasks=["left", "right"], names=["small", "middle", "large"]
             ... )
             >>> front.select(max_regret=True).reason[:20]
-            'Solution 1 (middle):'
+            'Model 1 (middle): it'
         """
         tasks = task_names(tasks)
         given = losses if isinstance(losses, Mapping) else {"val": losses}

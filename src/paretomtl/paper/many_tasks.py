@@ -197,15 +197,16 @@ def _draw_coverage(rows: Sequence[Row]) -> Figure | None:
 
 def _finding(rows: Sequence[Row]) -> str:
     """By how much the gap falls from the fewest vectors to the most, for the fewest tasks and for the most."""
+    counts = sorted({row["preferences"] for row in rows})
+    few, many = counts[0], counts[-1]
     falls = []
     for tasks in sorted({row["tasks"] for row in rows}):
-        gaps = list(_means([row for row in rows if row["tasks"] == tasks], "igd_plus", _FINAL).values())
-        if len(gaps) > 1:
-            falls.append(f"{100 - 100 * gaps[-1] / gaps[0]:.0f} % with {tasks} tasks")
+        gaps = _means([row for row in rows if row["tasks"] == tasks], "igd_plus", _FINAL)
+        if few in gaps and many in gaps and 0 < gaps[many] < gaps[few]:
+            falls.append(f"{100 - 100 * gaps[many] / gaps[few]:.0f} % with {tasks} tasks")
     if len(falls) < 2:
         return "The gap to the true front, and the regions that it meets"
-    counts = sorted({row["preferences"] for row in rows})
-    return f"From {counts[0]} to {counts[-1]} models, the gap falls by {falls[0]}, by {falls[-1]}"
+    return f"From {few} to {many} models, the gap falls by {falls[0]}, by {falls[-1]}"
 
 
 def _gathered(row: Row) -> float:

@@ -67,7 +67,8 @@ def _draw_initialization(rows: Sequence[Row]) -> Figure | None:
     shares = [_share(row) for title, row in found.items() if title.endswith("initial phase")]
     add_caption(
         figure,
-        "Without its initial phase, Pareto MTL does not reach the ends"
+        f"Without its initial phase, {100 * shares[0]:.0f} % of Pareto MTL's models are in their region, not "
+        f"{100 * shares[1]:.0f} %"
         if len(shares) == 2 and shares[0] < shares[1]
         else "Pareto MTL without and with its initial phase",
         "The initial phase moves each model into the region around its dashed line, before it lowers the losses. "
@@ -88,15 +89,14 @@ def _draw_difficulty(rows: Sequence[Row]) -> Figure | None:
     for number, (axis, row) in enumerate(zip(axes, shown, strict=True)):
         same = [each for each in mine if (each["method"], each["ratio"]) == (row["method"], row["ratio"])]
         volume = mean(column(same, "hypervolume")) / row["ratio"]
-        panel_title(axis, _label(row) if number < len(_METHODS) else "", f"hypervolume {volume:.2f}")
-        if number % len(_METHODS) == 0:
-            axis.set_ylabel(f"ratio {row['ratio']:g}\nloss 2")
+        title = _label(row) if number < len(_METHODS) else ""
+        panel_title(axis, title, f"ratio {row['ratio']:g}, hypervolume {volume:.2f}")
         if number < len(shown) - len(_METHODS):
             axis.set_xlabel("")
     add_caption(
         figure,
-        f"One loss up to {ratios[-1]:g} times the other: the ratio of the losses decides where models are",
-        "Each row of panels has its ratio of the largest loss 1 to the largest loss 2. Hypervolumes are shares of the "
+        f"One loss up to {ratios[-1]:g} times as large as the other",
+        "The ratio is that of the largest loss 1 to the largest loss 2. Hypervolumes are shares of the "
         f"box of both, as means over {len({row['seed'] for row in mine})} seeds; the points are those of the first.",
     )
     return figure
@@ -111,7 +111,7 @@ def _draw_preferences(rows: Sequence[Row]) -> Figure | None:
         panel_title(axis, f"{row['preferences']} {_kind(row)} vectors", _where(row))
     add_caption(
         figure,
-        "The models of Pareto MTL follow any set of preference vectors"
+        f"The models of Pareto MTL follow {len(shown)} sets of preference vectors"
         if all(_share(row) == 1.0 for row in shown)
         else "The models of Pareto MTL for several sets of preference vectors",
         "Each dashed line is a preference vector, which asks one model for a ratio of the two losses. "
@@ -136,7 +136,7 @@ def _draw_three_objectives(rows: Sequence[Row]) -> Figure | None:
     first = shown[0]
     add_caption(
         figure,
-        f"With three losses, the front meets only {first['reachable']} of {first['preferences']} even regions",
+        f"With three losses, the front meets {first['reachable']} of {first['preferences']} {_kind(first)} regions",
         "A place in the triangle is each loss's share of the sum: at a corner, the other two are zero. Regions outside "
         "of the grey area hold no model of the front. Released models may leave their regions at the end.",
     )

@@ -142,6 +142,16 @@ def test_ties_bring_the_end_nearer_too(rows: list[list[float]], data: st.DataObj
     assert not gone & set(search.rows)
 
 
+def test_a_tie_leaves_the_first_of_the_two() -> None:
+    """It stays a candidate, so that nothing wins that was never shown against it."""
+    search = begin(build_table(front_of(CONCAVE), None))
+    assert search.pair is not None
+    first, second = search.pair
+    after = search.after_tie()
+    assert first in after.rows
+    assert second not in after.rows
+
+
 def test_many_solutions_take_little_memory_and_too_many_are_refused() -> None:
     def front(count: int) -> CandidateTable:
         first = torch.linspace(0.0, 1.0, count, dtype=torch.float64)

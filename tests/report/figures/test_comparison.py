@@ -119,3 +119,27 @@ def test_a_comparison_shows_itself() -> None:
     assert (len(rows), list(fronts)) == (4, ["linear", "p-norm"])
     assert found.verdict() in found._repr_html_().replace("&#x27;", "'")
     assert "p-norm" in found._repr_html_()
+
+
+def test_separate_networks_are_last_and_marked() -> None:
+    figure = comparison(2).plot()
+    volumes = figure.axes[1]
+    names = [label.get_text() for label in volumes.get_yticklabels()]
+    assert names[0] == "Single task*", "the lowest line"
+    assert "no front" in volumes.get_xlabel()
+    assert figure.texts[1].get_text().replace("\n", " ").endswith("Dashed: the preferences. Dotted: separate networks.")
+
+
+def test_negative_losses_do_not_turn_the_axes() -> None:
+    rows = [row([[-0.5, -0.1], [-0.3, -0.2]], "linear", reference=(1.0, 1.0))]
+    models, _ = Comparison(rows, {}).plot().axes
+    assert models.get_xlim()[0] < -0.5 < models.get_xlim()[1]
+    assert models.get_ylim()[0] < -0.2 < models.get_ylim()[1]
+
+
+@pytest.mark.parametrize("names", [["2019", "2020", "2021", "2022"], [f"{'long ' * 20}{i}" for i in range(4)]])
+def test_screens_keep_tasks_apart(names: list[str]) -> None:
+    rows = comparison(4).rows
+    shown = Comparison([{**each, "tasks": names} for each in rows], {}).figure()
+    assert list(shown.layout.xaxis.tickvals) == [0, 1, 2, 3]
+    assert shown.layout.yaxis2.type == "category"

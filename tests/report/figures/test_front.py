@@ -10,6 +10,7 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 import torch
+from PIL import Image
 from typer.testing import CliRunner
 
 import paretomtl as pm
@@ -200,6 +201,40 @@ def test_the_caption_says_what_is_seen() -> None:
         "from 1 to 0.1. 1 model is dominated (hollow). Dashed: the preferences."
     )
     one = front_of([[0.5, 0.2], [0.9, 0.9]], method="linear", reading="importance").plot().texts[1].get_text()
-    assert one.replace("\n", " ") == "Each point is a model. Lower left is better. 1 model is dominated (hollow)."
+    assert one.replace("\n", " ") == (
+        "Each point is a model. Lower left is better. Model 0 is best in a loss and in b loss. 1 model is dominated "
+        "(hollow)."
+    )
     many = front_of(torch.eye(5).add(0.1).tolist()).plot().texts[1].get_text()
     assert many.startswith("Each line is a model. Up is better on every axis.")
+
+
+def test_captions_for_screens_describe_what_is_drawn() -> None:
+    """No rays and no faint lines there; what is best is best by what the axes show."""
+    shown = front_of(TWO).figure().layout.title.subtitle.text
+    assert "Dashed" not in shown
+    assert "dominated (hollow)" in shown
+    four = front_of([[0.1, 0.9, 0.9, 0.9], [0.2, 0.2, 0.2, 0.2], [0.9, 0.9, 0.9, 0.95]]).figure()
+    assert "dominated" not in four.layout.title.subtitle.text
+    metrics = {
+        "train": {"a accuracy": torch.tensor([float("nan"), 0.2, 0.9]), "b accuracy": torch.tensor([0.5, 0.6, 0.1])}
+    }
+    measured = front_of([[0.1, 0.9], [0.5, 0.5], [0.9, 0.1]], metrics=metrics).figure().layout.title.subtitle.text
+    assert "From model 2 to 1, a accuracy falls from 0.9 to 0.2" in measured.replace("<br>", " ")
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 5])
+def test_equal_and_huge_losses_are_drawn(tasks: int, tmp_path: Path) -> None:
+    for value in (0.0, 1e18, 1e300):
+        found = pm.Front.from_losses([[value] * tasks] * 2, tasks=list("abcde")[:tasks])
+        found.plot(tmp_path / "front.png")
+        with Image.open(tmp_path / "front.png") as image:
+            assert max(image.size) < 3000
+
+
+def test_a_metric_belongs_to_the_task_with_the_longest_name() -> None:
+    metrics = {"val": {"left eye accuracy": torch.tensor([0.1, 0.9])}}
+    better: Any = {"better": {"left eye accuracy": "higher"}}
+    found = pm.Front.from_losses([[0.1, 0.9], [0.9, 0.1]], tasks=["left", "left eye"], metrics=metrics, **better)
+    axis = found.figure().layout
+    assert (axis.xaxis.title.text, axis.yaxis.title.text) == ("left loss", "left eye accuracy")

@@ -95,7 +95,7 @@ def compare(
 
     from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, ranking_remedy
     from paretomtl.cli._method_names import method_name
-    from paretomtl.cli._next_steps import print_next
+    from paretomtl.cli._next_steps import given_options, print_next
     from paretomtl.cli._summary import point_text, ranked_words
     from paretomtl.cli._tables import print_front
     from paretomtl.compare import RESULTS, common_reference, summaries, tight_references, verdict
@@ -187,7 +187,17 @@ def compare(
         drawn = f" Hypervolume against cost: {costs[0]}." if costs else ""
         print_text(console, f"All points: {out / RESULTS}. Figure: {out / 'compare.png'}.{drawn}")
     _leave_if(failed, out)
-    print_next(console, _next_steps(table[0].method, [problem, *_with(settings)], out, fronts=fronts_))
+    given = {
+        "--preferences": preferences,
+        "--epochs": epochs,
+        "--batch-size": batch_size,
+        "--optimizer": optimizer,
+        "--learning-rate": learning_rate,
+        "--weight-decay": weight_decay,
+    }
+    words = [problem, *_with(settings), *given_options(given)]
+    best = next((each.method for each in table if not each.ideal), None)
+    print_next(console, _next_steps(best, words, out, fronts=fronts_))
 
 
 def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
@@ -202,8 +212,10 @@ def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
     raise typer.Exit(SOME_FAILED)
 
 
-def _next_steps(best: str, words: list[str], out: Path | None, *, fronts: bool) -> list[Step]:
+def _next_steps(best: str | None, words: list[str], out: Path | None, *, fronts: bool) -> list[Step]:
     """The commands after a comparison: explore the stored fronts, or train the best method and keep its models."""
+    if best is None:  # separate networks alone
+        return []
     if out is not None and fronts:
         folders = shlex.quote(str(out / "fronts"))
         return [(f"paretomtl report {folders}/*", "explore all models in a browser")]

@@ -21,7 +21,7 @@ from paretomtl.cli._options import (
     WeightDecay,
 )
 from paretomtl.cli._printing import print_json
-from paretomtl.cli._proposals import proposal_path, spelled_out
+from paretomtl.cli._proposals import check_proposal_file, proposal_path, spelled_out
 from paretomtl.training.options import STORED
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def diagnose(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the diagnosis to this file, such as diagnosis.pdf, .svg or .png.")
     ] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="With --plot: draw for a dark background.")] = False,
     progress: ProgressName = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -66,7 +67,7 @@ def diagnose(
     models near its ends. Models are not stored. The proposal is: run takes it by name.
     """
     from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, name_on_disk
-    from paretomtl.cli._next_steps import print_next
+    from paretomtl.cli._next_steps import given_options, print_next
     from paretomtl.cli._paths import check_target
     from paretomtl.diagnosis import ONE_MODEL
     from paretomtl.diagnosis import diagnose as measure
@@ -74,6 +75,13 @@ def diagnose(
     training: dict[str, Any] = {name: value for name, value in locals().items() if name in STORED}
     for option, path in (("--out", out), ("--plot", plot)):
         check_target(option, path)
+    check_proposal_file(out)
+    if plot is not None:
+        from paretomtl.report.figures.style import check_figure_file
+
+        check_figure_file("--plot", plot)  # before anything is trained
+    if dark and plot is None:
+        raise ValueError("'--dark' must go with '--plot'. Got no file to draw to.")
     made = find_problem(problem, with_ or [])
     chosen = method_settings(set_ or [], ["linear"], made)  # all runs of a diagnosis have fixed weights
     diagnosis = measure(
@@ -88,7 +96,7 @@ def diagnose(
     name = name_on_disk(problem, made) if out is None else str(out)
     stored = _store(diagnosis, proposal_path(name) if out is None else out)
     if plot is not None:
-        diagnosis.plot(plot)
+        diagnosis.plot(plot, dark=dark)
     if as_json:
         print_json({**diagnosis.numbers(), "proposal": None if stored is None else str(stored)})
         return
@@ -110,24 +118,20 @@ def diagnose(
     training_length = {"--epochs": long if made.recipe.epochs is None else None}
     if diagnosis.proposal is not None:
         taken = spelled_out(diagnosis.proposal) if stored is None else ["--proposal", name]
-        words = ["run", problem, *settings, *taken, *_given(recipe | training_length)]
+        words = ["run", problem, *settings, *taken, *given_options(recipe | training_length)]
         what = "train the proposed front"
     elif diagnosis.verdict.again is not None:
         settings += [word for setting in set_ or [] for word in ("--set", setting)]
         recipe |= {"--split": split, "--device": device, "--precision": None if precision == "float32" else precision}
         longer = [part for key, value in diagnosis.verdict.again for part in (f"--{key}", str(value))]
-        words, what = ["diagnose", problem, *settings, *longer, *_given(recipe)], "diagnose again"
+        words, what = ["diagnose", problem, *settings, *longer, *given_options(recipe)], "diagnose again"
     elif diagnosis.verdict.word in ONE_MODEL:
         one = ["--method", "linear", "--preferences", "1"]
-        words = ["run", problem, *settings, *one, *_given(recipe | training_length)]
+        words = ["run", problem, *settings, *one, *given_options(recipe | training_length)]
         what = "train one model with equal weights"
     else:
         return
     print_next(console, [(f"paretomtl {shlex.join(words)}", what)])
-
-
-def _given(options: dict[str, object]) -> list[str]:
-    return [word for name, value in options.items() if value is not None for word in (name, str(value))]
 
 
 def _store(diagnosis: Diagnosis, path: Path) -> Path | None:

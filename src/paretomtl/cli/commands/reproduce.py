@@ -176,7 +176,7 @@ def _print_results(
     for remark in remarks:
         print_text(console, remark, style="yellow")
     seconds = time.perf_counter() - began
-    drawn = ", ".join(sorted({path.stem for path in figures})) or "none"
+    drawn = ", ".join(sorted({path.stem.removesuffix("-dark") for path in figures})) or "none"
     print_text(
         console,
         f"{name}: {len(progress.rows)} runs, {progress.trained} cells trained now, {seconds:.0f} s. All points: "

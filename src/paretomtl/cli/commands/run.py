@@ -110,12 +110,13 @@ def run(
         chosen |= take_proposal(proposal, None if method == "auto" else method, preferences, set_ or [])
     check_methods_for(ray, [chosen["method"]])
     parsed = {
-        **chosen,
+        **{name: value for name, value in chosen.items() if name != "proposal"},
         "start": None if start is None else _front_in(start),
         "only": _subproblems(only),
         "executor": ray_executor(ray, cpus, shard_size, problem, with_ or []),
     }
-    front, folder = train(RunOptions.of({**locals(), **parsed}), out=out, tensorboard=tensorboard)
+    options = RunOptions.of({**locals(), **parsed})
+    front, folder = train(options, out=out, tensorboard=tensorboard, proposal=chosen.get("proposal"))
     print_result(front, folder, as_json=as_json)
 
 

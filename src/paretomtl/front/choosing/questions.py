@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.front.choosing.candidates import CandidateTable
+from paretomtl.front.task_metrics import task_metrics
 
 _USERS = 16_000  # simulated users for more than two tasks
 _MOST = 1000  # solutions to ask about; memory grows with their square
@@ -69,7 +70,8 @@ class Search:
     def after_tie(self) -> Search:
         """The search after the user found both of the pair equally good.
 
-        The half of the simulated users to whom the two matter most is left out, and so is the second of the pair.
+        The half of the simulated users to whom the two matter most is left out, and so is the second of the pair. The
+        first one stays: a user is added who ranks the others as the rest do on average, and it before them.
         """
         assert self.pair is not None
         first, second = (self.columns.index(row) for row in self.pair)
@@ -77,7 +79,9 @@ class Search:
         scores = self.scores[apart <= apart.median()].clone()
         gone = [place for place, row in enumerate(self.columns) if place == second or row not in self.rows]
         scores[:, gone] = math.inf
-        return _search(self.columns, scores)
+        loyal = scores.mean(0, keepdim=True)
+        loyal[0, first] = scores[scores.isfinite()].min() - 1.0
+        return _search(self.columns, torch.cat([scores, loyal]))
 
 
 def begin(table: CandidateTable) -> Search:
@@ -164,16 +168,19 @@ def differences(table: CandidateTable, one: int, other: int) -> list[Difference]
         share = name in table.metrics and _is_share(values, higher)
         change = after - before
         better = None if change == 0 or not math.isfinite(change) else (change > 0) == higher
+        shown = (_shown(before, share), _shown(after, share))
+        if better is not None and shown[0] == shown[1]:  # to the digits that are shown
+            better, change = None, 0.0
         text = "equal" if change == 0 else "" if better is None else _change(change, before, share, better)
         title = name if name in table.metrics else f"{name} loss"
-        lines.append(Difference(title, (_shown(before, share), _shown(after, share)), text, better))
+        lines.append(Difference(title, shown, text, better))
     return lines
 
 
 def compared_names(table: CandidateTable) -> list[str]:
     """All metrics, and the tasks without a metric, whose name would begin with that of the task."""
-    alone = [task for task in table.tasks if not any(name.startswith(f"{task} ") for name in table.metrics)]
-    return [*table.metrics, *alone]
+    measured = task_metrics(table.tasks, list(table.metrics))
+    return [*table.metrics, *(task for task in table.tasks if task not in measured)]
 
 
 def _is_share(values: Tensor, higher: bool) -> bool:

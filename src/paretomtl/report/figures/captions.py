@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -24,6 +25,9 @@ def front_caption(
     higher: Sequence[bool],
     rows: Sequence[int],
     kept: Sequence[int],
+    *,
+    rays: bool = False,
+    beaten: str = "",
 ) -> str:
     """Describe the models of a front.
 
@@ -33,37 +37,42 @@ def front_caption(
         higher: for each of them, whether more is better.
         rows: the rows that are drawn.
         kept: those that no other one dominates.
+        rays: whether preferences are drawn.
+        beaten: how dominated models look; empty if they look like the others.
     """
     corner = "Upper right is better." if all(higher) else "" if any(higher) else "Lower left is better."
     each = {2: f"Each point is a model. {corner}", 3: f"Each panel is a pair of tasks. {corner}"}
     parts = [each.get(len(columns), "Each line is a model. Up is better on every axis.").strip()]
-    if len(kept) > 1:
-        parts.append(_extremes(front, columns, higher, kept))
-    beaten = len(rows) - len(kept)
-    if beaten:
-        look = "hollow" if len(columns) < 4 else "faint"
-        parts.append(f"{'1 model is' if beaten == 1 else f'{beaten} models are'} dominated ({look}).")
-    if len(columns) == 2 and front.reading == "direction" and not any(higher):
+    names = list(columns)
+    ends = [columns[names[0]], columns[names[-1]]]
+    known = [row for row in rows if all(math.isfinite(values[row]) for values in ends)]
+    if len(known) > 1:
+        parts.append(_extremes(front, columns, higher, known))
+    count = len(rows) - len(kept)
+    if count and beaten:
+        parts.append(f"{'1 model is' if count == 1 else f'{count} models are'} dominated ({beaten}).")
+    if rays:
         parts.append("Dashed: the preferences.")
     return " ".join(parts)
 
 
-def _extremes(front: Front, columns: Mapping[str, Sequence[float]], higher: Sequence[bool], kept: Sequence[int]) -> str:
+def _extremes(front: Front, columns: Mapping[str, Sequence[float]], higher: Sequence[bool], rows: Sequence[int]) -> str:
     """Say which models are best on the first and on the last axis, and what changes between them."""
     names = list(columns)
-    ends = [_best(columns[name], more, kept) for name, more in ((names[0], higher[0]), (names[-1], higher[-1]))]
+    ends = [_best(columns[name], more, rows) for name, more in ((names[0], higher[0]), (names[-1], higher[-1]))]
     one, other = (front.subproblems[row] for row in ends)
     if one == other:
         return f"Model {one} is best in {names[0]} and in {names[-1]}."
     words = []
     for name in (names[0], names[-1]):
         before, after = (columns[name][row] for row in ends)
-        words.append(f"{name} {'rises' if after > before else 'falls'} from {before:.3g} to {after:.3g}")
+        change = f"{'rises' if after > before else 'falls'} from {before:.3g} to {after:.3g}"
+        words.append(f"{name} {change if after != before else f'stays at {before:.3g}'}")
     return f"From model {one} to {other}, {words[0]} and {words[1]}."
 
 
-def _best(values: Sequence[float], higher: bool, kept: Sequence[int]) -> int:
-    return (max if higher else min)(kept, key=values.__getitem__)
+def _best(values: Sequence[float], higher: bool, rows: Sequence[int]) -> int:
+    return (max if higher else min)(rows, key=values.__getitem__)
 
 
 def comparison_caption(rows: Sequence[Row]) -> str:

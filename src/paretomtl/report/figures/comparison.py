@@ -18,7 +18,7 @@ from paretomtl.compare.rows import best_losses, is_ideal, points_tensor, read_ro
 from paretomtl.core import nondominated
 from paretomtl.methods.registry import colour_of, label_of, marker_of
 from paretomtl.report.figures.captions import comparison_caption
-from paretomtl.report.figures.layers import Limits
+from paretomtl.report.figures.layers import Limits, margin_of
 from paretomtl.report.figures.parallel import Polyline, draw_parallel
 from paretomtl.report.figures.style import (
     INK,
@@ -74,7 +74,8 @@ def draw_comparison(rows: Sequence[Row], folder: Path) -> list[Path]:
 def _draw(rows: Sequence[Row]) -> Figure:
     if not rows:
         raise ValueError("'rows' must have a run to draw. Got none.")
-    ranking, table = rows_split(rows), summaries(rows)
+    ranking = rows_split(rows)
+    table = sorted(summaries(rows), key=lambda each: each.ideal)  # separate networks, which are no front, come last
     order = [each.method for each in table]
     seed = min(row["seed"] for row in rows)
     first = sorted((row for row in rows if row["seed"] == seed), key=lambda row: order.index(row["method"]))
@@ -100,14 +101,21 @@ def _draw(rows: Sequence[Row]) -> Figure:
                 f"The balanced model of each method on {split_word(ranking)}, seed {seed}: up is better", pad=22
             )
     _draw_hypervolumes(right, table, ranking)
-    title = f"{first[0]['problem']}: {len(table)} methods, same recipe"
-    add_caption(figure, plain(title, 72), plain(comparison_caption(rows), 400))
+    title = f"{first[0]['problem']}: {len(table)} method{'s' if len(table) > 1 else ''}, same recipe"
+    add_caption(figure, plain(title, 72), plain(f"{comparison_caption(rows)}{_lines_drawn(first, tasks)}", 500))
     return figure  # type: ignore[no-any-return]
 
 
+def _lines_drawn(rows: Sequence[Row], tasks: int) -> str:
+    """Name the lines of a plane: preferences, and separate networks."""
+    dashed = tasks == 2 and any(row["reading"] == "direction" for row in rows)
+    dotted = tasks < 4 and any(map(is_ideal, rows))
+    return (" Dashed: the preferences." if dashed else "") + (" Dotted: separate networks." if dotted else "")
+
+
 def _draw_plane(axis: Axes, rows: Sequence[Row], split: str) -> None:
-    right, top = _ends(rows, split)
-    axis.set(xlim=(0, right), ylim=(0, top))
+    (left, right), (bottom, top) = _plane_limits(rows, split)
+    axis.set(xlim=(left, right), ylim=(bottom, top))
     for direction in next((row["vectors"] for row in rows if row["reading"] == "direction"), []):
         length = 2 * max(right, top)
         axis.plot([0, length * direction[0]], [0, length * direction[1]], **RAY)
@@ -127,6 +135,7 @@ def _draw_pairs(axes: Sequence[Axes], rows: Sequence[Row], split: str, seed: int
         axis.set(xlabel=plain(f"{tasks[pair[0]]} loss"), ylabel=plain(f"{tasks[pair[1]]} loss"))
     axes[0].set_title(f"Models on {split_word(split)}, seed {seed}")
     better_arrow(axes[0])
+    _note_outside(axes[0], rows, split, [high for _, high in limits])
 
 
 def _draw_models(axis: Axes, row: Row, split: str, pair: tuple[int, int], *, line: bool) -> None:
@@ -147,13 +156,21 @@ def _draw_models(axis: Axes, row: Row, split: str, pair: tuple[int, int], *, lin
         axis.plot(*along.T.tolist(), color=colour, linewidth=0.9, alpha=0.6, zorder=2)
 
 
-def _ends(rows: Sequence[Row], split: str) -> list[float]:
-    """Return the ends of the axes: the largest losses, capped at the reference."""
+def _plane_limits(rows: Sequence[Row], split: str) -> Limits:
+    """Return the limits of the axes: from zero, or a loss below it, to the largest loss within the reference."""
     points = torch.cat([points_tensor(row, split) for row in rows])
-    largest = points.amax(0).tolist() if len(points) else [1.0] * points.shape[1]
     reference = next((row["reference"] for row in rows if row["reference"]), None)
-    limits = [torch.inf] * len(largest) if reference is None else reference
-    return [min(1.08 * value, 1.02 * limit) for value, limit in zip(largest, limits, strict=True)]
+    most = torch.tensor(reference or [torch.inf] * points.shape[1], dtype=torch.float64)
+    inside = points[(points <= most).all(-1)]
+    shown = inside if len(inside) else points
+    if not len(shown):
+        return ((0.0, 1.0),) * points.shape[1]
+    limits = []
+    for low, high in zip(shown.amin(0).tolist(), shown.amax(0).tolist(), strict=True):
+        start = min(low, 0.0)
+        margin = 0.08 * (high - start) or 0.05
+        limits.append((start - (margin if start < 0 else 0.0), high + margin))
+    return tuple(limits)
 
 
 def _note_outside(axis: Axes, rows: Sequence[Row], split: str, ends: Sequence[float]) -> None:
@@ -213,13 +230,16 @@ def _draw_hypervolumes(axis: Axes, table: Sequence[Summary], split: str) -> None
             axis.scatter(values, [height + shift] * len(values), s=30 if filled else 20, **style)
             if len(values) > 1:
                 axis.plot([mean(values)] * 2, [height + shift - 0.16, height + shift + 0.16], color=INK, linewidth=1.4)
-    axis.set_yticks(range(len(table)), [plain(label_of(each.method), 22) for each in reversed(table)])
+    names = [plain(label_of(each.method), 22) + ("*" if each.ideal else "") for each in reversed(table)]
+    axis.set_yticks(range(len(table)), names)
+    axis.locator_params(axis="x", nbins=6)
     axis.set_ylim(-0.6, len(table) - 0.4)
     axis.grid(axis="y", color="0.92", linewidth=0.7)
     axis.tick_params(axis="y", length=0)
     tested = table[0].test is not None
     axis.set_title(f"Hypervolume on {split_word(split)}{', hollow: test' if tested else ''}")
-    axis.set_xlabel("larger is better; points are seeds, bars their means", color=QUIET)
+    star = "\n* a point of separate networks, which is no front" if any(each.ideal for each in table) else ""
+    axis.set_xlabel(f"larger is better; points are seeds, bars their means{star}", color=QUIET)
 
 
 def _ranges(rows: Sequence[Row], split: str) -> Limits:
@@ -233,8 +253,11 @@ def padded(points: torch.Tensor) -> Limits:
     """Return the range of each column with a margin; (0, 1) for no points."""
     if not len(points):
         return ((0.0, 1.0),) * points.shape[1]
-    ends = zip(points.amin(0).tolist(), points.amax(0).tolist(), strict=True)
-    return tuple((low - (0.06 * (high - low) or 0.05), high + (0.06 * (high - low) or 0.05)) for low, high in ends)
+    limits = []
+    for low, high in zip(points.amin(0).tolist(), points.amax(0).tolist(), strict=True):
+        margin = margin_of(low, high)
+        limits.append((low - margin, high + margin))
+    return tuple(limits)
 
 
 def _inside(row: Row, points: torch.Tensor) -> torch.Tensor:

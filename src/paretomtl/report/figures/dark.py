@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAPER = "#15171a"
-"""The background of dark figures, as that of dark pages."""
+"""The background of dark pages, which that of dark figures comes close to."""
 
 _GREY = 0.06  # the most that the channels of a grey differ
 _BLACK, _WHITE = 0.93, 0.085  # what the lightness of black and of white become

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.splits import split_word
+from paretomtl._support.text import shorten
 from paretomtl.diagnosis import Diagnosis
 from paretomtl.diagnosis.evidence import CONFLICT, conflicts, task_gaps
 from paretomtl.report.figures.captions import diagnosis_caption
@@ -66,7 +67,7 @@ def pair_marks(diagnosis: Diagnosis) -> list[Mark]:
     words = {True: "conflict", False: "none", None: "open"}
     return [
         Mark(
-            " / ".join(plain(diagnosis.tasks[task], 14) for task in pull.pair),
+            " / ".join(shorten(diagnosis.tasks[task], 14) for task in pull.pair),
             pull.cosine,
             _finite(pull.half_width),
             words[pull.there],

@@ -20,7 +20,7 @@ from paretomtl.front import Front
 from paretomtl.front.solution_labels import short
 from paretomtl.methods.registry import colour_of, marker_of
 from paretomtl.report.figures.captions import front_caption, front_title
-from paretomtl.report.figures.layers import Limits
+from paretomtl.report.figures.layers import Limits, margin_of
 from paretomtl.report.figures.parallel import Polyline, draw_parallel
 from paretomtl.report.figures.style import (
     QUIET,
@@ -74,7 +74,10 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
     with figure_style():
         figure = _DRAW.get(len(front.tasks), _draw_many)(front, panels)
         columns = {f"{task} loss": panels[0].losses[:, i].tolist() for i, task in enumerate(front.tasks)}
-        text = front_caption(front, columns, [False] * len(columns), panels[0].rows, panels[0].kept)
+        look = "hollow" if len(columns) < 4 else "faint"
+        rays = len(columns) == 2 and front.reading == "direction"
+        rows, kept = panels[0].rows, panels[0].kept
+        text = front_caption(front, columns, [False] * len(columns), rows, kept, rays=rays, beaten=look)
         add_caption(figure, plain(front_title(front), 72), plain(text, 400))
         finish_figure(figure, path, dark=dark)
     return figure
@@ -267,6 +270,6 @@ def _label(front: Front, row: int) -> str:
 def _limits(points: Tensor) -> Limits:
     limits = []
     for low, high in zip(points.amin(0).tolist(), points.amax(0).tolist(), strict=True):
-        margin = 0.06 * (high - low) or 0.05
+        margin = margin_of(low, high)
         limits.append((low - margin, high + margin))
     return tuple(limits)

@@ -19,6 +19,7 @@ from paretomtl.diagnosis import Diagnosis
 from paretomtl.diagnosis.evidence import CONFLICT
 from paretomtl.front import Front
 from paretomtl.front.indicators import finite_nondominated
+from paretomtl.front.task_metrics import task_metrics
 from paretomtl.methods.registry import colour_of, label_of, symbol_of
 from paretomtl.report.figures.captions import comparison_caption, diagnosis_caption, front_caption, front_title
 from paretomtl.report.figures.comparison import balanced_models, padded
@@ -42,7 +43,14 @@ def interactive_front(front: Front, *, split: str | None = None, metrics: bool |
         figure = _scatter(front, values, pairs, split)
     finite, best = front.losses[split].isfinite().all(-1), finite_nondominated(front.losses[split])
     rows, kept = (mask.nonzero().flatten().tolist() for mask in (finite, best))
-    caption = front_caption(front, values, [not _is_lower(front, name) for name in names], rows, kept)
+    caption = front_caption(
+        front,
+        values,
+        [not _is_lower(front, name) for name in names],
+        rows,
+        kept,
+        beaten="hollow" if len(names) < 4 else "",
+    )
     return _titled(figure, f"{front_title(front)}, on {split_word(split)}", caption)
 
 
@@ -67,9 +75,7 @@ def interactive_comparison(rows: Sequence[Row]) -> Any:
         row = first.get(each.method)
         if len(tasks) > 3 and each.method in balanced:
             heights = _heights(balanced[each.method], balanced)
-            trace = graph.Scatter(
-                x=[_plain(shorten(task, 18)) for task in tasks], y=heights, mode="lines+markers", **shared
-            )
+            trace = graph.Scatter(x=list(range(len(tasks))), y=heights, mode="lines+markers", **shared)
             figure.add_trace(trace, row=1, col=1)
         elif len(tasks) < 4 and row is not None and not is_ideal(row):
             points = points_tensor(row, ranking)
@@ -81,9 +87,10 @@ def interactive_comparison(rows: Sequence[Row]) -> Any:
         figure.update_yaxes(title_text=_plain(f"{tasks[j]} loss"), row=1, col=place)
     if len(tasks) > 3:
         figure.update_yaxes(title_text="balanced model, up is better", showticklabels=False, row=1, col=1)
-        figure.update_xaxes(tickangle=0, row=1, col=1)
+        names = [_plain(shorten(task, 18)) for task in tasks]
+        figure.update_xaxes(tickangle=0, tickvals=list(range(len(tasks))), ticktext=names, row=1, col=1)
     figure.update_xaxes(title_text=f"hypervolume on {split_word(ranking)}, a point per seed", row=2, col=1)
-    figure.update_yaxes(autorange="reversed", row=2, col=1)
+    figure.update_yaxes(autorange="reversed", type="category", row=2, col=1)
     figure.update_layout(height=540 + 28 * len(table))
     title = f"{rows[0]['problem']}: {len(table)} methods, on {split_word(ranking)}, models of seed {seed}"
     return _titled(figure, title, comparison_caption(rows))
@@ -107,7 +114,7 @@ def interactive_diagnosis(diagnosis: Diagnosis) -> Any:
     for place, marks in enumerate(panels, 1):
         trace = graph.Scatter(
             x=[mark.value for mark in marks],
-            y=[_plain(mark.name) for mark in marks],
+            y=list(range(len(marks))),
             error_x={"array": [mark.half_width for mark in marks]},
             text=[mark.word for mark in marks],
             textposition="top center",
@@ -115,7 +122,8 @@ def interactive_diagnosis(diagnosis: Diagnosis) -> Any:
             marker={"color": [mark.colour for mark in marks], "size": 9},
         )
         figure.add_trace(trace, row=1, col=place)
-        figure.update_yaxes(range=[len(marks) - 0.4, -0.8], row=1, col=place)
+        ticks = {"tickvals": list(range(len(marks))), "ticktext": [_plain(mark.name) for mark in marks]}
+        figure.update_yaxes(range=[len(marks) - 0.4, -0.8], row=1, col=place, **ticks)
         figure.update_xaxes(title_text=titles[place - 1], row=1, col=place)
     figure.add_vline(0.0, line_width=1, line_color="#999999", row=1, col=1)
     figure.add_vline(CONFLICT, line_width=1, line_dash="dash", line_color="#999999", row=1, col=2)
@@ -146,13 +154,13 @@ def _titled(figure: Any, title: str, caption: str) -> Any:
 def _values(front: Front, split: str, metrics: bool | None) -> dict[str, list[float]]:
     """One column per task: its metric if there is one, else its loss."""
     kept = front.metrics.get(split, {})
-    own = {task: next((name for name in kept if name.startswith(f"{task} ")), None) for task in front.tasks}
-    if metrics and not all(own.values()):
-        missing = [task for task, name in own.items() if name is None]
+    own = task_metrics(front.tasks, list(kept))
+    if metrics and len(own) < len(front.tasks):
+        missing = [task for task in front.tasks if task not in own]
         raise ValueError(f"'metrics' must be False or None without a metric for each task. Got none for {missing}.")
     named = {}
     for t, task in enumerate(front.tasks):
-        metric = own[task] if metrics is not False else None
+        metric = own.get(task) if metrics is not False else None
         column = kept[metric] if metric else front.losses[split][:, t]
         named[metric or f"{task} loss"] = column.double().tolist()
     return named

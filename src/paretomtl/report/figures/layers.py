@@ -184,3 +184,13 @@ def to_unit(values: Sequence[float | None], limits: Limits) -> list[float]:
         math.nan if value is None else (value - low) / (high - low)
         for value, (low, high) in zip(values, limits, strict=True)
     ]
+
+
+def margin_of(low: float, high: float) -> float:
+    """The margin around a range of values; that of equal values grows with them, so that rounding never loses it.
+
+    Example:
+        >>> margin_of(0.0, 1.0), margin_of(2.0, 2.0), margin_of(1e18, 1e18) > 1e16
+        (0.06, 0.1, True)
+    """
+    return 0.06 * (high - low) or 0.05 * max(1.0, abs(high))

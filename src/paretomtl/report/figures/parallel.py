@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _LETTERS = 12  # of a line of a name below an axis
 
+_HUGE = 1e6  # larger values are written with an exponent
+
 
 @dataclass(frozen=True)
 class Polyline:
@@ -46,7 +48,13 @@ def draw_parallel(axis: Axes, names: Sequence[str], limits: Limits, lines: Seque
         for value, height in ((low, 0), (high, 1)):
             style: dict[str, Any] = {"ha": "center", "va": "bottom" if height else "top", "fontsize": SMALL}
             offset = (0, 5 if height else -5)
-            axis.annotate(f"{value:.{digits}f}", (place, height), offset, textcoords="offset points", **style)
+            axis.annotate(
+                f"{value:.{digits}f}" if abs(value) < _HUGE else f"{value:.3g}",
+                (place, height),
+                offset,
+                textcoords="offset points",
+                **style,
+            )
     for each in lines:
         axis.plot(places, to_unit(each.values, limits), **each.style)
     axis.set(xlim=(-0.22, len(names) - 0.78), ylim=(-0.025, 1.025), yticks=[])

@@ -90,7 +90,7 @@ def plain(name: str, most: int = 32) -> str:
         >>> plain("$x")
         '\\$x'
     """
-    return shorten(escaped(name), most).replace("$", r"\$")
+    return shorten(escaped(name, lines=False), most).replace("$", r"\$")
 
 
 def add_caption(figure: Figure, title: str, text: str, width: float | None = None) -> None:
@@ -165,6 +165,14 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     return paths
 
 
+def check_figure_file(name: str, path: Path) -> None:
+    """Refuse a file whose suffix is no format of matplotlib, which must be installed."""
+    known = require("matplotlib.figure", "figures").Figure().canvas.get_supported_filetypes()
+    if path.suffix.removeprefix(".").lower() not in known:
+        formats = ", ".join(f".{each}" for each in sorted(known))
+        raise ValueError(f"'{name}' must end in one of {formats}. Got '{path}'.")
+
+
 def finish_figure(figure: Figure, path: Path | None, *, dark: bool) -> None:
     """Recolour a figure if it is dark; write it in the format of the path's suffix, and close it, if there is a path.
 
@@ -176,11 +184,8 @@ def finish_figure(figure: Figure, path: Path | None, *, dark: bool) -> None:
     if path is None:
         return
     try:
-        known = figure.canvas.get_supported_filetypes()
+        check_figure_file("path", path)
         kind = path.suffix.removeprefix(".").lower()
-        if kind not in known:
-            rule = f"'path' must end in one of {', '.join(f'.{each}' for each in sorted(known))}"
-            raise ValueError(f"{rule}. Got '{path}'.")
         without = {"png": ["Software"], "svg": ["Date", "Creator"], "pdf": ["CreationDate", "Creator", "Producer"]}
         options: dict[str, Any] = {"bbox_inches": "tight", "metadata": dict.fromkeys(without.get(kind, [])) or None}
         path.parent.mkdir(parents=True, exist_ok=True)

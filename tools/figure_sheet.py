@@ -57,12 +57,13 @@ def shown_figures() -> list[Path]:
 
 
 def figure_rows(before: str | None) -> list[list[tuple[str, Image.Image]]]:
-    """For each figure a row: before, if a commit is given and has it; light; dark."""
+    """For each figure a row: before, light and dark. With a commit, figures that it lacks are left out."""
     rows = []
     for path in shown_figures():
         row = [(f"{path.name}, light", Image.open(ROOT / path)), (f"{path.name}, dark", dark_of(path))]
         old = None if before is None else at_commit(before, path)
-        rows.append([(f"{path.name}, before", old), *row] if old is not None else row)
+        if before is None or old is not None:  # new figures have no before
+            rows.append([*([] if old is None else [(f"{path.name}, before", old)]), *row])
     return rows
 
 

@@ -32,7 +32,7 @@ from paretomtl.cli._options import (
 from paretomtl.cli._printing import print_above, print_json
 from paretomtl.cli._ray import Cpus, OnRay, check_methods_for, ray_executor
 from paretomtl.cli._resume_command import repeat_command
-from paretomtl.methods.registry import METHODS
+from paretomtl.methods.registry import METHODS, is_known
 from paretomtl.training.options import STORED
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def compare(
     }
     words = [problem, *_with(settings), *given_options(given)]
     best = next((each.method for each in table if not each.ideal), None)
-    print_next(console, _next_steps(best, words, out, fronts=fronts_))
+    print_next(console, _next_steps(_typed(best, names), words, out, fronts=fronts_))
 
 
 def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
@@ -212,13 +212,21 @@ def _leave_if(failed: list[FailedRun], out: Path | None) -> None:
     raise typer.Exit(SOME_FAILED)
 
 
+def _typed(method: str | None, names: list[str]) -> str | None:
+    """The name of a method as it was typed; tables call methods of a user by a name of their own."""
+    if method is None or is_known(method):
+        return method
+    own = [name for name in names if not is_known(name)]
+    return own[0] if len(own) == 1 else None
+
+
 def _next_steps(best: str | None, words: list[str], out: Path | None, *, fronts: bool) -> list[Step]:
     """The commands after a comparison: explore the stored fronts, or train the best method and keep its models."""
-    if best is None:  # separate networks alone
-        return []
     if out is not None and fronts:
         folders = shlex.quote(str(out / "fronts"))
         return [(f"paretomtl report {folders}/*", "explore all models in a browser")]
+    if best is None:  # separate networks alone, or a method whose name cannot be told
+        return []
     run = shlex.join(["paretomtl", "run", *words, "--method", best])
     return [(run, f"train {best}, and keep its models")]
 

@@ -198,7 +198,7 @@ def _next_steps(name: str, folder: Path, size: Size, *, missing: bool) -> list[S
     if missing:
         return [(again, "train the missing cells")]
     if size != "full":
-        return [(f"paretomtl reproduce {name}{place}", "the full study: hours")]
+        return [(f"paretomtl reproduce {name}{place}", "the full study")]
     return [(f"{again} --draw", "draw the figures again")]
 
 

@@ -20,8 +20,6 @@ from paretomtl.cli._ray import with_place
 
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_generated" not in path.parts)
 WIDE, LONG = 88, 620  # characters in a line of code; letters in a paragraph: six lines of a page
-SLOW: set[str] = set()
-"""Pages whose code takes more than a few seconds: make test-studies."""
 SETUP = re.compile(r"<!-- setup\n(.*?)-->", re.DOTALL)
 PARSER = MarkdownIt("commonmark").enable("table")
 COMMANDS: Any = typer.main.get_command(app)
@@ -69,15 +67,8 @@ WITH_CODE = [path for path in PAGES if code(path).strip()]
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("path", [path for path in WITH_CODE if name(path) not in SLOW], ids=name)
+@pytest.mark.parametrize("path", WITH_CODE, ids=name)
 def test_the_code_of_a_page_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(path, tmp_path, monkeypatch)
-
-
-@pytest.mark.study
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("path", [path for path in WITH_CODE if name(path) in SLOW], ids=name)
-def test_the_slow_code_of_a_page_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(path, tmp_path, monkeypatch)
 
 

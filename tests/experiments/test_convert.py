@@ -12,13 +12,14 @@ from _helpers.census_files import FILES, some_records, text_of
 from _helpers.pictures import DATE, picture, write_sheets
 from _helpers.sources import converted, converter
 from paretomtl.problems import prepare_census, prepare_localization, prepare_utkface
+from paretomtl.problems._data.array_file import checksum
 
 pytest.importorskip("PIL", reason="Pillow is not installed: pip install 'paretomtl[images]'")
 
 CHECKSUMS = {
     "census-income-kdd": "e1e98e36dca1fde0a47e04caebf7562a7e30f5da4448f750b107f7fee671c2f2",
     "utkface": "431f118a754892df8963a61dab65fd3a0aa19974d9d17071a12ddc728ef55328",
-    "7scenes-redkitchen": "729f482e5182a944bb2dd7e5030c3779bececf69805bdf525e925aafbb75787c",
+    "7scenes-redkitchen": "c65cd7c5bd17a35cc0d069d7c00405b3340d9404b1fbad946d45ef80ea4a6368",
 }
 """Of the prepared arrays that the stored results were trained on; pictures as libjpeg-turbo decodes them."""
 
@@ -75,4 +76,7 @@ def test_the_real_copies_give_the_arrays_of_the_stored_results(name: str, tmp_pa
         "utkface": prepare_utkface,
         "7scenes-redkitchen": prepare_localization,
     }[name]
-    assert prepare(converted(name), tmp_path).checksum() == CHECKSUMS[name]  # type: ignore[operator]
+    arrays = prepare(converted(name), tmp_path).arrays  # type: ignore[operator]
+    if "quaternions" in arrays:  # eigenvectors differ in their last bits between processors
+        arrays = {**arrays, "quaternions": arrays["quaternions"].round(9) + 0.0}
+    assert checksum(arrays) == CHECKSUMS[name]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging.handlers
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,36 @@ def general():
     return pm.Problem(Net, lambda model, batch: losses(model(batch["x"]), batch["y"]), ["sum", "product"],
                       train={"x": x, "y": y}, name="toy")
 
+class Towers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.users, self.rest = nn.Embedding(5, 3), nn.Linear(7, 2)
+    def forward(self, x, users):
+        return self.rest(torch.cat([x, self.users(users)], -1))
+
+class OneDictionary(Towers):
+    def forward(self, batch):
+        return super().forward(batch["x"], batch["users"])
+
+class Samples(torch.utils.data.Dataset):
+    def __len__(self):
+        return 60
+    def __getitem__(self, i):
+        return {"x": x[i], "users": i % 5, "y": y[i]}
+
+CALLS = {
+    "positions": lambda model, batch: model(batch["x"], batch["users"]),
+    "keywords": lambda model, batch: model(users=batch["users"], x=batch["x"]),
+    "dictionary": lambda model, batch: model({name: batch[name] for name in ("x", "users")}),
+}
+
+def towers(call="positions"):
+    def losses_of(model, batch):
+        return losses(CALLS[call](model, batch), batch["y"])
+    loader = torch.utils.data.DataLoader(Samples(), batch_size=20)
+    return pm.Problem(OneDictionary if call == "dictionary" else Towers, losses_of, ["sum", "product"],
+                      train=loader, name="toy")
+
 def parts():
     return pm.Problem(Net, lambda model, batch: losses(model[3](model[2](model[0](batch["x"]))), batch["y"]),
                       ["sum", "product"], train={"x": x, "y": y}, name="toy")
@@ -79,10 +110,10 @@ def train(problem: str, *more: str) -> pm.Front:
     return pm.Front.load("run", made(problem))
 
 
-def made(problem: str) -> Any:
+def made(problem: str, *settings: str) -> Any:
     from paretomtl.cli._lookup import find_problem
 
-    return find_problem(problem)
+    return find_problem(problem, settings)
 
 
 def fresh(code: str, *, ours: bool = False) -> torch.Tensor:
@@ -151,6 +182,55 @@ def test_models_of_all_kinds_of_problems(problem: str, here: Path) -> None:
     model, traced = front.model(card["subproblem"]), torch.jit.load("model.pt")  # type: ignore[no-untyped-call]
     assert torch.equal(model(SAMPLES), traced(SAMPLES))
     assert f"from exported import {problem[9:]}" in card["load"]
+
+
+CALLS = ["positions", "keywords", "dictionary"]
+USERS = torch.arange(7) % 5
+
+
+def tower_inputs(how: str) -> tuple[Any, ...]:
+    return ({"x": SAMPLES, "users": USERS},) if how == "dictionary" else (SAMPLES, USERS)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.load:DeprecationWarning")
+@pytest.mark.parametrize("how", CALLS)
+def test_a_model_of_several_inputs_takes_any_number_of_samples(how: str, here: Path) -> None:
+    """Whatever the batch size of its loader is, which was 20."""
+    problem = ("--problem", "exported:towers", "--with", f"call={how}")
+    call("run", *problem[1:], "--epochs", "2", "--preferences", "2", "--progress", "quiet", "--out", "run")
+    call("select", "run", *problem, "--k", "0", "--torchscript", "model.pt")
+    traced = torch.jit.load("model.pt")  # type: ignore[no-untyped-call]
+    model = pm.Front.load("run", made("exported:towers", f"call={how}")).model(0)
+    assert torch.equal(model(*tower_inputs(how)), traced(*tower_inputs(how)))
+
+
+def test_files_of_another_model_in_the_same_folder_are_named(here: Path) -> None:
+    train("exported:make")
+    select = ("select", "run", "--trust")
+    assert "another model" not in call(*select, "--k", "0", "--export", "a", "--torchscript", "a/model.pt")
+    assert "another model" not in call(*select, "--k", "0", "--export", "a"), "both are model 0"
+    text = call(*select, "--k", "1", "--export", "a")
+    assert "Note: another model is still in a/model.pt, from an earlier export: write it again, or delete it." in text
+    assert "another model" not in call(*select, "--k", "1", "--export", "a", "--torchscript", "a/model.pt")
+    text = call(*select, "--k", "0", "--torchscript", "a/model.pt")
+    assert "another model is still in a/model.safetensors" in text
+    (here / "a" / "model.json").write_text("{")
+    assert "another model" not in call(*select, "--k", "0", "--torchscript", "a/model.pt"), "no card, no claim"
+
+
+def test_the_next_step_names_the_problem_that_refine_would_run(here: Path) -> None:
+    train("exported.py:make", "--with", "width=2.0", "--method", "linear")
+    text = call("select", "run", "--k", "0")
+    step = "paretomtl refine run --around 0 --problem exported.py:make --with width=2.0"
+    assert f"# train more models like it; runs exported.py:make {step}" in text
+    call(*shlex.split(step)[1:], "--epochs", "1", "--progress", "quiet")
+    assert len(pm.Front.load("run-around-0")) == 5
+    asked = here / "run" / "asked.json"
+    write_record(asked, {**read_record(asked, [1]), "problem": "a b\x1b[31m\n;rm -rf x:y"}, format=1)
+    last = CliRunner().invoke(app, ["select", "run", "--k", "0"], env={"COLUMNS": "300"}).output.splitlines()[-1]
+    assert last.startswith("  paretomtl refine run --around 0 --problem 'a b")
+    assert last.endswith(";rm -rf x:y' --with width=2.0"), "a name is one word of one line"
+    assert "\x1b" not in last
 
 
 def test_a_model_without_an_input_has_weights_alone(here: Path) -> None:
@@ -245,3 +325,33 @@ def test_onnx_gives_the_same_outputs_for_any_number_of_samples(here: Path) -> No
     evaluator = ReferenceEvaluator("model.onnx")
     (result,) = evaluator.run(None, {evaluator.input_names[0]: SAMPLES.numpy()})
     torch.testing.assert_close(torch.from_numpy(result), outputs(front.model(k)))
+
+
+@pytest.mark.study
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", CALLS)
+def test_onnx_of_several_inputs_takes_any_number_of_samples(how: str, here: Path) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxscript")
+    from onnx.reference import ReferenceEvaluator
+
+    problem = ("--problem", "exported:towers", "--with", f"call={how}")
+    call("run", *problem[1:], "--epochs", "2", "--preferences", "2", "--progress", "quiet", "--out", "run")
+    call("select", "run", *problem, "--k", "0", "--onnx", "model.onnx")
+    model = pm.Front.load("run", made("exported:towers", f"call={how}")).model(0)
+    evaluator = ReferenceEvaluator("model.onnx")
+    given = {name: (USERS if "users" in name else SAMPLES).numpy() for name in evaluator.input_names}
+    (result,) = evaluator.run(None, given)
+    torch.testing.assert_close(torch.from_numpy(result), model(*tower_inputs(how)))
+
+
+@pytest.mark.study
+@pytest.mark.filterwarnings("ignore")
+def test_onnx_of_one_batch_size_is_refused(here: Path) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxscript")
+    train("exported:stubborn")
+    text = call("select", "run", "--trust", "--k", "0", "--onnx", "model.onnx", code=2)
+    assert "cannot be exported as ONNX" in text
+    assert "static shape of 2" in text
+    assert not list(here.glob("*model.onnx*"))

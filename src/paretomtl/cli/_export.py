@@ -16,8 +16,16 @@ from paretomtl.cli._lookup import find_problem, problem_in_python
 from paretomtl.cli._run_options import RunOptions
 from paretomtl.cli._trust import needs_trust, refusal
 from paretomtl.engine.batches.make import make_batches
+from paretomtl.engine.batches.structure import map_samples
 from paretomtl.front import Front
-from paretomtl.front.storage.export import export_onnx, export_torchscript, export_weights, inputs_of
+from paretomtl.front.storage.export import (
+    export_onnx,
+    export_torchscript,
+    export_weights,
+    find_other_exports,
+    inputs_of,
+    weights_file,
+)
 from paretomtl.problems import Problem
 from paretomtl.runs.checkpoint_file import FORMAT
 from paretomtl.runs.options import OPTIONS
@@ -115,6 +123,8 @@ def export(
             note = f"The problem cannot be made here ({error}), so the names of the weights are not checked."
             print_text(console, note)
     front = Front.load(run, problem)
+    targets = [None if weights is None else weights_file(weights), torchscript, onnx]
+    others = find_other_exports(front, k, [path.parent for path in targets if path is not None])
     if weights is not None:
         make = None if problem is None or source.name is None else problem_in_python(source.name, source.settings)
         run_facts = source.facts(lambda text: print_text(console, text))
@@ -122,16 +132,26 @@ def export(
         written += export_weights(front, k, weights, make=make, facts=facts)
     if problem is not None and (torchscript is not None or onnx is not None):
         model = front.model(k)
-        inputs, others = (_inputs(problem, model, samples) for samples in _SAMPLES)
+        some, more = _sample_inputs(problem, model)
         for path, write in ((torchscript, export_torchscript), (onnx, export_onnx)):
             if path is not None:
-                for note in write(model, path, inputs, others):
+                for note in write(model, path, some, more):
                     print_text(console, f"Note: {note}")
                 written.append(path)
     print_text(console, f"Written: {', '.join(map(str, written))}")
+    left = [str(path) for path in others if path not in written]
+    if left:
+        note = f"Note: another model is still in {', '.join(left)}, from an earlier export: write it again, or delete it."
+        print_text(console, note)
 
 
-def _inputs(problem: Problem, model: torch.nn.Module, samples: int) -> tuple[Any, ...]:
+def _sample_inputs(problem: Problem, model: torch.nn.Module) -> list[tuple[Any, ...]]:
+    """Inputs of the model for two numbers of samples, from one batch: a loader has batches of one size."""
     dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
-    data = make_batches("train", problem.train, batch_size=samples, device=torch.device("cpu"), dtype=dtype)
-    return inputs_of(problem, model, next(iter(data.epoch(0, 0))))
+    data = make_batches("train", problem.train, batch_size=max(_SAMPLES), device=torch.device("cpu"), dtype=dtype)
+    batch = next(iter(data.epoch(0, 0)))
+
+    def resized(samples: int) -> Any:
+        return map_samples(lambda tensor: tensor[torch.arange(samples) % len(tensor)], batch)
+
+    return [inputs_of(problem, model, resized(samples)) for samples in _SAMPLES]

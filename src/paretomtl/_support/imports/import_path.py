@@ -45,6 +45,20 @@ def absolute_name(name: str) -> str:
     return f"{Path(parts[0]).expanduser().resolve()}:{parts[1]}"
 
 
+def relative_name(name: str) -> str:
+    """Write the file in a name as seen from the current folder, if it lies there; return other names unchanged.
+
+    Example:
+        >>> relative_name(absolute_name("toys/digits.py:problem")), relative_name("toys:problem")
+        ('toys/digits.py:problem', 'toys:problem')
+    """
+    parts = split_name(name)
+    if parts is None or not is_file(parts[0]):
+        return name
+    path, here = Path(parts[0]), Path.cwd().resolve()
+    return f"{path.relative_to(here)}:{parts[1]}" if path.is_relative_to(here) else name
+
+
 def short_name(name: str) -> str:
     """A name for folders and tables: the attribute, or its file or module if the attribute is generic.
 

@@ -199,8 +199,26 @@ def _next_steps(run: Path, front: Front, k: int) -> list[Step]:
         name = shlex.quote(f"{file_name(front.problem)}-model-{k}")
         steps.append((f"paretomtl select {folder} --k {k} --export {name}", "keep its weights"))
     if exists(run / OPTIONS) and front.reading in ("direction", "importance"):
-        steps.append((f"paretomtl refine {folder} --around {k}", "train more models like it"))
+        named, what = _named_problem(run)
+        steps.append((f"paretomtl refine {folder} --around {k}{named}", f"train more models like it{what}"))
     return steps
+
+
+def _named_problem(run: Path) -> tuple[str, str]:
+    """The options that name a problem of the user's own, which no file may name, and what they do; else nothing."""
+    from paretomtl._support.imports.import_path import relative_name
+    from paretomtl.cli._run_options import RunOptions
+    from paretomtl.cli._trust import needs_trust
+
+    try:
+        options = RunOptions.load(run)
+    except (ValueError, OSError):  # refine says what is wrong with the file
+        return "", ""
+    if not needs_trust(options.problem, options.with_):
+        return "", ""
+    words = ["--problem", name := relative_name(options.problem)]
+    words += [word for setting in options.with_ for word in ("--with", setting)]
+    return f" {shlex.join(words)}", f"; runs {name}"
 
 
 def _print_values(console: Console, front: Front, shown: dict[str, dict[str, dict[str, float | None]]]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.files.atomic_files import check_file, write_text
+from paretomtl._support.files.atomic_files import check_file, read_json, write_text
+from paretomtl._support.files.safe_open import names_in
 from paretomtl._support.files.tensor_files import write_tensors
 from paretomtl._support.imports.optional_packages import require, version_of
 from paretomtl._support.tensor_json import to_lists
@@ -25,6 +27,10 @@ FORMAT = 1
 """The version of the card."""
 
 _WEIGHTS = "Its weights can be exported without it: --export FOLDER, or Front.state_dict(k)."
+_STEM = "model"  # of the files in a folder
+_IDENTITY = "problem", "method", "seed", "subproblem", "losses"  # fields of a card that tell models apart
+_EXPORTED = ".safetensors", ".pt", ".onnx"
+_REASON = 300  # letters of an exporter's error that are shown
 _READINGS = {
     "direction": "the losses were to lie along this direction: a large entry allows a large loss",
     "importance": "the losses were weighted by this: a large entry asks for a small loss",
@@ -48,7 +54,7 @@ def export_weights(front: Front, k: int, path: Path, *, make: str | None, facts:
         Both files.
     """
     tensors = front.state_dict(k) if front.model_factory is None else front.model(k).state_dict()
-    weights = path if path.suffix == ".safetensors" else path / "model.safetensors"
+    weights = weights_file(path)
     weights.parent.mkdir(parents=True, exist_ok=True)
     card = weights.with_suffix(".json")
     meta = {"problem": front.problem, "subproblem": str(k), "card": card.name}
@@ -65,6 +71,25 @@ def export_weights(front: Front, k: int, path: Path, *, make: str | None, facts:
     }
     write_text(card, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
     return [weights, card]
+
+
+def weights_file(path: Path) -> Path:
+    """The file of the weights: the path itself, or a file in the folder that it names."""
+    return path if path.suffix == ".safetensors" else path / f"{_STEM}.safetensors"
+
+
+def find_other_exports(front: Front, k: int, folders: Iterable[Path]) -> list[Path]:
+    """Files of earlier exports in these folders, if their card is that of another model."""
+    found: list[Path] = []
+    new = _card(front, k)
+    for folder in dict.fromkeys(folders):
+        try:
+            old = read_json(folder / f"{_STEM}.json")
+        except (OSError, ValueError):
+            continue
+        if isinstance(old, dict) and any(old.get(name) != new[name] for name in _IDENTITY):
+            found += [folder / name for name in names_in(folder) if Path(name).suffix in _EXPORTED]
+    return found
 
 
 def snippet(weights: str, make: str | None, dtype: torch.dtype) -> str:
@@ -108,7 +133,7 @@ def _dtype(tensors: Mapping[str, Tensor]) -> torch.dtype:
 
 
 def inputs_of(problem: Problem, model: nn.Module, batch: Any) -> tuple[Any, ...]:
-    """Record the arguments with which the losses of a problem call its model on a batch."""
+    """Record the arguments with which the losses of a problem call its model on a batch, keywords in their place."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     def note(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -127,11 +152,13 @@ def inputs_of(problem: Problem, model: nn.Module, batch: Any) -> tuple[Any, ...]
     args, kwargs = calls[0]
     if not args and not kwargs:
         raise ValueError(f"'problem' must have a model with an input for an export. Its model takes none. {_WEIGHTS}")
-    if kwargs:
+    bound = inspect.signature(model.forward).bind(*args, **kwargs)
+    if bound.kwargs:
         raise ValueError(
-            f"'problem' must call its model without keywords for an export. Got {sorted(kwargs)}. {_WEIGHTS}"
+            f"'problem' must call its model without keywords after a gap in its parameters for an export. "
+            f"Got {sorted(bound.kwargs)}. {_WEIGHTS}"
         )
-    return args
+    return bound.args
 
 
 def export_torchscript(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> list[str]:
@@ -160,18 +187,24 @@ def export_torchscript(model: nn.Module, path: Path, inputs: tuple[Any, ...], ot
 
 
 def export_onnx(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> list[str]:
-    """Write a model as ONNX (extra ``onnx``), in one file, with a dynamic batch size if the model allows it.
+    """Write a model as ONNX (extra ``onnx``), in one file.
+
+    Sizes that differ between ``inputs`` and ``others`` are dynamic. A model that fixes one of them is refused.
 
     Returns:
         The warnings of the exporter.
     """
     for module in ("onnx", "onnxscript"):
         require(module, "onnx")
-    differ = [_sizes(a) != _sizes(b) for a, b in zip(inputs, others, strict=True)]
-    shapes = tuple({0: torch.export.Dim.AUTO} if some else None for some in differ) if any(differ) else None
 
     def write(unfinished: Path) -> None:
-        program: Any = torch.onnx.export(model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False)
+        both = torch.export.AdditionalInputs()
+        both.add(inputs)
+        both.add(others)
+        shapes = both.dynamic_shapes(model, inputs)
+        # The exporter takes a last dictionary for keywords, unless another one follows.
+        given = (*inputs, {}) if isinstance(inputs[-1], dict) else inputs
+        program: Any = torch.onnx.export(model, given, dynamo=True, dynamic_shapes=shapes, verbose=False)
         program.save(str(unfinished), external_data=False)
 
     with _without_torchvision(), _reasons("ONNX") as notes:
@@ -197,10 +230,6 @@ def _without_torchvision() -> Iterator[None]:
 _trace: Callable[..., Any] = torch.jit.trace
 
 
-def _sizes(value: Any) -> list[int]:
-    return list(value.shape) if isinstance(value, Tensor) else []
-
-
 @contextmanager
 def _reasons(kind: str) -> Iterator[list[str]]:
     """Turn any exception of an exporter into an error that names the reason; collect its warnings."""
@@ -212,10 +241,9 @@ def _reasons(kind: str) -> Iterator[list[str]]:
     except OSError:
         raise
     except Exception as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
-        raise ValueError(
-            f"the model cannot be exported as {kind}: {type(error).__name__}: {first.strip().rstrip('.')}. {_WEIGHTS}"
-        ) from error
+        reason = error.__cause__ or error  # exporters wrap the reason in advice on their own code
+        first = " ".join(str(reason).split())[:_REASON].strip().rstrip(".") or "no reason given"
+        raise ValueError(f"the model cannot be exported as {kind}: {type(reason).__name__}: {first}. {_WEIGHTS}") from error
     notes += [str(each.message).splitlines()[0] for each in caught if each.category.__name__ == "TracerWarning"]
 
 

@@ -243,7 +243,9 @@ def _reasons(kind: str) -> Iterator[list[str]]:
     except Exception as error:
         reason = error.__cause__ or error  # exporters wrap the reason in advice on their own code
         first = " ".join(str(reason).split())[:_REASON].strip().rstrip(".") or "no reason given"
-        raise ValueError(f"the model cannot be exported as {kind}: {type(reason).__name__}: {first}. {_WEIGHTS}") from error
+        raise ValueError(
+            f"the model cannot be exported as {kind}: {type(reason).__name__}: {first}. {_WEIGHTS}"
+        ) from error
     notes += [str(each.message).splitlines()[0] for each in caught if each.category.__name__ == "TracerWarning"]
 
 

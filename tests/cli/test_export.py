@@ -227,7 +227,9 @@ def test_the_next_step_names_the_problem_that_refine_would_run(here: Path) -> No
     assert len(pm.Front.load("run-around-0")) == 5
     asked = here / "run" / "asked.json"
     write_record(asked, {**read_record(asked, [1]), "problem": "a b\x1b[31m\n;rm -rf x:y"}, format=1)
-    assert call("select", "run", "--k", "0").endswith("refine run --around 0"), "a name of two lines is not repeated"
+    assert call("select", "run", "--k", "0").endswith("--around 0 # train more models like it"), (
+        "a name of two lines is not repeated"
+    )
 
 
 def test_a_model_without_an_input_has_weights_alone(here: Path) -> None:

@@ -141,10 +141,8 @@ def export(
     print_text(console, f"Written: {', '.join(map(str, written))}")
     left = [str(path) for path in others if path not in written]
     if left:
-        note = (
-            f"Note: another model is still in {', '.join(left)}, from an earlier export: write it again, or delete it."
-        )
-        print_text(console, note)
+        where = f"another model is still in {', '.join(left)}, from an earlier export"
+        print_text(console, f"Note: {where}: write it again, or delete it.")
 
 
 def _sample_inputs(problem: Problem, model: torch.nn.Module) -> list[tuple[Any, ...]]:

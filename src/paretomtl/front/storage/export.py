@@ -198,7 +198,7 @@ def export_onnx(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: t
         require(module, "onnx")
 
     def write(unfinished: Path) -> None:
-        both = torch.export.AdditionalInputs()
+        both: Any = _AdditionalInputs()
         both.add(inputs)
         both.add(others)
         shapes = both.dynamic_shapes(model, inputs)
@@ -228,6 +228,7 @@ def _without_torchvision() -> Iterator[None]:
 
 
 _trace: Callable[..., Any] = torch.jit.trace
+_AdditionalInputs: Callable[[], Any] = torch.export.AdditionalInputs
 
 
 @contextmanager
@@ -243,9 +244,8 @@ def _reasons(kind: str) -> Iterator[list[str]]:
     except Exception as error:
         reason = error.__cause__ or error  # exporters wrap the reason in advice on their own code
         first = " ".join(str(reason).split())[:_REASON].strip().rstrip(".") or "no reason given"
-        raise ValueError(
-            f"the model cannot be exported as {kind}: {type(reason).__name__}: {first}. {_WEIGHTS}"
-        ) from error
+        what = f"the model cannot be exported as {kind}: {type(reason).__name__}"
+        raise ValueError(f"{what}: {first}. {_WEIGHTS}") from error
     notes += [str(each.message).splitlines()[0] for each in caught if each.category.__name__ == "TracerWarning"]
 
 

@@ -142,10 +142,9 @@ def _reversed(snapshot: Snapshot, settings: Settings) -> list[str]:
         return []
     return [
         "losses on 'train' run against their directions: in every task, the more a direction allows, the smaller the "
-        "loss. "
-        f"Choices and reports that read the rows of {settings.method!r} as directions mislead. The run may be too short, "
-        "or the learning rate too large. With PBI and COSMOS, the coefficient may be too small for losses of this size, "
-        "so that the weighted sum prevails; 0 makes the rows importances."
+        f"loss. Choices and reports that read the rows of {settings.method!r} as directions mislead. The run may be "
+        "too short, or the learning rate too large. With PBI and COSMOS, the coefficient may be too small for losses "
+        "of this size, so that the weighted sum prevails; 0 makes the rows importances."
     ]
 
 

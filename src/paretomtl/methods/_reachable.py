@@ -182,13 +182,14 @@ class Reachable(ScaledMethod):
 
     def violation(self, state: State, losses: Tensor) -> Tensor | None:
         values = self.method.violation(_inner_state(state), self._scaled(losses, state))
-        return None if values is None else torch.where(_has_ray(state), values, 0.0)
+        return None if values is None else torch.where(self._has_fixed_weights(state), 0.0, values)
 
     def status(self, state: State, losses: Tensor | None = None) -> list[str]:
         if losses is None:
             return super().status(state)
         words = self.method.status(_inner_state(state), self._scaled(losses, state))
-        return [word if ray else "trained" for word, ray in zip(words, _has_ray(state).tolist(), strict=True)]
+        fixed = self._has_fixed_weights(state).tolist()  # fixed weights hold no model in a region
+        return ["trained" if free else word for word, free in zip(words, fixed, strict=True)]
 
     def _scaled(self, losses: Tensor, state: State) -> Tensor:
         """Losses as the method sees them."""
@@ -228,7 +229,8 @@ class Reachable(ScaledMethod):
                 f"In the probe, models with fixed weights clumped ({gap}; under {CLUMPED} is a clump): the front is "
                 f"concave there. Each went on along a ray between the ends of the front, with {describe(self.method)}.",
             )
-        return (f"In the probe, models with fixed weights spread well ({gap}). {self._after_spread()}",)
+        limit = "" if crowding == _UNKNOWN else f"; under {CLUMPED} is a clump"
+        return (f"In the probe, models with fixed weights did not clump ({gap}{limit}). {self._after_spread()}",)
 
     def _after_spread(self) -> str:
         return f"Each went on along the ray that it had reached, with {describe(self.method)}."
@@ -255,8 +257,8 @@ class Auto(Reachable):
     Example:
         >>> import paretomtl as pm
         >>> front = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, device="cpu", progress="quiet")
-        >>> front.method, front.decisions[0][:51]
-        ('auto', 'In the probe, models with fixed weights spread well')
+        >>> front.method, front.decisions[0][:53]
+        ('auto', 'In the probe, models with fixed weights did not clump')
     """
 
     name: ClassVar[str] = "auto"

@@ -43,7 +43,7 @@ def measure_untrained(
     Data must be tensors: reading a Dataset or a DataLoader once more may have side effects.
     """
     split = splits[ranking_split(list(splits))]
-    if plan.partition.processes.is_distributed or not _is_cheap(split, splits["train"], settings):
+    if plan.partition.processes.is_distributed or not is_cheap(split, splits["train"], settings):
         return None
     bare = replace(plan, problem=replace(plan.problem, metrics={}), compiler=None, scheduler=None)
     try:
@@ -58,7 +58,8 @@ def measure_untrained(
         return None
 
 
-def _is_cheap(split: Batches, train: Batches, settings: Settings) -> bool:
+def is_cheap(split: Batches, train: Batches, settings: Settings) -> bool:
+    """Whether one more evaluation on a split adds little to a run; only of tensors, which can be read at will."""
     if not all(isinstance(each, (NoData, ResidentBatches)) for each in (split, train)):
         return False
     passes = 1 + len(settings.problem.tasks)  # of a step; an evaluation has one

@@ -59,7 +59,33 @@ OFF = {
     "models 0, 1, 2 all lie outside of the regions of their preferences on train": replace(
         GOOD, status=["infeasible"] * 3
     ),
+    "no model predicts right better than chance: losses on val stay within 2% if each sample": replace(
+        GOOD, shuffled=torch.tensor([[1.2, 0.303], [1.1, 0.5], [1.5, 0.89]])
+    ),
+    "no model predicts left, right better than chance": replace(GOOD, shuffled=GOOD.losses * 1.01),
+    "no task is predicted better than chance by model 1: losses on val stay within 2% if each": replace(
+        GOOD, shuffled=torch.tensor([[1.2, 0.5], [0.501, 0.499], [1.5, 1.0]])
+    ),
 }
+CLUMP = Result(
+    [0, 1, 2, 3],
+    ["left", "right"],
+    "val",
+    torch.tensor([[0.9, 0.1], [0.89, 0.11], [0.12, 0.88], [0.1, 0.9]], dtype=torch.float64),
+    torch.full((4, 2), 2.3, dtype=torch.float64),
+    torch.tensor([[0.1, 0.9], [0.4, 0.6], [0.6, 0.4], [0.9, 0.1]], dtype=torch.float64),
+    "importance",
+    ["trained"] * 4,
+)
+
+
+def test_fixed_weights_that_leave_the_middle_empty_are_told() -> None:
+    (line,) = find_problems(CLUMP)
+    assert line.startswith("models clump on val: the typical gap between them is 0.0")
+    assert 'method="p-norm"' in line
+    spread = torch.tensor([[0.9, 0.1], [0.55, 0.3], [0.3, 0.55], [0.1, 0.9]], dtype=torch.float64)
+    assert find_problems(replace(CLUMP, losses=spread)) == []
+    assert find_problems(replace(CLUMP, status=["feasible"] * 4)) == [], "rays are not weights"
 
 
 @pytest.mark.parametrize("line", OFF)
@@ -82,6 +108,10 @@ def test_what_is_off_is_said_in_one_line(line: str) -> None:
         with_losses([0.5, 2.2], [0.4, 2.29], [0.3, 2.3]),  # one model did learn it
         with_losses([0.5, 2.3], [0.4, 2.3], [0.3, 2.3], reading="importance", preferences=torch.eye(3)[[0, 0, 0], :2]),
         with_losses([torch.nan, torch.nan], [0.5, 0.5], [0.3, 0.9]),  # said elsewhere
+        replace(GOOD, shuffled=torch.tensor([[2.0, 0.31], [0.9, 0.8], [0.9, 1.4]])),  # an end may give up a task
+        replace(GOOD, shuffled=GOOD.losses * torch.tensor([2.0, 1.0])),  # a penalty, which sees no targets
+        replace(GOOD, shuffled=GOOD.losses * torch.tensor([2.0, 0.5])),  # a gap between groups, which is best by chance
+        replace(GOOD, shuffled=torch.full((3, 2), torch.nan)),
     ],
 )
 def test_what_a_method_or_the_user_asked_for_is_not_off(result: Result) -> None:
@@ -110,6 +140,7 @@ def test_lines_follow_models_and_tasks_wherever_they_stand(order: list[int], tas
         tasks=[result.tasks[i] for i in tasks],
         losses=shuffled(result.losses),
         untrained=shuffled(result.untrained),
+        shuffled=shuffled(result.shuffled),
         preferences=shuffled(result.preferences),
         status=[result.status[k] for k in order],
     )
@@ -155,3 +186,42 @@ def test_warnings_that_are_errors_do_not_cost_the_front() -> None:
     front = caught.value.front  # type: ignore[attr-defined]
     assert front.complete
     assert front.remarks
+
+
+def noise_problem(**more: Any) -> pm.Problem:
+    """The first target is a line of the inputs, the second noise with a mean that an untrained model does not know."""
+    g = torch.Generator().manual_seed(0)
+    x = torch.randn(256, 4, generator=g)
+    y = torch.stack([x.sum(-1), 3.0 + torch.randn(256, generator=g)], -1)
+
+    def losses(outputs: Tensor, targets: Tensor) -> Tensor:
+        return (outputs - targets).square().mean(0)
+
+    return pm.Problem(lambda: torch.nn.Linear(4, 2), losses, ["line", "noise"], train=(x, y), **more)
+
+
+@pytest.mark.parametrize("strategy", ["batched", "sequential"])
+def test_a_task_at_chance_is_told_though_its_loss_fell(strategy: Any) -> None:
+    """From 10 to 1, which is the variance of its noise."""
+    options: dict[str, Any] = {"epochs": 60, "batch_size": 64, "device": "cpu", "progress": "quiet"}
+    with pytest.warns(UserWarning, match="no model predicts noise better than chance: losses on train"):
+        front = pm.fit(noise_problem(), "linear", 3, optimizer=adam, strategy=strategy, **options)
+    assert bool((front.losses["train"][:, 1] < 2.0).all())
+    assert any("no model predicts noise" in remark for remark in front.remarks)
+
+
+def test_losses_of_a_model_and_a_batch_are_not_shuffled() -> None:
+    """It is not known which part of a batch is the input."""
+    plain = noise_problem()
+    x, y = plain.train  # type: ignore[misc]
+
+    def losses(model: Any, batch: dict[str, Tensor]) -> Tensor:
+        return (model(batch["x"]) - batch["y"]).square().mean(0)
+
+    general = replace(plain, losses=losses, train={"x": x, "y": y})
+    front = pm.fit(general, "linear", 3, epochs=60, batch_size=64, optimizer=adam, device="cpu", progress="quiet")
+    assert front.remarks == ()
+
+
+def adam(parameters: Any) -> torch.optim.Optimizer:
+    return torch.optim.Adam(parameters, lr=0.05)

@@ -118,6 +118,19 @@ class ResidentBatches(IndexedBatches):
             parts = parts[1:]
         return not any(bool(_may_be_missing(part).any()) for part in parts)
 
+    def with_shuffled_inputs(self) -> IndexedBatches | None:
+        """The same samples, each with the inputs of another; None if inputs are not the first of several tensors."""
+        assert self.samples is not None
+        if not isinstance(self._tensors, (tuple, list)) or len(self._tensors) < 2:
+            return None
+        inputs, *targets = self._tensors
+        order = torch.randperm(self.samples, generator=torch.Generator().manual_seed(0)).to(inputs.device)
+
+        def fetch(numbers: Tensor) -> Any:
+            return (inputs.index_select(0, order[numbers]), *(part.index_select(0, numbers) for part in targets))
+
+        return IndexedBatches(self.samples, self.batch_size, self._device, fetch, self._partition)
+
     def _at(self, numbers: Tensor) -> Any:
         return map_tensors(lambda tensor: tensor.index_select(0, numbers), self._tensors)
 

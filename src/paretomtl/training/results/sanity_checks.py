@@ -10,6 +10,7 @@ from torch import Tensor
 
 from paretomtl._support.splits import ranking_split
 from paretomtl.core import dominates
+from paretomtl.core.reachable import CLUMPED, find_reachable
 from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings.settings import Settings
 
@@ -21,8 +22,10 @@ _SMALL = 0.1  # the share of a gain that may be given up
 _MOVED = 0.05  # below, nothing was trained
 _STUCK = 1e-3  # below, no step was taken
 _LEARNT = 0.01  # below in every model, a task was not learnt
+_CHANCE = 0.02  # below, inputs of other samples predict as well
 _SAME = 1e-6  # below, a difference is rounding
 _CLEARLY = 0.01  # above, a model is better than another by more than chance
+_FEWEST_MODELS = 4  # fewer have no spread to speak of
 _NAMED = 3  # models and tasks that a line names
 
 
@@ -42,6 +45,7 @@ class Result:
         has_data: whether there are samples to learn from. Without data, a start is as good as any point: to stay there,
             or to give up some of a task, is not a problem.
         keep: which epoch of each model was kept, "last" or "best".
+        shuffled: the losses ``[K, m]`` if each sample has the inputs of another; None if that was not measured.
     """
 
     numbers: Sequence[int]
@@ -54,10 +58,20 @@ class Result:
     status: Sequence[str]
     has_data: bool = True
     keep: str = "last"
+    shuffled: Tensor | None = None
 
 
-def build_results(snapshot: Snapshot, settings: Settings, untrained: Tensor | None) -> list[Result]:
-    """The result of each seed; ``untrained`` are losses of all models on the split that ranks."""
+def build_results(
+    snapshot: Snapshot, settings: Settings, untrained: Tensor | None, shuffled: Tensor | None
+) -> list[Result]:
+    """The result of each seed, from further losses of all models on the split that ranks.
+
+    Args:
+        snapshot: the models at the end.
+        settings: of the run.
+        untrained: losses before training.
+        shuffled: losses on samples with the inputs of others.
+    """
     split = ranking_split(snapshot.losses)
     count = len(settings.subproblems)
     results = []
@@ -75,6 +89,7 @@ def build_results(snapshot: Snapshot, settings: Settings, untrained: Tensor | No
                 snapshot.status[part],
                 settings.problem.train is not None,
                 settings.keep,
+                None if shuffled is None else shuffled[part].double(),
             )
         )
     return results
@@ -84,8 +99,15 @@ def find_problems(result: Result) -> list[str]:
     """The problems of a result, a line each; the most telling first."""
     stuck = _unmoved(result)
     unlearnt = _unlearnt(result)
-    return [*stuck, *unlearnt, *([] if stuck else _worse_than_untrained(result)), *_same(result), *_one_for_all(result),
-            *_outside(result)]  # fmt: skip
+    return [
+        *stuck,
+        *unlearnt,
+        *([] if stuck or unlearnt else _at_chance(result)),
+        *([] if stuck else _worse_than_untrained(result)),
+        *(_same(result) or _clumped(result)),
+        *_one_for_all(result),
+        *_outside(result),
+    ]
 
 
 def merge_lines(lines: Sequence[str]) -> list[str]:
@@ -141,6 +163,30 @@ def _unlearnt(result: Result) -> list[str]:
         "are far from 0 in the units of the outputs, such as thousands, must be standardised: subtract their mean, "
         "divide by their standard deviation ('scale' of a method changes only weights). Otherwise check labels "
         "and learning rate."
+    ]
+
+
+def _at_chance(result: Result) -> list[str]:
+    """Tasks that no model predicts from its inputs, and models that predict no task."""
+    if result.shuffled is None:
+        return []
+    change = (result.losses - result.shuffled).abs() / result.shuffled.abs().clamp_min(1e-12)
+    known = change.isfinite().all(0) & (change > _SAME).any(0)  # a penalty does not look at targets at all
+    by_chance = (change < _CHANCE)[:, known]
+    tasks = [result.tasks[i] for i in known.nonzero().flatten().tolist()]
+    lost = [task for task, none in zip(tasks, by_chance.all(0).tolist(), strict=True) if none]
+    same = f"stay within {_CHANCE:.0%} if each sample gets the inputs of another"
+    if lost:
+        return [
+            f"no model predicts {', '.join(lost)} better than chance: losses on {result.split} {same}. Check labels, "
+            "inputs and learning rate, and compare with the losses on train: models may overfit."
+        ]
+    idle = [k for k, none in zip(result.numbers, by_chance.all(-1).tolist(), strict=True) if none and tasks]
+    if not idle:
+        return []
+    return [
+        f"no task is predicted better than chance by {_models(idle)}: losses on {result.split} {same}. Try another "
+        "seed, or a smaller learning rate."
     ]
 
 
@@ -208,6 +254,20 @@ def _alike(result: Result, one: int, other: int) -> bool:
     return bool(close) and not torch.allclose(result.preferences[one], result.preferences[other])
 
 
+def _clumped(result: Result) -> list[str]:
+    """Models of different fixed weights that leave most of the front empty."""
+    fixed = result.reading == "importance" and all(word == "trained" for word in result.status)
+    if not fixed or len(result.numbers) < _FEWEST_MODELS:
+        return []
+    crowding = find_reachable(result.losses, result.preferences).crowding
+    if not crowding < CLUMPED:
+        return []
+    return [
+        f"models clump on {result.split}: the typical gap between them is {crowding:.2g} of an even spread. Other "
+        'weights hardly help: try method="p-norm", or train models in the gaps (Front.gaps, paretomtl refine --gaps).'
+    ]
+
+
 def _one_for_all(result: Result) -> list[str]:
     """One model that is clearly better than every other one in every task."""
     if result.reading == "start" or len(result.numbers) < 3:
@@ -228,7 +288,7 @@ def _outside(result: Result) -> list[str]:
         return []
     return [
         f"{_models(result.numbers)} all lie outside of the regions of their preferences on train: try more epochs, a "
-        "larger learning rate, or 'scale' of ParetoMTL where losses differ in size."
+        "larger learning rate, or 'scale' of the method where losses differ in size."
     ]
 
 

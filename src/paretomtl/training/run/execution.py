@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from paretomtl._support.random_state import isolated_randomness, seed_everything
+from paretomtl._support.splits import ranking_split
 from paretomtl.engine.average import averages_in_place
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.indexed import ResidentBatches
@@ -23,10 +25,11 @@ from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
 from paretomtl.engine.strategy import ExecutionPlan, Plan
 from paretomtl.methods import State, slice_state
+from paretomtl.problems import Problem
 from paretomtl.training.results.snapshot import concat_rows
 from paretomtl.training.run.models import SharedStart, make_models
 from paretomtl.training.settings.settings import Settings
-from paretomtl.training.untrained import checked_untrained
+from paretomtl.training.untrained import checked_untrained, is_cheap
 
 
 class Execution:
@@ -184,6 +187,24 @@ class Execution:
         self._leave_stacks(fallback)
         return self._scores(split), f"the evaluation on '{split}' after step {number}"
 
+    def evaluate_shuffled(self) -> Tensor | None:
+        """Losses ``[K, m]`` on the split that ranks, if each sample has the inputs of another.
+
+        None if that costs too much, or is not known: only ``losses(outputs, targets)`` tell inputs from targets.
+        """
+        problem, split = self._settings.problem, self._splits[ranking_split(list(self._splits))]
+        if self._settings.shares.processes.is_distributed or problem.takes_model or self.branched_at is None:
+            return None
+        if not isinstance(split, ResidentBatches) or not is_cheap(split, self._splits["train"], self._settings):
+            return None
+        shuffled = split.with_shuffled_inputs()
+        if shuffled is None:
+            return None
+        try:
+            return self._scores_of_groups(replace(problem, metrics={}), shuffled, "shuffled samples").losses
+        except Exception:  # nothing depends on it
+            return None
+
     def step_schedulers(self) -> None:
         """Tell all schedulers that a step, or an epoch, is done."""
         for group in self.groups:
@@ -214,15 +235,15 @@ class Execution:
         return self.choice.groups(self._plan, make_models(self._settings), self.state)
 
     def _scores(self, split: str) -> Scores:
-        scores = self._scores_of_groups(split)
+        scores = self._scores_of_groups(self._settings.problem, self._splits[split], repr(split))
         if self.branched_at is not None:
             return scores
         return Scores(
             self._for_all(scores.losses), {name: self._for_all(values) for name, values in scores.metrics.items()}
         )
 
-    def _scores_of_groups(self, split: str) -> Scores:
-        problem, batches, ranks = self._settings.problem, self._splits[split], self._settings.shares.processes
+    def _scores_of_groups(self, problem: Problem, batches: Batches, name: str) -> Scores:
+        ranks = self._settings.shares.processes
         train, seed = self._splits["train"], self._settings.seeds[0]
         with (
             isolated_randomness(0),
@@ -231,10 +252,10 @@ class Execution:
         ):
             if not ranks.is_distributed:  # one of several processes must not retry alone
                 try:
-                    return evaluate(problem, self.groups, batches, split=repr(split))
+                    return evaluate(problem, self.groups, batches, split=name)
                 except torch.OutOfMemoryError:
                     seed_everything(0)
-            return evaluate(problem, self.groups, batches, at_once=False, processes=ranks, split=repr(split))
+            return evaluate(problem, self.groups, batches, at_once=False, processes=ranks, split=name)
 
     def _running(self) -> EagerRunner:
         """The runner of the groups, made lazily, when everything that it reads is in place."""

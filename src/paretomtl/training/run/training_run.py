@@ -288,9 +288,10 @@ class TrainingRun:
         history = state.history.part(slice(None), torch.float64)
         texts = final_warnings(final, settings, history, labelled, kept_apart=self._separate_graphs)
         long_enough = self.ended is not None and state.number >= FEWEST_STEPS
+        shuffled = self._models.evaluate_shuffled() if long_enough else None
         problems = [
             find_problems(result) if long_enough else []
-            for result in build_results(final, settings, self._models.untrained)
+            for result in build_results(final, settings, self._models.untrained, shuffled)
         ]
         stopped = []
         if self.ended is None and self._why == INTERRUPTED:

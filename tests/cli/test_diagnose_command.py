@@ -29,6 +29,14 @@ def make():
 
 def agree():
     return dataclasses.replace(plain, losses=lambda x: plain.losses(x)[..., :1].repeat(2), truth=None, name="agree")
+
+def chance():
+    # A large network learns noise of few samples by heart: on others, each seed guesses in its own way.
+    g = torch.Generator().manual_seed(0)
+    x, y = torch.randn(24, 8, generator=g), torch.randn(24, 2, generator=g)
+    model = lambda: torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.Tanh(), torch.nn.Linear(64, 2))
+    return pm.Problem(model, lambda o, y: (o - y).square().mean(0), ["a", "b"], train=(x[:20], y[:20]),
+                      val=(x[20:], y[20:]), recipe=pm.Recipe(epochs=30, batch_size=20), name="chance")
 """
 
 
@@ -183,6 +191,15 @@ def test_diagnose_prints_what_to_run_where_it_cannot_tell(here: Path) -> None:
     words = next_command(text)
     assert words == ["diagnose", "quadratic", "--seeds", "3", "--epochs", "300", *settings]
     assert "Verdict: front." in call(*words)
+
+
+def test_a_front_is_the_next_step_where_no_number_of_seeds_would_tell(here: Path) -> None:
+    text = call("diagnose", "diagnosed:chance", "--epochs", "30", "--device", "cpu", "--learning-rate", "0.1")
+    assert "Verdict: cannot-tell-yet" in text
+    words = next_command(text)
+    assert words == ["run", "diagnosed:chance", "--learning-rate", "0.1"]
+    call(*words, "--out", "few", "--progress", "quiet")
+    assert json.loads(call("show", "few", "--json"))["status"] == ["trained"] * 5
 
 
 def test_one_model_is_trained_where_it_is_enough(here: Path) -> None:

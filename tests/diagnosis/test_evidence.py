@@ -93,6 +93,32 @@ def test_where_seeds_would_not_do_longer_runs_are_asked_for() -> None:
     assert dict(planned.again or ()) == {"seeds": 3, "epochs": 100}
 
 
+def test_nothing_longer_than_the_recipe_is_asked_for() -> None:
+    whole = drawn(3, 1.0, 0.0, joint=torch.tensor([[0.5], [1.0], [1.6]]).double().expand(3, 2), planned=30).verdict
+    assert whole.word == "cannot-tell-yet"
+    assert f"Over {MOST_SEEDS} seeds would be needed" in whole.text
+    assert whole.again is None
+
+
+def test_an_interval_wider_than_the_margin_needs_seeds_though_its_middle_is_near_the_margin() -> None:
+    """Where the middle will be is not known yet: 0.041 of 0.05 now, and it may be anywhere within 0.13."""
+    near = drawn(3, 1.0, 0.0, joint=torch.tensor([[1.0], [1.025], [1.098]]).double().expand(3, 2))
+    gap = task_gaps(near)[0]
+    assert gap.word == "open"
+    assert gap.half_width > gap.margin > gap.value > 0
+    assert gap.needed is not None
+    wider = replace(near, joint=near.joint + torch.tensor([[0.01], [0.0], [-0.01]]).double())
+    assert (task_gaps(wider)[0].needed or MOST_SEEDS) <= gap.needed, "they vary less"
+
+
+@pytest.mark.parametrize("size", [1.0, 50.0, 1e4])
+def test_only_large_losses_may_have_targets_in_large_units(size: float) -> None:
+    units = torch.tensor([size, 1.0]).double()
+    (note, *_) = [*drawn(3, 1.0, 1e-4, first=units, last=units).verdict.notes, ""]
+    assert note.startswith("Scale the losses") == (size > 10)
+    assert ("If the targets of" in note) == (size > 100)
+
+
 @pytest.mark.parametrize(("cosine", "there"), [(-0.5, True), (CONFLICT + 0.3, False)])
 def test_conflict_is_told_only_where_seeds_bear_it(cosine: float, there: bool) -> None:
     (found,) = conflicts(drawn(3, 1.0, 0.01, cosine=cosine))

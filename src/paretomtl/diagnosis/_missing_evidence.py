@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paretomtl.diagnosis._measurements import Measurements
-from paretomtl.diagnosis.evidence import CONFLICT, GAINED, GAP, NOTICEABLE, USUAL_SEEDS, Conflict, Gap
+from paretomtl.diagnosis.evidence import (
+    CONFLICT,
+    GAINED,
+    GAP,
+    MOST_SEEDS,
+    NOTICEABLE,
+    USUAL_SEEDS,
+    Conflict,
+    Gap,
+)
 
 MARGIN = (
     f"within {100 * GAP:g} % of their losses, or {100 * NOTICEABLE:g} % of those at the start, and {100 * GAINED:g} % "
@@ -16,8 +25,8 @@ MARGIN = (
 
 def describe_missing(
     measured: Measurements, gaps: Sequence[Gap], pulls: Sequence[Conflict]
-) -> tuple[str, dict[str, int]]:
-    """Describe what is open, and return the arguments of the diagnosis that would probably decide it."""
+) -> tuple[str, dict[str, int] | None]:
+    """Describe what is open, and return the arguments of the diagnosis that would probably decide it, if there is one."""
     seeds = len(measured.seeds)
     left = [i for i, gap in enumerate(gaps) if gap.word == "open"]
     undecided = [pull for pull in pulls if pull.there is None]
@@ -33,11 +42,17 @@ def describe_missing(
         sentences.append(f"Known so far: joint training is {listed(known)}.")
     needed = [gaps[i].needed for i in left] + [pull.needed for pull in undecided]
     counts = [count for count in needed if count is not None]
+    again: dict[str, int] | None = None
     if len(counts) == len(needed) and counts:
         again = {"seeds": max(*counts, USUAL_SEEDS), "epochs": measured.epochs}
         sentences.append(f"More seeds are needed: diagnose again with about {again['seeds']} (seeds={again['seeds']}).")
+    elif measured.whole:
+        sentences.append(
+            f"Over {MOST_SEEDS} seeds would be needed: models vary more from seed to seed than joint training may cost. "
+            "Train a few models and look at them; more samples for validation tell more than more epochs."
+        )
     else:
-        long = measured.planned if measured.planned is not None and not measured.whole else 2 * measured.epochs
+        long = 2 * measured.epochs if measured.planned is None else measured.planned
         again = {"seeds": max(seeds, USUAL_SEEDS), "epochs": long}
         unit = "steps" if measured.without_data else "epochs"
         sentences.append(

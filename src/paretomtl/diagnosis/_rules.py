@@ -18,6 +18,8 @@ _SLOW = "Hardly learnt"
 ONE_MODEL = ("one-model", "helping", "conflict-only")
 """The verdicts that recommend one model with equal weights."""
 
+LARGE_LOSS = 100.0
+"""A loss that is larger at the start and at the end is probably the squared error of targets in large units."""
 LEARNT = 0.02
 """A task has not learnt if its own network lowers the loss by less than this share of the loss at the start."""
 
@@ -131,9 +133,14 @@ def _scaling(measured: Measurements) -> tuple[str | None, str]:
     )
     if ratio > UNITS_DIFFER:
         by = "" if measured.factors is None else f" by other factors than {_written(measured.factors)}"
+        raw = min(float(measured.first[large]), float(measured.last[large])) > LARGE_LOSS
+        advice = (
+            f" If the targets of {measured.tasks[large]} are in large units, standardise them first (subtract their "
+            "mean, divide by their deviation): factors change weights, but not how far outputs must go."
+        )
         return "first", (
             f"Scale the losses{by}: that of {measured.tasks[large]} is {format_ratio(ratio)} times that of "
-            f"{measured.tasks[small]}, at the start and at the end."
+            f"{measured.tasks[small]}, at the start and at the end.{advice if raw else ''}"
         )
     return None, ""
 

@@ -23,7 +23,7 @@ GAINED = 0.1
 """... but never by more than this share of the loss that a separate network has removed: early in training all losses
 are similar, and joint training that learnt nothing would count as good."""
 MOST_SEEDS = 20
-"""If more seeds than this would be needed, longer runs are proposed."""
+"""If more seeds than this would be needed, longer runs are proposed, or a front if runs were as long as planned."""
 USUAL_SEEDS = 3
 
 Word: TypeAlias = Literal["worse", "better", "as good", "open"]
@@ -40,7 +40,7 @@ class Gap:
         tight: the margin of "as good": the same, or less if networks have not learnt much yet.
         word: "worse" or "better" if the value is beyond the margin and significant; "as good" if the whole interval is
             within the tight margin; "open" otherwise.
-        needed: about how many seeds would decide an open one; None for more than :data:`MOST_SEEDS`.
+        needed: about how many seeds would tell whether an open one is worse; None for more than :data:`MOST_SEEDS`.
     """
 
     value: float
@@ -78,7 +78,10 @@ def task_gaps(measured: Measurements) -> list[Gap]:
             word = "worse" if gap.value > 0 else "better"
         elif abs(gap.value) + gap.half_width <= tight:
             word = "as good"
-        needed = _seeds_needed(gap.value, [joint, alone], margin, tight) if word == "open" else None
+        needed = None
+        if word == "open":
+            room = gap.value if gap.value > margin else tight - gap.value  # to be worse, or not worse
+            needed = _seeds_needed(room, [joint, alone], margin)
         gaps.append(Gap(gap.value, gap.half_width, margin, tight, word, needed))
     if any(gap.word in ("worse", "better") for gap in gaps):
         return gaps
@@ -125,18 +128,25 @@ def conflicts(measured: Measurements) -> list[Conflict]:
             there = True
         elif cosine - far > CONFLICT:
             there = False
-        needed = _seeds_needed(cosine - CONFLICT, [values]) if there is None else None
+        needed = _seeds_needed(abs(cosine - CONFLICT), [values], abs(CONFLICT)) if there is None else None
         listed.append(Conflict((i, j), cosine, far, there, needed))
     return listed
 
 
-def _seeds_needed(value: float, sets: Sequence[Sequence[float]], margin: float = 0.0, tight: float = 0.0) -> int | None:
-    """Estimate how many seeds put an unchanged value on one side of the margin, if they vary as these do."""
+def _seeds_needed(room: float, sets: Sequence[Sequence[float]], margin: float) -> int | None:
+    """Estimate how many seeds decide, if they vary as these do.
+
+    Args:
+        room: how far the interval may reach around an unchanged value.
+        sets: the values of each seed.
+        margin: what matters. The value itself is not known if the interval is wider: then it must become narrower.
+    """
     seeds = min(len(values) for values in sets)
     if seeds < 2:
         return USUAL_SEEDS
     variances = [statistics.variance(values) for values in sets]
-    room = abs(value) if abs(value) > margin else tight - abs(value)
+    if half_width_of(variances, [seeds] * len(sets)) > margin:
+        room = max(room, margin)
     for count in range(seeds + 1, MOST_SEEDS + 1):
         if half_width_of(variances, [count] * len(sets)) < room:
             return count

@@ -129,6 +129,9 @@ def diagnose(
         one = ["--method", "linear", "--preferences", "1"]
         words = ["run", problem, *settings, *one, *given_options(recipe | training_length)]
         what = "train one model with equal weights"
+    elif diagnosis.verdict.word == "cannot-tell-yet":
+        words = ["run", problem, *settings, *given_options(recipe | training_length)]
+        what = "train a few models, and look at them"
     else:
         return
     print_next(console, [(f"paretomtl {shlex.join(words)}", what)])

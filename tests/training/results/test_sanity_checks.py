@@ -63,8 +63,8 @@ OFF = {
         GOOD, shuffled=torch.tensor([[1.2, 0.303], [1.1, 0.5], [1.5, 0.89]])
     ),
     "no model predicts left, right better than chance": replace(GOOD, shuffled=GOOD.losses * 1.01),
-    "no task is predicted better than chance by model 1: losses on val stay within 2% if each": replace(
-        GOOD, shuffled=torch.tensor([[1.2, 0.5], [0.501, 0.499], [1.5, 1.0]])
+    "no task is predicted better than chance by model 1: losses on val stay within 2% if each": with_losses(
+        [0.9, 0.3], [0.95, 0.95], [0.3, 0.9], shuffled=torch.tensor([[1.2, 0.5], [0.951, 0.949], [1.5, 1.0]])
     ),
 }
 CLUMP = Result(
@@ -110,6 +110,7 @@ def test_what_is_off_is_said_in_one_line(line: str) -> None:
         with_losses([torch.nan, torch.nan], [0.5, 0.5], [0.3, 0.9]),  # said elsewhere
         replace(GOOD, shuffled=torch.tensor([[2.0, 0.31], [0.9, 0.8], [0.9, 1.4]])),  # an end may give up a task
         replace(GOOD, shuffled=GOOD.losses * torch.tensor([2.0, 1.0])),  # a penalty, which sees no targets
+        replace(GOOD, shuffled=torch.tensor([[0.9, 0.3], [1.2, 1.1], [1.5, 1.0]])),  # the fair end of a front
         replace(GOOD, shuffled=GOOD.losses * torch.tensor([2.0, 0.5])),  # a gap between groups, which is best by chance
         replace(GOOD, shuffled=torch.full((3, 2), torch.nan)),
     ],

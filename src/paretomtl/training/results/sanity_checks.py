@@ -10,7 +10,7 @@ from torch import Tensor
 
 from paretomtl._support.splits import ranking_split
 from paretomtl.core import dominates
-from paretomtl.core.reachable import CLUMPED, find_reachable
+from paretomtl.core.reachable import find_reachable
 from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings.settings import Settings
 
@@ -25,6 +25,7 @@ _LEARNT = 0.01  # below in every model, a task was not learnt
 _CHANCE = 0.02  # below, inputs of other samples predict as well
 _SAME = 1e-6  # below, a difference is rounding
 _CLEARLY = 0.01  # above, a model is better than another by more than chance
+_CLUMPED = 0.2  # below this share of an even gap: half of what a probe asks for, as luck moves single models, too
 _FEWEST_MODELS = 4  # fewer have no spread to speak of
 _NAMED = 3  # models and tasks that a line names
 
@@ -181,7 +182,8 @@ def _at_chance(result: Result) -> list[str]:
             f"no model predicts {', '.join(lost)} better than chance: losses on {result.split} {same}. Check labels, "
             "inputs and learning rate, and compare with the losses on train: models may overfit."
         ]
-    idle = [k for k, none in zip(result.numbers, by_chance.all(-1).tolist(), strict=True) if none and tasks]
+    beaten = dominates(result.losses[:, None], result.losses).any(0)  # the end of a fair front predicts nothing
+    idle = [k for k, none in zip(result.numbers, (by_chance.all(-1) & beaten).tolist(), strict=True) if none and tasks]
     if not idle:
         return []
     return [
@@ -260,11 +262,11 @@ def _clumped(result: Result) -> list[str]:
     if not fixed or len(result.numbers) < _FEWEST_MODELS:
         return []
     crowding = find_reachable(result.losses, result.preferences).crowding
-    if not crowding < CLUMPED:
+    if not crowding < _CLUMPED:
         return []
     return [
-        f"models clump on {result.split}: the typical gap between them is {crowding:.2g} of an even spread. Other "
-        'weights hardly help: try method="p-norm", or train models in the gaps (Front.gaps, paretomtl refine --gaps).'
+        f"models clump on {result.split}: the typical gap between them is {crowding:.2g} of an even spread. Train more "
+        'models in the gaps (paretomtl refine --gaps, Front.gaps), or try method="p-norm", which holds models apart.'
     ]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 import shlex
 from pathlib import Path
@@ -11,17 +9,14 @@ from typing import Any
 
 import pytest
 import typer
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from _helpers.doc_pages import PAGES, WIDE, blocks, is_shown, run_blocks, tokens
 from _helpers.places import DOCS, ROOT
 from paretomtl.cli._app import app
 from paretomtl.cli._ray import with_place
 
-PAGES = sorted(path for path in DOCS.rglob("*.md") if "_generated" not in path.parts)
-WIDE, LONG = 88, 620  # characters in a line of code; letters in a paragraph: six lines of a page
-SETUP = re.compile(r"<!-- setup\n(.*?)-->", re.DOTALL)
-PARSER = MarkdownIt("commonmark").enable("table")
+LONG = 620  # letters in a paragraph: six lines of a page
 COMMANDS: Any = typer.main.get_command(app)
 
 
@@ -29,23 +24,8 @@ def name(path: Path) -> str:
     return str(path.relative_to(DOCS))
 
 
-def tokens(path: Path) -> list[Token]:
-    return PARSER.parse(path.read_text(encoding="utf-8"))
-
-
 def fences(path: Path, *kinds: str) -> list[Token]:
     return [token for token in tokens(path) if token.type == "fence" and token.info.strip() in kinds]
-
-
-def code(path: Path) -> str:
-    """The Python code of a page from top to bottom, and the setups in comments, which readers do not see."""
-    parts = []
-    for token in tokens(path):
-        if token.type == "fence" and token.info.strip() == "python":
-            parts.append(token.content)
-        elif token.type == "html_block":
-            parts += SETUP.findall(token.content)
-    return "\n".join(parts)
 
 
 def commands(path: Path) -> list[list[str]]:
@@ -56,20 +36,18 @@ def commands(path: Path) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in found if line.startswith("paretomtl ")]
 
 
-def run(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    space: dict[str, Any] = {"__name__": "__main__"}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(code(path), name(path), "exec"), space)
-
-
-WITH_CODE = [path for path in PAGES if code(path).strip()]
+WITH_CODE = [path for path in PAGES if blocks(path)]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", WITH_CODE, ids=name)
-def test_the_code_of_a_page_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(path, tmp_path, monkeypatch)
+def test_the_code_of_a_page_prints_what_it_shows(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Word by word; numbers depend on the processor. `python tools/page_outputs.py` renews what is shown."""
+    monkeypatch.chdir(tmp_path)
+    for block in run_blocks(path):
+        if block.shown is not None:
+            said = f"{block.shown}\nis shown, but this is printed:\n{block.printed}"
+            assert is_shown(block.printed, block.shown), said
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if commands(path)], ids=name)

@@ -26,7 +26,7 @@ MARGIN = (
 def describe_missing(
     measured: Measurements, gaps: Sequence[Gap], pulls: Sequence[Conflict]
 ) -> tuple[str, dict[str, int] | None]:
-    """Describe what is open, and return the arguments of the diagnosis that would probably decide it, if there is one."""
+    """Describe what is open, and return the arguments of the diagnosis that would probably decide it, if any."""
     seeds = len(measured.seeds)
     left = [i for i, gap in enumerate(gaps) if gap.word == "open"]
     undecided = [pull for pull in pulls if pull.there is None]
@@ -48,8 +48,8 @@ def describe_missing(
         sentences.append(f"More seeds are needed: diagnose again with about {again['seeds']} (seeds={again['seeds']}).")
     elif measured.whole:
         sentences.append(
-            f"Over {MOST_SEEDS} seeds would be needed: models vary more from seed to seed than joint training may cost. "
-            "Train a few models and look at them; more samples for validation tell more than more epochs."
+            f"Over {MOST_SEEDS} seeds would be needed: models vary more from seed to seed than joint training may "
+            "cost. Train a few models and look at them; more samples for validation tell more than more epochs."
         )
     else:
         long = 2 * measured.epochs if measured.planned is None else measured.planned

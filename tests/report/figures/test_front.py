@@ -238,3 +238,28 @@ def test_a_metric_belongs_to_the_task_with_the_longest_name() -> None:
     found = pm.Front.from_losses([[0.1, 0.9], [0.9, 0.1]], tasks=["left", "left eye"], metrics=metrics, **better)
     axis = found.figure().layout
     assert (axis.xaxis.title.text, axis.yaxis.title.text) == ("left loss", "left eye accuracy")
+
+
+def numbers(axis: Any) -> list[str]:
+    return [text for each in axis.texts if (text := each.get_text()) != "better"]
+
+
+def test_numbers_of_points_that_lie_close_are_one_label() -> None:
+    close = [[0.1, 1.0], [0.12, 0.98], [0.6, 0.3], [0.13, 0.96], [1.0, 0.1]]
+    assert numbers(front_of(close).plot().axes[0]) == ["2", "0, 1, 3", "4"], "0 and 3 meet by way of 1"
+    assert numbers(front_of(TWO).plot().axes[0]) == list("01234")
+    named = dataclasses.replace(front_of(close), names=tuple(f"the weight {k}" for k in range(5)))
+    assert "the weight 0 and 2 more" in numbers(named.plot().axes[0])
+    triples = front_of([[0.1, 0.1, 1.0], [0.12, 0.9, 0.98], [0.9, 0.5, 0.1]])
+    assert [numbers(axis) for axis in triples.plot().axes] == [["0", "1", "2"], ["0, 1", "2"], ["0", "1", "2"]]
+
+
+def test_the_caption_names_the_best_model_of_each_task() -> None:
+    def caption(rows: list[list[float]]) -> str:
+        return " ".join(" ".join(each.get_text() for each in front_of(rows).plot().texts).split())
+
+    assert "From model 0 to 3, a loss rises from 0.1 to 1 and b loss falls from 1 to 0.1." in caption(TWO)
+    assert "Best: model 1 in a loss (0.1), model 0 in b loss (0.2), model 1 in c loss (0.3)." in caption(
+        [[0.5, 0.2, 0.6], [0.1, 0.4, 0.3]]
+    )
+    assert "model 0 in e loss (0.1) ... and 2 more." in caption([[0.1] * 7, [0.2] * 7])

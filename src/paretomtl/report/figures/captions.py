@@ -11,6 +11,7 @@ from paretomtl.diagnosis import Diagnosis
 from paretomtl.front import Front
 from paretomtl.methods.registry import label_of
 
+_AXES = 5  # the most axes whose best models a caption names
 _SENTENCES = re.compile(r"(?<=[.!?]) +(?=[^ ])")
 
 
@@ -43,11 +44,9 @@ def front_caption(
     corner = "Upper right is better." if all(higher) else "" if any(higher) else "Lower left is better."
     each = {2: f"Each point is a model. {corner}", 3: f"Each panel is a pair of tasks. {corner}"}
     parts = [each.get(len(columns), "Each line is a model. Up is better on every axis.").strip()]
-    names = list(columns)
-    ends = [columns[names[0]], columns[names[-1]]]
-    known = [row for row in rows if all(math.isfinite(values[row]) for values in ends)]
+    known = [row for row in rows if all(math.isfinite(values[row]) for values in columns.values())]
     if len(known) > 1:
-        parts.append(_extremes(front, columns, higher, known))
+        parts.append((_extremes if len(columns) == 2 else _bests)(front, columns, higher, known))
     count = len(rows) - len(kept)
     if count and beaten:
         parts.append(f"{'1 model is' if count == 1 else f'{count} models are'} dominated ({beaten}).")
@@ -57,18 +56,27 @@ def front_caption(
 
 
 def _extremes(front: Front, columns: Mapping[str, Sequence[float]], higher: Sequence[bool], rows: Sequence[int]) -> str:
-    """Say which models are best on the first and on the last axis, and what changes between them."""
-    names = list(columns)
-    ends = [_best(columns[name], more, rows) for name, more in ((names[0], higher[0]), (names[-1], higher[-1]))]
+    """Say which models are best on each of two axes, and what changes between them."""
+    ends = [_best(values, more, rows) for values, more in zip(columns.values(), higher, strict=True)]
     one, other = (front.subproblems[row] for row in ends)
     if one == other:
-        return f"Model {one} is best in {names[0]} and in {names[-1]}."
+        return f"Model {one} is best in {' and in '.join(columns)}."
     words = []
-    for name in (names[0], names[-1]):
+    for name in columns:
         before, after = (columns[name][row] for row in ends)
         change = f"{'rises' if after > before else 'falls'} from {before:.3g} to {after:.3g}"
         words.append(f"{name} {change if after != before else f'stays at {before:.3g}'}")
     return f"From model {one} to {other}, {words[0]} and {words[1]}."
+
+
+def _bests(front: Front, columns: Mapping[str, Sequence[float]], higher: Sequence[bool], rows: Sequence[int]) -> str:
+    """Say which model is best on each of many axes, with its value."""
+    words = []
+    for (name, values), more in list(zip(columns.items(), higher, strict=True))[:_AXES]:
+        row = _best(values, more, rows)
+        words.append(f"model {front.subproblems[row]} in {name} ({values[row]:.3g})")
+    left = len(columns) - _AXES
+    return f"Best: {', '.join(words)}{f' ... and {left} more' if left > 0 else ''}."
 
 
 def _best(values: Sequence[float], higher: bool, rows: Sequence[int]) -> int:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 _FAINT = 0.35  # the opacity of lines of models that another one dominates
 _NUMBERED = 12  # the most models that are numbered; more leave no room
+_CLOSE = 0.2  # in inches: numbers of points nearer to each other would overlap
+_LABEL = 24  # letters of a shared label
 _NEAR = 0.06  # as a share of the height of a panel: lines that end nearer to each other share a label
 _NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": SMALL, "color": QUIET}
 _WEDGE: dict[str, Any] = {"color": "0.955", "linewidth": 0, "zorder": -1}
@@ -189,8 +191,27 @@ def _draw_pair(axis: Axes, front: Front, panel: _Panel, pair: tuple[int, int]) -
             "linewidths": 0.5 if filled else 1.1,
         }
         axis.scatter([x], [y], s=38 if filled else 28, marker=marker, zorder=3 if filled else 2.5, **style)
-        if len(panel.rows) <= _NUMBERED:
-            axis.annotate(_label(front, row), (x, y), (5, 4), **_NUMBER)
+    if len(panel.rows) <= _NUMBERED:
+        _number_points(axis, front, panel.rows, values)
+
+
+def _number_points(axis: Axes, front: Front, rows: Sequence[int], values: Tensor) -> None:
+    """Number the points of a panel; points so near to each other that numbers would overlap share a label."""
+    spans = [high - low for low, high in (axis.get_xlim(), axis.get_ylim())]
+    place = axis.get_subplotspec()
+    assert place is not None
+    inches = cast("Figure", axis.figure).get_figwidth() / place.get_geometry()[1]
+    places = values / values.new_tensor(spans) * inches
+    groups: list[list[int]] = []
+    for row in rows:
+        near = [group for group in groups if float((places[group] - places[row]).norm(dim=-1).min()) < _CLOSE]
+        groups = [group for group in groups if group not in near]
+        groups.append(sorted([row, *(other for group in near for other in group)]))
+    for group in groups:
+        labels = [_label(front, row) for row in group]
+        text = ", ".join(labels)
+        text = text if len(group) == 1 or len(text) <= _LABEL else f"{labels[0]} and {len(group) - 1} more"
+        axis.annotate(text, tuple(values[group].amax(0).tolist()), (5, 4), **_NUMBER)
 
 
 def _draw_rays(axis: Axes, front: Front, origin: Sequence[float], far: float) -> None:

@@ -66,8 +66,9 @@ lint: $(READY)  ## style, types, and the direction of imports
 	$(BIN)/lint-imports
 	$(BIN)/python tools/structure.py --check
 
+# All pages are written each time: a Sphinx that writes some forgets the search words of the others.
 docs: $(READY)  ## the documentation, in out/docs; a broken reference is an error
-	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky docs out/docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky --write-all docs out/docs
 
 # Stored results are replaced on purpose only: make bench BENCH_OUT=benchmarks/results
 BENCH_OUT ?= out/bench

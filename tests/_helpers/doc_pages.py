@@ -23,6 +23,16 @@ SETUP = re.compile(r"<!-- setup\n(.*?)-->", re.DOTALL)  # code that readers do n
 _PARSER = MarkdownIt("commonmark").enable("table")
 
 
+def name(path: Path) -> str:
+    return str(path.relative_to(DOCS))
+
+
+def keywords(path: Path) -> list[str]:
+    """The words by which the site's search finds a page first."""
+    line = re.search(r"^    +keywords: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [] if line is None else [word.strip().lower() for word in line.group(1).strip('"').split(",")]
+
+
 def tokens(path: Path) -> list[Token]:
     return _PARSER.parse(path.read_text(encoding="utf-8"))
 

@@ -11,17 +11,13 @@ import pytest
 import typer
 from markdown_it.token import Token
 
-from _helpers.doc_pages import PAGES, WIDE, blocks, is_shown, run_blocks, tokens
-from _helpers.places import DOCS, ROOT
+from _helpers.doc_pages import PAGES, WIDE, blocks, is_shown, name, run_blocks, tokens
+from _helpers.places import ROOT
 from paretomtl.cli._app import app
 from paretomtl.cli._ray import with_place
 
 LONG = 620  # letters in a paragraph: six lines of a page
 COMMANDS: Any = typer.main.get_command(app)
-
-
-def name(path: Path) -> str:
-    return str(path.relative_to(DOCS))
 
 
 def fences(path: Path, *kinds: str) -> list[Token]:
@@ -104,30 +100,6 @@ def anchors(path: Path) -> set[str]:
 def slug(title: str) -> str:
     plain = re.sub(r"[`*$]|\[([^\]]*)\]\([^)]*\)", r"\1", title).strip().lower()
     return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
-
-
-@pytest.mark.parametrize(
-    ("words", "pages"),
-    [
-        ("loss weighting", {"concepts/glossary.md", "concepts/methods.md"}),
-        ("scalarization", {"concepts/methods.md"}),
-        ("multi-objective optimization", {"concepts/front.md"}),
-        ("trade-off", {"start/why.md"}),
-        ("fairness constraint", {"concepts/when-it-helps.md", "guides/gallery.md"}),
-        ("gradient conflict", {"start/do-i-need-it.md"}),
-        ("missing labels", {"guides/missing-labels.md"}),
-        ("resume training", {"guides/watch.md"}),
-    ],
-)
-def test_other_words_lead_to_the_right_page(words: str, pages: set[str]) -> None:
-    """Sphinx puts the keywords of a page into the index of its search."""
-    found = {name(path) for path in PAGES if words in keywords(path)}
-    assert found & pages, f"{words}: {sorted(found)}"
-
-
-def keywords(path: Path) -> list[str]:
-    line = re.search(r"^    +keywords: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return [] if line is None else [word.strip().lower() for word in line.group(1).strip('"').split(",")]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name)
